@@ -1,0 +1,14 @@
+"""Partial wave analysis of hadron decays: covariant L-S amplitudes, fitted at the speed of the hardware."""
+
+from ctpwa.config.read import load_model as load_model
+from ctpwa.errors import ConfigError as ConfigError
+from ctpwa.errors import CtpwaError as CtpwaError
+from ctpwa.errors import DataError as DataError
+from ctpwa.errors import GenerationError as GenerationError
+from ctpwa.errors import PhysicsError as PhysicsError
+from ctpwa.generate.phase_space import generate_phase_space as generate_phase_space
+from ctpwa.model.model import Model as Model
+from ctpwa.model.model import Wave as Wave
+from ctpwa.spin.amplitudes import SpinAmplitudes as SpinAmplitudes
+
+__version__ = "0.1.0"

@@ -1,0 +1,77 @@
+"""The particles of a model file: the decay line and the ``particles`` section."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ctpwa.config.schema import ParticleSpec
+from ctpwa.decay.chain import Decay
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.pdg import ParticleTable, unknown_particle
+from ctpwa.decay.spin import parse_jpc
+from ctpwa.errors import PhysicsError
+
+ARROW = "->"
+
+
+def own_particle(name: str, spec: ParticleSpec) -> Particle:
+    """A particle of the ``particles`` section: changes to the PDG's, or a new one."""
+    known = ParticleTable().find(name)
+    if known is None:
+        missing = [key for key in ("JP", "mass", "charge") if getattr(spec, key) is None]
+        if missing:
+            raise PhysicsError(f"{name!r} is not in the PDG and lacks {', '.join(missing)}", f"add {', '.join(missing)}")
+        known = Particle(
+            name=name, two_J=0, P=None, C=None, mass=None, width=None, charge=0, massless=spec.mass == 0,
+            antiparticle=name if spec.charge == 0 else f"{name}~", baryon=0, flavours=frozenset({(0, 0, 0)}), latex=rf"\mathrm{{{name}}}",
+        )  # fmt: skip
+    changes = spec.model_dump(exclude_none=True, exclude={"JP"})
+    if "mass" in changes and "massless" not in changes:
+        changes["massless"] = changes["mass"] == 0
+    if spec.JP is not None:
+        jpc = parse_jpc(spec.JP)
+        changes |= {"two_J": jpc.two_J, "P": jpc.P, "C": jpc.C if jpc.C is not None else known.C}
+    return replace(known, **changes)
+
+
+def read_decay(text: str, table: ParticleTable) -> Decay:
+    """``J/psi(1S) -> K+ K- eta``; ``name:particle`` gives a final particle a name of its own."""
+    left, arrow, right = text.partition(ARROW)
+    if not arrow or len(left.split()) != 1 or not right.split():
+        raise PhysicsError(f"cannot read {text!r} as a decay", "write it as parent -> particle particle …, names separated by spaces")
+    problems: list[str] = []
+
+    def find(name: str) -> Particle | None:
+        particle = table.find(name)
+        if particle is None:
+            error = unknown_particle(name, [])
+            problems.append(f"{error.what} ({error.fix})")
+        elif particle.mass is None and not particle.massless:
+            problems.append(f"the mass of {name!r} is not known (give it under 'particles')")
+        return particle
+
+    parent = find(left.strip())
+    words = [_split_label(word) for word in right.split()]
+    final = [find(name) for _, name in words]
+    if problems or parent is None:
+        raise PhysicsError("; ".join(problems))
+    particles = tuple(particle for particle in final if particle is not None)
+    return Decay(parent, particles, _labels([label for label, _ in words], [name for _, name in words]))
+
+
+def _split_label(word: str) -> tuple[str, str]:
+    label, colon, name = word.partition(":")
+    return (label, name) if colon and label and name else ("", word)
+
+
+def _labels(given: list[str], names: list[str]) -> tuple[str, ...]:
+    """The names as written; repeated ones are numbered: pi+_1 pi- pi+_2."""
+    labels = []
+    for position, (label, name) in enumerate(zip(given, names, strict=True)):
+        if not label and names.count(name) > 1:
+            label = f"{name}_{names[: position + 1].count(name)}"
+        labels.append(label or name)
+    repeated = sorted({label for label in labels if labels.count(label) > 1})
+    if repeated:
+        raise PhysicsError(f"duplicated name {repeated[0]!r} in the final state", "give every final particle a name of its own")
+    return tuple(labels)

@@ -1,0 +1,100 @@
+"""The ``resonances`` section: which state decays to a system, and which propagator it carries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ctpwa.config.schema import ResonanceSpec
+from ctpwa.decay.chain import Decay
+from ctpwa.decay.particle import Particle, charge_suffix, combined_flavours
+from ctpwa.decay.pdg import ParticleTable, split_charge, unknown_particle
+from ctpwa.decay.spin import parse_jpc
+from ctpwa.errors import PhysicsError
+from ctpwa.model.resonance import Resonance
+
+OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
+
+
+def resonance_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...], table: ParticleTable) -> Particle:
+    """The charge state of a resonance that decays to ``system``, with the user's quantum numbers on top."""
+    state = table.get_state(spec.particle or name, system)
+    if state is None:
+        if spec.particle is not None or spec.JP is None:
+            raise unknown_particle(spec.particle or name, [])
+        state = _own_state(name, system)
+    if spec.JP is not None:
+        jpc = parse_jpc(spec.JP)
+        flip = state.baryon < 0 and jpc.two_J % 2 == 1
+        P = -jpc.P if flip and jpc.P is not None else jpc.P
+        state = replace(state, two_J=jpc.two_J, P=P, C=jpc.C if jpc.C is not None else (state.C if state.self_conjugate else None))
+    if spec.latex is not None:
+        state = replace(state, latex=spec.latex)
+    return state
+
+
+def _own_state(name: str, system: tuple[Particle, ...]) -> Particle:
+    """A state outside the PDG: charge, baryon number and flavour are those of what it decays to."""
+    charge = sum(particle.charge for particle in system)
+    baryon = sum(particle.baryon for particle in system)
+    flavours = combined_flavours(system)
+    base = split_charge(name)[0] if name.endswith(("+", "-")) else name
+    negative = min(flavours) < (0, 0, 0)
+    anti = baryon < 0 or (baryon == 0 and charge == 0 and negative)
+    self_conjugate = charge == 0 and baryon == 0 and (0, 0, 0) in flavours
+
+    def spelled(charge: int, anti: bool) -> str:
+        return base + ("~" if anti else "") + charge_suffix(charge)
+
+    marked = baryon != 0 or charge == 0
+    return Particle(
+        name=spelled(charge, anti and marked),
+        two_J=0,
+        P=None,
+        C=None,
+        mass=None,
+        width=None,
+        charge=charge,
+        massless=False,
+        antiparticle=spelled(charge, False) if self_conjugate else spelled(-charge, not anti and marked),
+        baryon=baryon,
+        flavours=flavours,
+        latex=rf"\mathrm{{{name}}}",
+    )
+
+
+def build_resonance(name: str, spec: ResonanceSpec, state: Particle, radius: float) -> Resonance:
+    """The propagator of a resonance; values not given come from the PDG."""
+    latex = spec.latex or state.latex
+    own_radius = spec.radius or radius
+    if spec.lineshape == "constant":
+        given = [key for key in ("mass", "width") if getattr(spec, key) is not None] + [f"float: {key}" for key in spec.float_]
+        if given:
+            raise PhysicsError(
+                f"lineshape 'constant' of {name!r} has no parameters, but {', '.join(given)} is given",
+                "remove it, or choose lineshape breit_wigner",
+            )
+        return Resonance(name, spec.lineshape, None, None, (), own_radius, latex)
+    mass = spec.mass if spec.mass is not None else state.mass
+    width = spec.width if spec.width is not None else state.width
+    for key, value in (("mass", mass), ("width", width)):
+        if not value:
+            raise PhysicsError(f"{name!r} has no {key}, and the PDG gives none", f"add {key}: … (GeV)")
+    return Resonance(name, spec.lineshape, mass, width, tuple(dict.fromkeys(spec.float_)), own_radius, latex)
+
+
+def check_on_shell(resonance: Resonance, decay: Decay, leaves: tuple[int, ...]) -> None:
+    """A resonance must come near the range of invariant masses that its system can have."""
+    if resonance.mass is None or resonance.width is None:
+        return
+    inside = [decay.final[i].mass or 0.0 for i in leaves]
+    outside = [particle.mass or 0.0 for i, particle in enumerate(decay.final) if i not in leaves]
+    low, high = sum(inside), (decay.parent.mass or 0.0) - sum(outside)
+    reach = OFF_SHELL_WIDTHS * resonance.width
+    if resonance.mass + reach < low or resonance.mass - reach > high:
+        system = " ".join(decay.labels[i] for i in leaves)
+        side = "below threshold everywhere" if resonance.mass < low else "above the kinematic limit everywhere"
+        raise PhysicsError(
+            f"{resonance.name!r} (mass {resonance.mass:g}, width {resonance.width:g} GeV) is {side} in {system}, whose mass "
+            f"runs from {low:.4g} to {high:.4g} GeV",
+            "remove it, correct mass and width, or say off_shell: true if its tail is meant",
+        )

@@ -1,0 +1,86 @@
+"""What a model file may say: names, types and limits of every key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
+LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _chain_text(value: Any) -> Any:
+    return {"decay": value} if isinstance(value, str) else value
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=False)
+
+
+class ParticleSpec(_Strict):
+    """A particle of the user, or changes to one of the PDG."""
+
+    JP: str | None = Field(None, description="J^P or J^PC, e.g. 1-- or 3/2+")
+    mass: NotNegative | None = Field(None, description="GeV")
+    width: NotNegative | None = Field(None, description="GeV")
+    charge: int | None = None
+    massless: bool | None = None
+    antiparticle: str | None = Field(None, description="name of the antiparticle; its own name if self-conjugate")
+    latex: str | None = None
+
+
+class ResonanceSpec(_Strict):
+    """A resonance or non-resonant structure."""
+
+    in_: Annotated[list[str], BeforeValidator(_one_or_many)] = Field(
+        default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems"
+    )
+    particle: str | None = Field(None, description="name of the particle if the key is another name")
+    JP: str | None = Field(None, description="J^P or J^PC; from the PDG if left out")
+    mass: Positive | None = Field(None, description="GeV; from the PDG if left out")
+    width: Positive | None = Field(None, description="GeV; from the PDG if left out")
+    lineshape: Literal["breit_wigner", "constant"] = "breit_wigner"
+    float_: Annotated[list[Literal["mass", "width"]], BeforeValidator(_one_or_many)] = Field(
+        default_factory=list, alias="float", description="parameters to fit"
+    )
+    radius: Positive | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
+    max_L: int | None = Field(None, ge=0, description="largest L at its decay and its production vertex")
+    decay_ls: list[LSPair] | None = Field(None, description="only these (L, S) where it decays")
+    production_ls: list[LSPair] | None = Field(None, description="only these (L, S) where it is produced")
+    weak: bool | None = Field(None, description="whether its decay may violate parity; found from flavours if left out")
+    tie: bool | None = Field(None, description="tie the couplings of charge-conjugate chains")
+    off_shell: bool = Field(False, description="accept a resonance far outside the kinematic range")
+    latex: str | None = None
+
+
+class ChainSpec(_Strict):
+    """A chain spelled out vertex by vertex."""
+
+    decay: str = Field(description="vertices separated by ;")
+    ls: list[list[LSPair] | None] | None = Field(None, description="for each vertex, only these (L, S); null for all")
+    max_L: int | None = Field(None, ge=0)
+    tie: bool | None = None
+
+
+class ModelSpec(_Strict):
+    """A whole model file."""
+
+    decay: str = Field(description="parent -> final particles")
+    polarisation: Literal["unpolarised", "transverse"] | list[list[Number]] = Field(
+        "unpolarised", description="spin state of the parent: unpolarised, transverse (m = ±1), or a density matrix"
+    )
+    formalism: Literal["canonical", "zou-bugg"] = "canonical"
+    weak: bool | None = Field(None, description="whether the parent's decay may violate parity")
+    radius: Positive = Field(3.0, description="barrier radius of all vertices, GeV^-1")
+    max_L: int | None = Field(None, ge=0, description="largest L at any vertex")
+    tie_conjugates: bool = Field(True, description="tie the couplings of charge-conjugate chains")
+    particles: dict[str, ParticleSpec] = Field(default_factory=dict)
+    resonances: dict[str, ResonanceSpec] = Field(default_factory=dict)
+    chains: list[Annotated[ChainSpec, BeforeValidator(_chain_text)]] = Field(default_factory=list)

@@ -1,0 +1,183 @@
+"""Particles of the PDG by name or common spelling, through the ``particle`` package."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ctpwa.decay.particle import Flavour, Particle, charge_suffix, combined_flavours
+from ctpwa.errors import PhysicsError, suggest
+
+if TYPE_CHECKING:
+    from particle import Particle as PdgEntry
+
+UNDEFINED = 5  # how the PDG tables of ``particle`` mark a quantum number that is undefined or unknown
+NEUTRAL_KAONS = {130, 310}  # K_L and K_S are mixtures of both strangeness values
+CHARGED_LEPTONS = {11, 13, 15}
+_SUBSCRIPT = re.compile(r"\((\d{1,2}[A-Za-z]*|[A-Za-z]{1,2}\d?)\)")
+
+
+def normalise(name: str) -> str:
+    """One spelling for all: ``f(0)(980)``, ``f_0(980)`` and ``f0(980)`` become ``f0(980)``."""
+    text = name.replace(" ", "").replace("_", "")
+    text = _SUBSCRIPT.sub(r"\1", text)
+    return text.replace("anti-", "anti").replace("{", "").replace("}", "").replace("^", "")
+
+
+@dataclass(frozen=True)
+class _Index:
+    by_spelling: dict[str, PdgEntry]
+    multiplets: dict[str, list[PdgEntry]]
+    names: list[str]
+
+
+@cache
+def _index() -> _Index:
+    from particle import Particle as Pdg
+
+    spellings: dict[str, PdgEntry] = {}
+    multiplets: dict[str, list[PdgEntry]] = defaultdict(list)
+    entries = [p for p in Pdg.all() if p.J is not None and (p.pdgid.is_hadron or p.pdgid.is_lepton or int(p.pdgid) == 22)]
+    for entry in entries:
+        spellings.setdefault(normalise(entry.name), entry)
+    for entry in entries:
+        multiplets[normalise(entry.pdg_name)].append(entry)
+        for extra in _other_spellings(entry):
+            spellings.setdefault(normalise(extra), entry)
+    return _Index(spellings, dict(multiplets), sorted(entry.name for entry in entries))
+
+
+def _other_spellings(entry: PdgEntry) -> list[str]:
+    from particle.exceptions import MatchingIDNotFound
+
+    extra = [entry.name.replace("~", "bar")]
+    with suppress(MatchingIDNotFound):
+        extra.append(entry.evtgen_name)
+    extra += [entry.name.removesuffix(ending) for ending in ("(1S)", "(1P)") if entry.name.endswith(ending)]
+    return extra + [spelling.replace("/", "") for spelling in extra if "/" in spelling] + [entry.name.replace("/", "")]
+
+
+def _net_flavours(pdgid: int) -> frozenset[Flavour]:
+    """Net (strangeness, charm, bottomness) from the quark digits of a PDG identifier."""
+    if abs(pdgid) in NEUTRAL_KAONS:
+        return frozenset({(1, 0, 0), (-1, 0, 0)})
+    digits = abs(pdgid) // 10 % 1000
+    q1, q2, q3 = digits // 100, digits // 10 % 10, digits % 10
+    sign = 1 if pdgid > 0 else -1
+    if abs(pdgid) < 100 or q2 == 0:
+        return frozenset({(0, 0, 0)})
+    # a meson is quark–antiquark; a heavier down-type quark is the antiquark of the positive code
+    meson = [(q2, 1), (q3, -1)] if q2 % 2 == 0 else [(q2, -1), (q3, 1)]
+    quarks = meson if q1 == 0 else [(q1, 1), (q2, 1), (q3, 1)]
+    strange = -sum(n for q, n in quarks if q == 3)
+    charm = sum(n for q, n in quarks if q == 4)
+    bottom = -sum(n for q, n in quarks if q == 5)
+    return frozenset({(sign * strange, sign * charm, sign * bottom)})
+
+
+def _from_entry(entry: PdgEntry) -> Particle:
+    pdgid = int(entry.pdgid)
+    two_J = round(2 * float(entry.J or 0))
+    self_conjugate = bool(entry.is_self_conjugate)
+    partner = entry if self_conjugate else entry.invert()
+    baryon = (1 if pdgid > 0 else -1) if entry.pdgid.is_baryon else 0
+    return Particle(
+        name=entry.name,
+        two_J=two_J,
+        P=_parity(entry, pdgid, two_J),
+        C=int(entry.C) if entry.C in (1, -1) else None,
+        mass=None if entry.mass is None else round(entry.mass / 1000, 12),
+        width=None if entry.width is None or entry.width < 0 else round(entry.width / 1000, 18),
+        charge=round(entry.charge or 0),
+        massless=entry.mass == 0 or (entry.mass is None and bool(entry.pdgid.is_lepton)),
+        antiparticle=partner.name,
+        baryon=baryon,
+        flavours=_net_flavours(pdgid),
+        latex=entry.latex_name,
+    )
+
+
+def _parity(entry: PdgEntry, pdgid: int, two_J: int) -> int | None:
+    """Parity; an antifermion has the opposite parity of its particle (F2)."""
+    if abs(pdgid) in CHARGED_LEPTONS:
+        return 1 if pdgid > 0 else -1
+    positive = entry if pdgid > 0 else entry.invert()
+    if positive.P not in (1, -1):
+        return None
+    return -int(positive.P) if pdgid < 0 and two_J % 2 else int(positive.P)
+
+
+class ParticleTable:
+    """The PDG, with the user's own particles and changes on top.
+
+    Args:
+        own:  particles that shadow the PDG, by name
+    """
+
+    def __init__(self, own: dict[str, Particle] | None = None) -> None:
+        self._own = {normalise(name): particle for name, particle in (own or {}).items()}
+        for particle in list(self._own.values()):
+            self._own.setdefault(normalise(particle.antiparticle), particle.conjugate())
+
+    def find(self, name: str) -> Particle | None:
+        """The particle of exactly this name or spelling, or None."""
+        key = normalise(name)
+        if key in self._own:
+            return self._own[key]
+        entry = _index().by_spelling.get(key)
+        if entry is None and len(states := _index().multiplets.get(key, [])) == 1:
+            entry = states[0]
+        return None if entry is None else _from_entry(entry)
+
+    def get(self, name: str) -> Particle:
+        """The particle of this name; an error with near names if there is none."""
+        particle = self.find(name)
+        if particle is None:
+            raise unknown_particle(name, self._own_names())
+        return particle
+
+    def get_state(self, name: str, system: tuple[Particle, ...]) -> Particle | None:
+        """The charge state of a multiplet that can turn into ``system``, or None if the name is unknown.
+
+        ``K(2)*(1430)`` in K⁺η is K(2)*(1430)+, and ``N(1535)`` in p̄η is the antiparticle of N(1535)+.
+        """
+        exact = self.find(name)
+        states = [exact, exact.conjugate()] if exact else []
+        states += [_from_entry(entry) for entry in _index().multiplets.get(normalise(name), [])]
+        if not states:
+            return None
+        charge = sum(particle.charge for particle in system)
+        baryon = sum(particle.baryon for particle in system)
+        fitting = {s.name: s for s in states if s.charge == charge and s.baryon == baryon}
+        if not fitting:
+            known = ", ".join(sorted({f"{s.name} (charge {s.charge:+d})" for s in states}))
+            members = " ".join(particle.name for particle in system)
+            raise PhysicsError(
+                f"{name!r} cannot decay to {members}: charge {charge:+d} and baryon number {baryon:+d} fit none of its states",
+                f"its states are {known}",
+            )
+        flavoured = {n: s for n, s in fitting.items() if s.flavours & combined_flavours(system)}
+        if len(flavoured or fitting) > 1:
+            raise PhysicsError(f"{name!r} could be any of {', '.join(sorted(flavoured or fitting))}", "name the charge state in full")
+        return next(iter((flavoured or fitting).values()))
+
+    def _own_names(self) -> list[str]:
+        return [particle.name for particle in self._own.values()]
+
+
+def unknown_particle(name: str, also_known: list[str]) -> PhysicsError:
+    """The error for a name that neither the PDG nor the user knows."""
+    near = suggest(name, _index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)"
+    return PhysicsError(f"unknown particle {name!r}", f"{near} A resonance outside the PDG needs JP, mass and width.")
+
+
+def split_charge(name: str) -> tuple[str, int | None]:
+    """``a(1)(1260)+`` as ``('a(1)(1260)', 1)``; a name without a charge at its end gives None."""
+    for charge in (2, -2, 1, -1):
+        if name.endswith(suffix := charge_suffix(charge)) and len(name) > len(suffix):
+            return name[: -len(suffix)], charge
+    return (name[:-1], 0) if len(name) > 1 and name.endswith("0") and not name[-2].isdigit() else (name, None)

@@ -1,0 +1,84 @@
+"""Every error that ctpwa raises on purpose: what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+Path = tuple[str | int, ...]
+
+
+class CtpwaError(Exception):
+    """Base of all errors of this package."""
+
+
+class PhysicsError(CtpwaError):
+    """A particle, vertex or wave that cannot exist, or that is not known well enough.
+
+    Attributes:
+        what:  the offending value and the rule it breaks
+        fix:   the change to make; empty where the rule leaves no choice
+    """
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        self.what = what
+        self.fix = fix
+        super().__init__(what if not fix else f"{what}\n fix: {fix}")
+
+
+class DataError(CtpwaError):
+    """Momenta or weights that cannot be used; the message names the particle and the event."""
+
+
+class GenerationError(CtpwaError):
+    """Phase space that cannot be generated as asked."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong in a model description."""
+
+    what: str
+    path: Path = ()
+    fix: str = ""
+    location: str = ""
+    excerpt: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.location}: {self.what}" if self.location else self.what
+        lines = [head]
+        if self.excerpt:
+            lines.append(self.excerpt)
+        if self.path:
+            lines.append(f"  at: {format_path(self.path)}")
+        if self.fix:
+            lines.append(f" fix: {self.fix}")
+        return "\n".join(lines)
+
+
+class ConfigError(CtpwaError):
+    """A model description with one or more problems, all reported together."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n\n".join(str(problem) for problem in self.problems))
+
+
+def format_path(path: Path) -> str:
+    """``('chains', 0, 'ls')`` as ``chains[0].ls``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else str(step))
+    return text
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'mass'?``, or the list of all known words when none is near."""
+    words = sorted(set(known))
+    near = get_close_matches(word, words, n=3, cutoff=0.6)
+    if near:
+        return "did you mean " + " or ".join(repr(match) for match in near) + "?"
+    if 0 < len(words) <= 25:
+        return "known: " + ", ".join(words)
+    return ""

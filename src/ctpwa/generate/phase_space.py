@@ -1,0 +1,182 @@
+"""n-body phase space: isotropic two-body decays in sequence, weighted or unweighted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import pi
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from ctpwa.data.events import Events
+from ctpwa.errors import GenerationError
+from ctpwa.kinematics.lorentz import from_rest_frame
+from ctpwa.kinematics.two_body import breakup_momentum_squared
+from ctpwa.model.model import Model
+from ctpwa.progress import Progress
+
+MIN_BODIES, MAX_BODIES = 2, 6
+CHUNK = 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
+
+
+def generate_phase_space(
+    model_or_masses: Model | Mapping[str, float] | Sequence[float],
+    n: int,
+    seed: int = 0,
+    *,
+    weighted: bool = False,
+    device: str | torch.device = "cpu",
+    progress: bool | None = None,
+) -> Events:
+    """Events distributed flat in Lorentz-invariant phase space, in the rest frame of the parent.
+
+    The same arguments give the same events; CPU and GPU have different random streams.
+
+    Args:
+        model_or_masses:  a model; or masses in GeV, the parent's first: ``{"J/psi": 3.0969, "K+": 0.4937, …}`` or a plain list
+        n:                number of events
+        seed:             seed of the random numbers
+        weighted:         keep all generated events and give weights (mean 1) instead of accept–reject
+        device:           where to generate
+        progress:         show a progress bar; default: on a terminal when it takes more than two seconds
+    """
+    parent, final = _masses(model_or_masses)
+    if n < 0:
+        raise GenerationError(f"cannot generate {n} events")
+    sampler = PhaseSpaceSampler(parent, list(final.values()), torch.device(device), seed)
+    pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
+    done = 0
+    with Progress("phase space", n, show=progress) as bar:
+        while done < n:
+            p4, weight = sampler.sample(CHUNK) if not weighted else sampler.sample(min(CHUNK, n - done))
+            if not weighted:
+                accepted = sampler.accept(weight)
+                p4, weight = p4[..., accepted], weight[accepted]
+            pieces.append((p4[..., : n - done], weight[: n - done]))
+            done += pieces[-1][1].numel()
+            bar.advance(pieces[-1][1].numel())
+    momenta = torch.cat([p4 for p4, _ in pieces], dim=-1)
+    by_name = {name: momenta[i].T.contiguous() for i, name in enumerate(final)}
+    if not weighted:
+        return Events(by_name)
+    weights = torch.cat([weight for _, weight in pieces])
+    return Events(by_name, weights / weights.mean() if n else weights)
+
+
+def _masses(source: Model | Mapping[str, float] | Sequence[float]) -> tuple[float, dict[str, float]]:
+    if isinstance(source, Model):
+        decay = source.decay
+        masses: dict[str, float | None] = {label: 0.0 if p.massless else p.mass for label, p in zip(decay.labels, decay.final, strict=True)}
+        parent: float | None = decay.parent.mass
+    else:
+        named = dict(source) if isinstance(source, Mapping) else {f"p{i}" if i else "parent": m for i, m in enumerate(source)}
+        names = list(named)
+        parent = named[names[0]] if names else None
+        masses = {name: named[name] for name in names[1:]}
+    for name, mass in [("the parent", parent), *masses.items()]:
+        if mass is None or not np.isfinite(mass) or mass < 0:
+            raise GenerationError(f"the mass of {name} is {mass}\n fix: give a mass in GeV, 0 or more")
+    if not MIN_BODIES <= len(masses) <= MAX_BODIES:
+        raise GenerationError(
+            f"phase space has {len(masses)} final particles\n fix: give {MIN_BODIES} to {MAX_BODIES}, after the mass of the parent"
+        )
+    final = {name: float(mass) for name, mass in masses.items() if mass is not None}
+    assert parent is not None
+    if sum(final.values()) >= parent:
+        raise GenerationError(f"below threshold: the final particles weigh {sum(final.values()):.6g} GeV, the parent {parent:.6g} GeV")
+    return float(parent), final
+
+
+class PhaseSpaceSampler:
+    """Raubold–Lynch: the masses M_k of the first k particles come from sorted uniform numbers, then
+
+        dΦ_n ∝ Π_{k=2..n} q(M_k; M_{k−1}, m_k) · dM_2 … dM_{n−1} dΩ_2 … dΩ_n                       (F12)
+
+    so that an event has weight Π q.
+
+    Args:
+        parent:  mass of the parent, GeV
+        masses:  masses of the final particles, GeV
+        device:  where to generate
+        seed:    seed of the random numbers
+    """
+
+    def __init__(self, parent: float, masses: Sequence[float], device: torch.device, seed: int) -> None:
+        self.parent, self.masses, self.device = parent, list(masses), device
+        self.random = torch.Generator(device=device).manual_seed(seed)
+        self.max_weight = self._max_weight()
+
+    def sample(self, n: int) -> tuple[Tensor, Tensor]:
+        """``n`` events: momenta [particle, 4, event] and weights [event]."""
+        bodies = len(self.masses)
+        uniform = torch.rand(3 * bodies - 4, n, generator=self.random, device=self.device, dtype=torch.float64)
+        M = self._intermediate_masses(uniform[: bodies - 2].sort(dim=0).values)
+        cos_theta = 2 * uniform[bodies - 2 : 2 * bodies - 3] - 1
+        phi = 2 * pi * uniform[2 * bodies - 3 :]
+        q = self._momenta(M)
+        return self._decay(M, q, cos_theta, phi), q.prod(dim=0)
+
+    def accept(self, weight: Tensor) -> Tensor:
+        """Which events to keep so that the rest is unweighted."""
+        if bool((weight > self.max_weight).any()):
+            raise GenerationError("a phase-space weight exceeds its maximum; please report these masses")
+        return torch.rand(weight.shape, generator=self.random, device=self.device, dtype=torch.float64) * self.max_weight < weight
+
+    def _intermediate_masses(self, ordered: Tensor) -> Tensor:
+        """M_1 … M_n [n, event] from n−2 ordered numbers in (0, 1)."""
+        sums = torch.tensor(np.cumsum(self.masses), dtype=torch.float64, device=ordered.device)
+        free = self.parent - float(sums[-1])
+        inner = sums[1:-1, None] + free * ordered
+        ones = (
+            torch.ones_like(ordered[:1])
+            if ordered.shape[0]
+            else torch.ones(1, ordered.shape[1], dtype=torch.float64, device=ordered.device)
+        )
+        return torch.cat([self.masses[0] * ones, inner, self.parent * ones])
+
+    def _momenta(self, M: Tensor) -> Tensor:
+        """q(M_k; M_{k−1}, m_k) for k = 2 … n, [n−1, event]."""
+        rows = [breakup_momentum_squared(M[k].square(), M[k - 1], self.masses[k]) for k in range(1, len(self.masses))]
+        return torch.stack(rows).clamp(min=0).sqrt()
+
+    def _decay(self, M: Tensor, q: Tensor, cos_theta: Tensor, phi: Tensor) -> Tensor:
+        """Split off one particle after the other, isotropically in the rest frame of what is left."""
+        momenta: list[Tensor] = [M] * len(self.masses)
+        zero = torch.zeros_like(M[0])
+        system = torch.stack([M[-1], zero, zero, zero])
+        for k in range(len(self.masses) - 1, 0, -1):
+            sin_theta = (1 - cos_theta[k - 1].square()).sqrt()
+            direction = torch.stack([sin_theta * phi[k - 1].cos(), sin_theta * phi[k - 1].sin(), cos_theta[k - 1]])
+            p3 = q[k - 1] * direction
+            energy = (q[k - 1].square() + self.masses[k] ** 2).sqrt()
+            particle = torch.cat([energy[None], p3])
+            momenta[k] = self._on_shell(from_rest_frame(particle, system, M[k]), self.masses[k])
+            rest = torch.cat([(q[k - 1].square() + M[k - 1].square()).sqrt()[None], -p3])
+            system = from_rest_frame(rest, system, M[k])
+        momenta[0] = self._on_shell(system, self.masses[0])
+        return torch.stack(momenta)
+
+    @staticmethod
+    def _on_shell(p4: Tensor, mass: float) -> Tensor:
+        return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
+
+    def _max_weight(self) -> float:
+        """The largest weight, by maximising Σ ln q over the gaps between the ordered masses; 1e-6 above it."""
+        free = len(self.masses) - 2
+
+        def minus_log_weight(x: np.ndarray) -> float:
+            gaps = np.exp(np.append(x, 0.0))
+            ordered = torch.tensor(np.cumsum(gaps / gaps.sum())[:free], dtype=torch.float64)[:, None]
+            q = self._momenta(self._intermediate_masses(ordered))
+            return float(-q.clamp(min=1e-300).log().sum())
+
+        if free == 0:
+            return float(self._momenta(self._intermediate_masses(torch.zeros(0, 1, dtype=torch.float64)))) * (1 + 1e-6)
+        starts = [np.zeros(free), np.linspace(-1.0, 1.0, free), np.linspace(1.0, -1.0, free)]
+        best = min(
+            minimize(minus_log_weight, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 20000}).fun
+            for start in starts
+        )
+        return float(np.exp(-best)) * (1 + 1e-6)

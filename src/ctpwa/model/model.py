@@ -1,0 +1,120 @@
+"""Waves and the model they make: what is fitted, before any event is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ctpwa.decay.chain import Chain, Decay
+from ctpwa.decay.spin import LS
+from ctpwa.decay.symmetry import Term, symmetrised_terms
+from ctpwa.model.resonance import Resonance
+from ctpwa.spin.amplitudes import SpinAmplitudes
+from ctpwa.spin.build import build_spin_amplitudes
+from ctpwa.spin.polarisation import Polarisation
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Wave:
+    """One chain with one (L, S) at every vertex.
+
+    Attributes:
+        name:        unique and readable, e.g. ``phi(1680)[K+ K-] (1,1)(1,0)``
+        chain:       the decay chain
+        ls:          (L, S) of every vertex, in the order of ``chain.nodes``
+        resonances:  the propagators, one for each of ``chain.nodes[1:]``
+        coupling:    name of the complex coupling; tied waves have the same
+        factor:      ±1 in front of that coupling
+    """
+
+    name: str
+    chain: Chain
+    ls: tuple[LS, ...]
+    resonances: tuple[Resonance, ...]
+    coupling: str
+    factor: int
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The parts of the wave after symmetrisation over identical particles."""
+        return symmetrised_terms(self.chain, self.ls)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything that is known before the events: the decay, its waves and their resonances.
+
+    Attributes:
+        decay:         parent and final particles
+        waves:         all waves, in the order of the model file
+        resonances:    the propagators by name
+        polarisation:  spin state of the parent
+        zou_bugg:      transverse projection of daughter spins instead of the canonical rotation-free boost
+        notes:         what was decided on the way and may interest the user
+    """
+
+    decay: Decay
+    waves: tuple[Wave, ...]
+    resonances: Mapping[str, Resonance]
+    polarisation: Polarisation
+    zou_bugg: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def final_names(self) -> tuple[str, ...]:
+        """Names of the final particles, the keys of ``momenta``."""
+        return self.decay.labels
+
+    @cached_property
+    def couplings(self) -> tuple[str, ...]:
+        """Names of the independent complex couplings."""
+        return tuple(dict.fromkeys(wave.coupling for wave in self.waves))
+
+    def spin_amplitudes(
+        self,
+        momenta: Mapping[str, Any],
+        barrier: bool = False,
+        polarisation: Any = None,
+        *,
+        device: str | torch.device | None = None,
+        chunk_size: int | None = None,
+        progress: bool | None = None,
+    ) -> SpinAmplitudes:
+        """Spin amplitudes K of all waves for all events                                          (F5.1)
+
+        Args:
+            momenta:       final-particle name → [event, 4], (E, px, py, pz) in GeV, in any one frame
+            barrier:       multiply every vertex by 1/√N_L(|q|d), the event part of the barrier factor
+            polarisation:  overrides the model's: ``"unpolarised"``, ``"transverse"`` or a density matrix
+            device:        where to compute; default: where the momenta are
+            chunk_size:    events at a time; default: from a memory budget
+            progress:      show a progress bar; default: on a terminal when it takes more than two seconds
+        """
+        state = self.polarisation if polarisation is None else Polarisation.of(polarisation, self.decay.parent)
+        return build_spin_amplitudes(
+            self.decay,
+            self.waves,
+            momenta,
+            state,
+            barrier=barrier,
+            zou_bugg=self.zou_bugg,
+            device=device,
+            chunk_size=chunk_size,
+            progress=progress,
+        )
+
+    def __str__(self) -> str:
+        lines = [f"{self.decay}: {len(self.waves)} waves, {len(self.couplings)} complex couplings, {self.polarisation}"]
+        lines += [
+            f"  {wave.name}" + ("" if wave.factor == 1 and wave.coupling == wave.name else f"   = {'+-'[wave.factor < 0]} {wave.coupling}")
+            for wave in self.waves
+        ]
+        return "\n".join(lines + [f"  note: {note}" for note in self.notes])

@@ -1,0 +1,139 @@
+"""Waves × momenta → SpinAmplitudes, in chunks of bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ctpwa.data.momenta import check_momenta, read_momenta
+from ctpwa.decay.chain import Decay
+from ctpwa.decay.structure import Structure
+from ctpwa.errors import DataError
+from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.progress import Progress
+from ctpwa.spin.amplitudes import SpinAmplitudes, WaveTerm
+from ctpwa.spin.evaluate import Evaluator, harmonics_needed, on_light_cone
+from ctpwa.spin.polarisation import Polarisation
+from ctpwa.spin.rows import Rows
+
+# temporary memory per chunk: small on a CPU so that it stays near the caches, large on a GPU to hide kernel launches
+CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 2 << 30}
+MIN_CHUNK, MAX_CHUNK = 1024, 1 << 20
+
+
+def build_spin_amplitudes(
+    decay: Decay,
+    waves: Sequence[Any],
+    momenta: Mapping[str, Any],
+    polarisation: Polarisation,
+    *,
+    barrier: bool = False,
+    zou_bugg: bool = False,
+    device: str | torch.device | None = None,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
+) -> SpinAmplitudes:
+    """Compute K of all waves for all events; see ``Model.spin_amplitudes``."""
+    p4 = read_momenta(momenta, decay.labels, device)
+    n_events = len(p4[0])
+    structures, terms = collect_structures(waves, barrier)
+    rows = Rows(decay, polarisation)
+    where = p4[0].device
+    K = _allocate((len(structures), rows.n_rows, n_events), rows.dtype, where)
+    tops = [structure for parts in structures for structure, _ in parts]
+    max_L = harmonics_needed(tops)
+
+    def evaluate(start: int, stop: int) -> int:
+        chunk = [_on_shell(p[start:stop].T.contiguous(), particle.massless) for p, particle in zip(p4, decay.final, strict=True)]
+        check_momenta([p[start:stop].T for p in p4], decay.labels, decay.final, start)
+        evaluator = Evaluator(decay.final, chunk, max_L, barrier=barrier, zou_bugg=zou_bugg)
+        for index, parts in enumerate(structures):
+            A = _sum_parts(evaluator, parts, rows.two_ms)
+            rows.store(A, parts[0][0].total_L, K[index, :, start:stop])
+        return evaluator.cached_bytes
+
+    if n_events:
+        size = chunk_size or _chunk_size(evaluate, where.type)
+        _for_chunks(evaluate, n_events, size, where.type, progress)
+    return SpinAmplitudes(K, structures, terms, tuple(waves), rows)
+
+
+def collect_structures(
+    waves: Sequence[Any], barrier: bool
+) -> tuple[tuple[tuple[tuple[Structure, int], ...], ...], tuple[tuple[WaveTerm, ...], ...]]:
+    """Every distinct structure once, and for each wave the terms that refer to them.
+
+    Without barrier factors the radius of a vertex does not matter, and structures that differ only in it are one.
+    """
+    index: dict[tuple[tuple[Structure, int], ...], int] = {}
+    terms = []
+    for wave in waves:
+        own = []
+        for term in wave.terms:
+            parts = term.parts if barrier else tuple((_without_radius(s), count) for s, count in term.parts)
+            own.append(WaveTerm(index.setdefault(parts, len(index)), term.factor, term.systems))
+        terms.append(tuple(own))
+    return tuple(index), tuple(terms)
+
+
+def _without_radius(structure: Structure) -> Structure:
+    first, second = (_without_radius(d) if isinstance(d, Structure) else d for d in structure.daughters)
+    return Structure(structure.two_J, structure.ls, (first, second), 0.0)
+
+
+def _sum_parts(evaluator: Evaluator, parts: Sequence[tuple[Structure, int]], two_ms: Sequence[int]) -> Tensor:
+    (first, count), *others = parts
+    A = evaluator.top_amplitude(first, two_ms)
+    if count != 1:
+        A = count * A
+    for structure, count in others:
+        A = A + count * evaluator.top_amplitude(structure, two_ms)
+    return A
+
+
+def _on_shell(p4: Tensor, massless: bool) -> Tensor:
+    return on_light_cone(p4) if massless else p4
+
+
+def _allocate(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    needed = torch.Size(shape).numel() * torch.empty((), dtype=dtype).element_size()
+    free = available_bytes(device)
+    if free is not None and needed > free:
+        raise DataError(
+            f"spin amplitudes of {shape[0]} wave structures × {shape[1]} polarisations × {shape[2]} events need "
+            f"{format_bytes(needed)}, but {device} has {format_bytes(free)} free\n fix: use fewer events or another device"
+        )
+    return torch.empty(shape, dtype=dtype, device=device)
+
+
+def _chunk_size(evaluate: Callable[[int, int], int], device_type: str) -> int:
+    """Events per chunk from the bytes that a single event takes."""
+    per_event = max(evaluate(0, 1), 1)
+    budget = CHUNK_BYTES.get(device_type, CHUNK_BYTES["cuda"])
+    return min(max(budget // per_event, MIN_CHUNK), MAX_CHUNK)
+
+
+def _for_chunks(evaluate: Callable[[int, int], int], n_events: int, size: int, device_type: str, progress: bool | None) -> None:
+    """All chunks in order on a GPU; on a CPU one thread per core, since a chunk is too small to split inside torch."""
+    chunks = [(start, min(start + size, n_events)) for start in range(0, n_events, size)]
+    workers = min(torch.get_num_threads(), len(chunks)) if device_type == "cpu" else 1
+    with Progress("spin amplitudes", n_events, show=progress) as bar:
+        if workers == 1:
+            for start, stop in chunks:
+                evaluate(start, stop)
+                bar.advance(stop - start)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            futures = {pool.submit(evaluate, *chunk): chunk for chunk in chunks}
+            try:
+                for future in as_completed(futures):
+                    future.result()
+                    start, stop = futures[future]
+                    bar.advance(stop - start)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise

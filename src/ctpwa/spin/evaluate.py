@@ -1,0 +1,235 @@
+"""Spin amplitudes of structures for one chunk of events; everything shared is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.spin import projections
+from ctpwa.decay.structure import Structure, leaves_of, spin_of
+from ctpwa.kinematics.harmonics import solid_harmonics
+from ctpwa.kinematics.lorentz import mass_squared, to_rest_frame
+from ctpwa.kinematics.photon import linear_polarisations, photon_matrix
+from ctpwa.kinematics.rotation import transverse_projection, wigner_d, wigner_rotation
+from ctpwa.kinematics.two_body import barrier_polynomial
+from ctpwa.spin.rows import n_states
+from ctpwa.spin.vertex import vertex_couplings
+
+System = tuple[int, ...]
+T = TypeVar("T")
+
+
+class Evaluator:
+    """The amplitudes of one chunk.
+
+    All momenta are first boosted to the rest frame of the parent, which becomes the common frame in which the spin states of all
+    chains are defined: rotations at the parent's vertex are then 1, and no observable depends on the choice (F7).
+
+    Args:
+        final:       the final particles
+        p4:          their momenta, each [4, event]
+        max_L:       highest L for each (parent system, first daughter system), so that harmonics are computed once
+        barrier:     include 1/√N_L(|q|d) at every vertex
+        zou_bugg:    transverse projection instead of canonical spin states
+        rest_frame:  boost to the parent's rest frame first; False keeps the frame of the momenta
+    """
+
+    def __init__(
+        self,
+        final: Sequence[Particle],
+        p4: Sequence[Tensor],
+        max_L: dict[tuple[System, System], int],
+        *,
+        barrier: bool = False,
+        zou_bugg: bool = False,
+        rest_frame: bool = True,
+    ) -> None:
+        self.final = final
+        self.two_spins = [particle.two_J for particle in final]
+        self.max_L = max_L
+        self.barrier = barrier
+        self.zou_bugg = zou_bugg
+        self.rest_frame = rest_frame
+        self.everything: System = tuple(range(len(final)))
+        self._cache: dict[Hashable, object] = {}
+        self.p4 = self._common_frame(list(p4))
+
+    def _common_frame(self, p4: list[Tensor]) -> list[Tensor]:
+        if not self.rest_frame:
+            return p4
+        P4 = torch.stack(p4).sum(dim=0)
+        M = mass_squared(P4).sqrt()
+        boosted = [to_rest_frame(p, P4, M) for p in p4]
+        for index, particle in enumerate(self.final):
+            if particle.massless:
+                boosted[index] = on_light_cone(boosted[index])
+        return boosted
+
+    def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return self._cache[key]  # type: ignore[return-value]
+
+    def momentum(self, system: System) -> Tensor:
+        """Sum of the momenta of a system, [4, event]."""
+        return self._once(("p4", system), lambda: torch.stack([self.p4[i] for i in system]).sum(dim=0))
+
+    def mass(self, system: System) -> Tensor:
+        """Invariant mass in the event, [event]; never the nominal one."""
+        return self._once(("mass", system), lambda: mass_squared(self.momentum(system)).sqrt())
+
+    def daughter_momentum(self, parent: System, daughter: System) -> Tensor:
+        """Momentum of a daughter in the rest frame of its parent, [4, event]."""
+
+        def compute() -> Tensor:
+            if self._at_rest(parent):
+                return self.momentum(daughter)
+            return to_rest_frame(self.momentum(daughter), self.momentum(parent), self.mass(parent))
+
+        return self._once(("p*", parent, daughter), compute)
+
+    def _at_rest(self, system: System) -> bool:
+        return self.rest_frame and system == self.everything
+
+    def harmonics(self, parent: System, first: System, L: int) -> Tensor:
+        """|q|^L Y_L of the first daughter's direction, [2L+1, event]."""
+        key = ("Y", parent, first)
+        return self._once(key, lambda: solid_harmonics(self.daughter_momentum(parent, first)[1:], self.max_L[parent, first]))[L]
+
+    def barrier_factor(self, parent: System, first: System, L: int, radius: float) -> Tensor:
+        """1/√N_L(|q|d), [event]."""
+
+        def compute() -> Tensor:
+            q2 = self.daughter_momentum(parent, first)[1:].square().sum(dim=0)
+            return barrier_polynomial(L, q2 * radius**2).rsqrt()
+
+        return self._once(("N", parent, first, L, radius), compute)
+
+    def spin_matrix(self, parent: System, daughter: Structure | int) -> Tensor | None:
+        """X [spin in the common frame, spin at the vertex, event] of a daughter; None if it is the identity."""
+        system = tuple(sorted(leaves_of(daughter)))
+        two_s = spin_of(daughter, self.two_spins)
+        if isinstance(daughter, int) and self.final[daughter].massless and two_s:
+            return self._once(("X", parent, system), lambda: self._photon(parent, daughter))
+        if two_s == 0 or (self._at_rest(parent) and not self.zou_bugg):
+            return None
+        return self._once(("X", parent, system, two_s), lambda: self._rotation(parent, system, two_s))
+
+    def _photon(self, parent: System, photon: int) -> Tensor:
+        e4 = self._once(("e", photon), lambda: linear_polarisations(self.p4[photon]))
+        return photon_matrix(self.p4[photon], e4, self.momentum(parent), self.mass(parent))
+
+    def _rotation(self, parent: System, daughter: System, two_s: int) -> Tensor:
+        W = self._once(
+            ("W", parent, daughter),
+            lambda: wigner_rotation(self.momentum(parent), self.mass(parent), self.momentum(daughter), self.mass(daughter)),
+        )
+        D = wigner_d(W, two_s)
+        if not self.zou_bugg:
+            return D
+        projection = transverse_projection(self.daughter_momentum(parent, daughter), self.mass(daughter), two_s)
+        return torch.einsum("ste,tue->sue", D, projection)
+
+    def state(self, parent: System, daughter: Structure | int) -> Tensor | None:
+        """Ψ [spin at the vertex, final spins below, event] of a daughter.
+
+        None stands for a final particle whose spin axes coincide: Ψ is the identity.
+        """
+        X = self.spin_matrix(parent, daughter)
+        if isinstance(daughter, int):
+            return None if X is None else X.transpose(0, 1)
+        own = self.amplitude(daughter)
+        if X is None:
+            return own
+        return self._once(("state", parent, daughter), lambda: _rotate(X, own))
+
+    def amplitude(self, structure: Structure) -> Tensor:
+        """Amplitude of an inner state [its spin, final spins below, event]."""
+        return self._once(("A", structure), lambda: self.vertex(structure, tuple(projections(structure.two_J))))
+
+    def vertex(self, structure: Structure, two_ms: Sequence[int]) -> Tensor:
+        """V [m, final spins below, event] for the given projections of the decaying state.
+
+        V[m; σ1 σ2] = Σ ⟨s1 t1; s2 t2|S mS⟩⟨L mL; S mS|J m⟩ |q|^L Y_L^mL · Ψ1[t1; σ1] Ψ2[t2; σ2]     (F5.1)
+        """
+        parent = structure.system
+        first, second = structure.daughters
+        Y = self.harmonics(parent, tuple(sorted(leaves_of(first))), structure.ls.L)
+        psi1, psi2 = self.state(parent, first), self.state(parent, second)
+        two_s1, two_s2 = spin_of(first, self.two_spins), spin_of(second, self.two_spins)
+        n1, n2 = (self._n_below(first), self._n_below(second))
+        result = torch.zeros(len(two_ms), n1, n2, Y.shape[-1], dtype=Y.dtype, device=Y.device)
+        for row, two_m in enumerate(two_ms):
+            couplings = vertex_couplings(structure.two_J, two_s1, two_s2, structure.ls, two_m)
+            for t2 in dict.fromkeys(coupling.t2 for coupling in couplings):
+                terms = [coupling for coupling in couplings if coupling.t2 == t2]
+                if psi2 is None:
+                    _add_first(result[row, :, t2], psi1, Y, terms)
+                else:
+                    partial = torch.zeros(n1, Y.shape[-1], dtype=Y.dtype, device=Y.device)
+                    _add_first(partial, psi1, Y, terms)
+                    result[row].addcmul_(partial[:, None], psi2[t2][None])
+        return result.flatten(1, 2)
+
+    def _n_below(self, daughter: Structure | int) -> int:
+        number = 1
+        for leaf in leaves_of(daughter):
+            number *= n_states(self.final[leaf])
+        return number
+
+    def top_amplitude(self, structure: Structure, two_ms: Sequence[int]) -> Tensor:
+        """Amplitude of a whole structure, [m, final spins in the order of the final particles, event]."""
+        A = self.vertex(structure, two_ms)
+        if self.barrier:
+            for vertex in structure.walk():
+                first = tuple(sorted(leaves_of(vertex.daughters[0])))
+                A = A * self.barrier_factor(vertex.system, first, vertex.ls.L, vertex.radius)
+        leaves = structure.leaves
+        shape = [n_states(self.final[leaf]) for leaf in leaves]
+        order = [1 + leaves.index(i) for i in range(len(leaves))]
+        return A.reshape(len(two_ms), *shape, -1).permute(0, *order, len(leaves) + 1).flatten(1, -2)
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes held by everything computed so far."""
+        tensors: list[Tensor] = []
+        for value in self._cache.values():
+            tensors += value if isinstance(value, list) else [value]  # type: ignore[list-item]
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors if isinstance(tensor, Tensor))
+
+
+def _add_first(out: Tensor, psi1: Tensor | None, Y: Tensor, terms: Sequence) -> None:
+    """out[σ1] += Σ value · Y[mL] · Ψ1[t1; σ1]."""
+    for t1, _, mL, value in terms:
+        if psi1 is None:
+            out[t1].add_(Y[mL], alpha=value)
+        else:
+            out.addcmul_(Y[mL][None], psi1[t1], value=value)
+
+
+def _rotate(X: Tensor, A: Tensor) -> Tensor:
+    """Σ_σ X[σ, t] A[σ; …]."""
+    result = torch.zeros(X.shape[1], *A.shape[1:], dtype=A.dtype, device=A.device)
+    for t in range(X.shape[1]):
+        for sigma in range(X.shape[0]):
+            result[t].addcmul_(X[sigma, t][None], A[sigma])
+    return result
+
+
+def on_light_cone(k4: Tensor) -> Tensor:
+    """The momentum of a massless particle with E = |k| exactly."""
+    return torch.cat([k4[1:].square().sum(dim=0, keepdim=True).sqrt(), k4[1:]])
+
+
+def harmonics_needed(structures: Sequence[Structure]) -> dict[tuple[System, System], int]:
+    """Highest L for each (parent system, first daughter system)."""
+    highest: dict[tuple[System, System], int] = {}
+    for top in structures:
+        for vertex in top.walk():
+            key = (vertex.system, tuple(sorted(leaves_of(vertex.daughters[0]))))
+            highest[key] = max(highest.get(key, 0), vertex.ls.L)
+    return highest
