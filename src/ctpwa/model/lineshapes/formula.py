@@ -1,0 +1,152 @@
+"""What a lineshape is: one sympy formula in event variables and parameters, from which everything else is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+
+# the event variables of a decay vertex R → 1 2
+s = sp.Symbol("s", positive=True)  # invariant mass squared of R in the event, GeV²
+q2 = sp.Symbol("q2", nonnegative=True)  # squared break-up momentum in the event, GeV²; never negative
+EVENT_VARIABLES = (s, q2)
+
+
+class csqrt(sp.Function):
+    """√x of a real x on the physical sheet: √x above zero, i√−x below."""
+
+    nargs = 1
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """1 / 2√x."""
+        return 1 / (2 * csqrt(self.args[0]))
+
+    @classmethod
+    def eval(cls, x: sp.Expr) -> sp.Expr | None:
+        """Numbers are evaluated at once."""
+        if x.is_Number:
+            return sp.sqrt(x) if x >= 0 else sp.I * sp.sqrt(-x)
+        return None
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        text = rf"\sqrt{{{printer._print(self.args[0])}}}"
+        return text if exp is None else rf"\left({text}\right)^{{{exp}}}"
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """What a lineshape may know of the vertex where its resonance decays.
+
+    Attributes:
+        m1, m2:  nominal masses of the daughters, GeV
+        L:       smallest orbital angular momentum of the vertex
+        d:       barrier radius, GeV⁻¹
+    """
+
+    m1: float
+    m2: float
+    L: int
+    d: float
+
+
+@dataclass(frozen=True)
+class LineshapeParameter:
+    """A real parameter of a lineshape.
+
+    Attributes:
+        name:          as in model files, e.g. ``mass``
+        unit:          e.g. ``GeV``; empty if dimensionless
+        latex:         symbol in formulas
+        lower, upper:  limits of physical sense; None if there is none
+        default:       value if the user gives none; None: it must be given, or come from the PDG (mass, width)
+    """
+
+    name: str
+    unit: str = ""
+    latex: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    default: float | None = None
+
+    @property
+    def symbol(self) -> sp.Symbol:
+        """The symbol of this parameter in formulas."""
+        return sp.Symbol(self.name, real=True)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A lineshape given by one formula.
+
+    Attributes:
+        name:        name in model files
+        expression:  F(s, q2; parameters), complex
+        parameters:  its real parameters
+        reference:   where the formula is from
+    """
+
+    name: str
+    expression: sp.Expr
+    parameters: tuple[LineshapeParameter, ...] = ()
+    reference: str = ""
+
+    @property
+    def latex(self) -> str:
+        """The formula as LaTeX."""
+        names = {p.symbol: p.latex or p.name for p in self.parameters}
+        return sp.latex(self.expression, symbol_names={**names, q2: "q^2"})
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A lineshape that is linear in complex coefficients: each function of the event becomes a wave with its own coupling.
+
+    Attributes:
+        name:       name in model files
+        labels:     name of every function
+        functions:  each takes arrays s and q2 and returns a complex or real array
+        reference:  where the formula is from
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    functions: tuple[Callable[[Any, Any], Any], ...]
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A lineshape without a closed formula: a Python function on arrays.
+
+    Attributes:
+        name:        name in model files
+        function:    ``function(s, q2, parameters) -> F`` on torch tensors [event]; parameters are 0-dimensional tensors by name,
+                     and the result must be differentiable by torch with respect to them
+        parameters:  its real parameters
+    """
+
+    name: str
+    function: Callable[..., Any]
+    parameters: tuple[LineshapeParameter, ...] = ()
+
+
+Lineshape = Formula | Basis | Callback
+
+
+@dataclass(frozen=True)
+class LineshapeKind:
+    """A family of lineshapes that a model file can ask for by name.
+
+    Attributes:
+        name:     name in model files
+        build:    ``build(vertex, **options) -> Lineshape``
+        options:  names of the options that ``build`` takes, with what they mean
+        summary:  one line for documentation
+    """
+
+    name: str
+    build: Callable[..., Lineshape]
+    summary: str
+    options: Mapping[str, str] = field(default_factory=dict)
