@@ -37,13 +37,25 @@ class GenerationError(CtpwaError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a model description."""
+    """One thing wrong in a model description.
+
+    Attributes:
+        what:      the offending value and the rule it breaks
+        path:      the keys that lead to it
+        fix:       the change to make
+        location:  file:line:column
+        excerpt:   the line, with a caret under the offending part
+        word:      the part of a text value that is to blame; empty for all of it
+        at_key:    whether the key is to blame rather than its value
+    """
 
     what: str
     path: Path = ()
     fix: str = ""
     location: str = ""
     excerpt: str = ""
+    word: str = ""
+    at_key: bool = False
 
     def __str__(self) -> str:
         head = f"{self.location}: {self.what}" if self.location else self.what
@@ -74,11 +86,23 @@ def format_path(path: Path) -> str:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """``did you mean 'mass'?``, or the list of all known words when none is near."""
+    """``did you mean 'mass'?``, or the list of all known words when none is near.
+
+    Upper and lower case, brackets and punctuation do not count: ``Jpsi`` is near ``J/psi(1S)``.
+    """
     words = sorted(set(known))
     near = get_close_matches(word, words, n=3, cutoff=0.6)
+    if not near:
+        by_letters: dict[str, str] = {}
+        for candidate in words:
+            by_letters.setdefault(_letters(candidate), candidate)
+        near = [by_letters[match] for match in get_close_matches(_letters(word), by_letters, n=3, cutoff=0.6)]
     if near:
         return "did you mean " + " or ".join(repr(match) for match in near) + "?"
     if 0 < len(words) <= 25:
         return "known: " + ", ".join(words)
     return ""
+
+
+def _letters(word: str) -> str:
+    return "".join(letter for letter in word.casefold() if letter.isalnum() or letter in "+-~*")

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, unknown_particle
-from ctpwa.decay.spin import parse_jpc
+from ctpwa.decay.spin import JPC, parse_jpc
 from ctpwa.errors import PhysicsError
 
 ARROW = "->"
+
+
+def read_jpc(text: str) -> JPC:
+    """Spin and parities, with errors at the key ``JP``."""
+    try:
+        return parse_jpc(text)
+    except PhysicsError as error:
+        raise SpecError(error.what, error.fix, key=("JP",)) from None
 
 
 def own_particle(name: str, spec: ParticleSpec) -> Particle:
@@ -20,7 +29,7 @@ def own_particle(name: str, spec: ParticleSpec) -> Particle:
     if known is None:
         missing = [key for key in ("JP", "mass", "charge") if getattr(spec, key) is None]
         if missing:
-            raise PhysicsError(f"{name!r} is not in the PDG and lacks {', '.join(missing)}", f"add {', '.join(missing)}")
+            raise SpecError(f"{name!r} is not in the PDG and lacks {', '.join(missing)}", f"add {', '.join(missing)}", key=())
         known = Particle(
             name=name, two_J=0, P=None, C=None, mass=None, width=None, charge=0, massless=spec.mass == 0,
             antiparticle=name if spec.charge == 0 else f"{name}~", baryon=0, flavours=frozenset({(0, 0, 0)}), latex=rf"\mathrm{{{name}}}",
@@ -29,34 +38,45 @@ def own_particle(name: str, spec: ParticleSpec) -> Particle:
     if "mass" in changes and "massless" not in changes:
         changes["massless"] = changes["mass"] == 0
     if spec.JP is not None:
-        jpc = parse_jpc(spec.JP)
+        jpc = read_jpc(spec.JP)
         changes |= {"two_J": jpc.two_J, "P": jpc.P, "C": jpc.C if jpc.C is not None else known.C}
     return replace(known, **changes)
 
 
 def read_decay(text: str, table: ParticleTable) -> Decay:
-    """``J/psi(1S) -> K+ K- eta``; ``name:particle`` gives a final particle a name of its own."""
+    """``J/psi(1S) -> K+ K- eta``; ``name:particle`` gives a final particle a name of its own.
+
+    Raises:
+        SpecErrors: one for each name that is not known
+    """
     left, arrow, right = text.partition(ARROW)
     if not arrow or len(left.split()) != 1 or not right.split():
-        raise PhysicsError(f"cannot read {text!r} as a decay", "write it as parent -> particle particle …, names separated by spaces")
-    problems: list[str] = []
-
-    def find(name: str) -> Particle | None:
-        particle = table.find(name)
-        if particle is None:
-            error = unknown_particle(name, [])
-            problems.append(f"{error.what} ({error.fix})")
-        elif particle.mass is None and not particle.massless:
-            problems.append(f"the mass of {name!r} is not known (give it under 'particles')")
-        return particle
-
-    parent = find(left.strip())
+        raise SpecError(f"cannot read {text!r} as a decay", f"write it as parent {ARROW} particle particle …, names separated by spaces")
     words = [_split_label(word) for word in right.split()]
-    final = [find(name) for _, name in words]
-    if problems or parent is None:
-        raise PhysicsError("; ".join(problems))
-    particles = tuple(particle for particle in final if particle is not None)
-    return Decay(parent, particles, _labels([label for label, _ in words], [name for _, name in words]))
+    found: list[Particle] = []
+    errors: list[SpecError] = []
+    for name in [left.strip(), *(name for _, name in words)]:
+        try:
+            found.append(_known(name, table))
+        except SpecError as error:
+            errors.append(error)
+    if errors:
+        raise SpecErrors(errors)
+    labels = _labels([label for label, _ in words], [name for _, name in words])
+    try:
+        return Decay(found[0], tuple(found[1:]), labels)
+    except PhysicsError as error:
+        raise SpecError(error.what, error.fix or "correct the decay, or masses and charges under 'particles'") from None
+
+
+def _known(name: str, table: ParticleTable) -> Particle:
+    particle = table.find(name)
+    if particle is None:
+        fix = "separate names by spaces only" if name.endswith(",") else unknown_particle(name, []).fix
+        raise SpecError(f"unknown particle {name!r}", fix, word=name)
+    if particle.mass is None and not particle.massless:
+        raise SpecError(f"the mass of {name!r} is not known", f"give it: particles: {{{name}: {{mass: …}}}} (GeV)", word=name)
+    return particle
 
 
 def _split_label(word: str) -> tuple[str, str]:
@@ -73,5 +93,5 @@ def _labels(given: list[str], names: list[str]) -> tuple[str, ...]:
         labels.append(label or name)
     repeated = sorted({label for label in labels if labels.count(label) > 1})
     if repeated:
-        raise PhysicsError(f"duplicated name {repeated[0]!r} in the final state", "give every final particle a name of its own")
+        raise SpecError(f"duplicated name {repeated[0]!r} in the final state", "give every final particle a name of its own")
     return tuple(labels)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ctpwa.config.particles import read_jpc
+from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ResonanceSpec
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle, charge_suffix, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, split_charge, unknown_particle
-from ctpwa.decay.spin import parse_jpc
-from ctpwa.errors import PhysicsError
 from ctpwa.model.resonance import Resonance
 
 OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
+MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
 
 
 def resonance_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...], table: ParticleTable) -> Particle:
@@ -20,10 +21,11 @@ def resonance_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...]
     state = table.get_state(spec.particle or name, system)
     if state is None:
         if spec.particle is not None or spec.JP is None:
-            raise unknown_particle(spec.particle or name, [])
+            error = unknown_particle(spec.particle or name, [])
+            raise SpecError(error.what, error.fix, key=("particle",) if spec.particle is not None else ())
         state = _own_state(name, system)
     if spec.JP is not None:
-        jpc = parse_jpc(spec.JP)
+        jpc = read_jpc(spec.JP)
         flip = state.baryon < 0 and jpc.two_J % 2 == 1
         P = -jpc.P if flip and jpc.P is not None else jpc.P
         state = replace(state, two_J=jpc.two_J, P=P, C=jpc.C if jpc.C is not None else (state.C if state.self_conjugate else None))
@@ -67,34 +69,45 @@ def build_resonance(name: str, spec: ResonanceSpec, state: Particle, radius: flo
     latex = spec.latex or state.latex
     own_radius = spec.radius or radius
     if spec.lineshape == "constant":
-        given = [key for key in ("mass", "width") if getattr(spec, key) is not None] + [f"float: {key}" for key in spec.float_]
-        if given:
-            raise PhysicsError(
-                f"lineshape 'constant' of {name!r} has no parameters, but {', '.join(given)} is given",
-                "remove it, or choose lineshape breit_wigner",
-            )
+        _check_no_parameters(name, spec)
         return Resonance(name, spec.lineshape, None, None, (), own_radius, latex)
     mass = spec.mass if spec.mass is not None else state.mass
     width = spec.width if spec.width is not None else state.width
     for key, value in (("mass", mass), ("width", width)):
         if not value:
-            raise PhysicsError(f"{name!r} has no {key}, and the PDG gives none", f"add {key}: … (GeV)")
+            raise SpecError(f"{name!r} has no {key}, and the PDG gives none", f"add {key}: … (GeV)", key=())
     return Resonance(name, spec.lineshape, mass, width, tuple(dict.fromkeys(spec.float_)), own_radius, latex)
 
 
-def check_on_shell(resonance: Resonance, decay: Decay, leaves: tuple[int, ...]) -> None:
+def _check_no_parameters(name: str, spec: ResonanceSpec) -> None:
+    given = [key for key in ("mass", "width") if getattr(spec, key) is not None]
+    given += ["float"] if spec.float_ else []
+    if given:
+        raise SpecError(
+            f"lineshape 'constant' of {name!r} has no parameters, but {' and '.join(given)} {'is' if len(given) == 1 else 'are'} given",
+            f"remove {' and '.join(given)}, or choose lineshape breit_wigner",
+            key=(given[0],),
+        )
+
+
+def check_on_shell(resonance: Resonance, spec: ResonanceSpec, decay: Decay, leaves: tuple[int, ...]) -> None:
     """A resonance must come near the range of invariant masses that its system can have."""
-    if resonance.mass is None or resonance.width is None:
+    if resonance.mass is None or resonance.width is None or spec.off_shell:
         return
     inside = [decay.final[i].mass or 0.0 for i in leaves]
     outside = [particle.mass or 0.0 for i, particle in enumerate(decay.final) if i not in leaves]
     low, high = sum(inside), (decay.parent.mass or 0.0) - sum(outside)
     reach = OFF_SHELL_WIDTHS * resonance.width
-    if resonance.mass + reach < low or resonance.mass - reach > high:
-        system = " ".join(decay.labels[i] for i in leaves)
-        side = "below threshold everywhere" if resonance.mass < low else "above the kinematic limit everywhere"
-        raise PhysicsError(
-            f"{resonance.name!r} (mass {resonance.mass:g}, width {resonance.width:g} GeV) is {side} in {system}, whose mass "
-            f"runs from {low:.4g} to {high:.4g} GeV",
-            "remove it, correct mass and width, or say off_shell: true if its tail is meant",
-        )
+    if resonance.mass + reach >= low and resonance.mass - reach <= high:
+        return
+    system = " ".join(decay.labels[i] for i in leaves)
+    side = "below threshold everywhere" if resonance.mass < low else "above the kinematic limit everywhere"
+    fix = "remove it, correct mass and width, or say off_shell: true if its tail is meant"
+    if resonance.mass > MEV_SUSPICION * high:
+        fix = "masses and widths are in GeV: divide by 1000 if these are MeV"
+    raise SpecError(
+        f"{resonance.name!r} (mass {resonance.mass:g}, width {resonance.width:g} GeV) is {side} in {system}, whose mass "
+        f"runs from {low:.4g} to {high:.4g} GeV",
+        fix,
+        key=("mass",) if spec.mass is not None else (),
+    )

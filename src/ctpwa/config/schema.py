@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
 LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
+LSList = Annotated[list[LSPair], Field(min_length=1)]
 
 
 def _one_or_many(value: Any) -> Any:
@@ -52,8 +53,8 @@ class ResonanceSpec(_Strict):
     )
     radius: Positive | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
     max_L: int | None = Field(None, ge=0, description="largest L at its decay and its production vertex")
-    decay_ls: list[LSPair] | None = Field(None, description="only these (L, S) where it decays")
-    production_ls: list[LSPair] | None = Field(None, description="only these (L, S) where it is produced")
+    decay_ls: LSList | None = Field(None, description="only these (L, S) where it decays")
+    production_ls: LSList | None = Field(None, description="only these (L, S) where it is produced")
     weak: bool | None = Field(None, description="whether its decay may violate parity; found from flavours if left out")
     tie: bool | None = Field(None, description="tie the couplings of charge-conjugate chains")
     off_shell: bool = Field(False, description="accept a resonance far outside the kinematic range")
@@ -64,7 +65,7 @@ class ChainSpec(_Strict):
     """A chain spelled out vertex by vertex."""
 
     decay: str = Field(description="vertices separated by ;")
-    ls: list[list[LSPair] | None] | None = Field(None, description="for each vertex, only these (L, S); null for all")
+    ls: list[LSList | None] | None = Field(None, description="for each vertex, only these (L, S); null for all")
     max_L: int | None = Field(None, ge=0)
     tie: bool | None = None
 

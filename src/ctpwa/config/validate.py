@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from ctpwa.config.schema import ChainSpec, ModelSpec, ParticleSpec, ResonanceSpec
-from ctpwa.errors import ConfigError, Path, Problem, suggest
+from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
 
 _SECTIONS: dict[str, type[BaseModel]] = {"particles": ParticleSpec, "resonances": ResonanceSpec, "chains": ChainSpec}
 _EXPECTED = {
@@ -21,6 +22,20 @@ _EXPECTED = {
     "model_type": "a mapping of keys",
     "model_attributes_type": "a mapping of keys",
 }
+# advice for keys whose type alone does not tell what to write
+_ADVICE = {
+    "decay": "write parent -> particle particle …",
+    "particles": "write one indented line per particle, such as  X(3872): {JP: 1++, mass: 3.872, charge: 0}",
+    "resonances": "write one indented line per resonance, such as  phi(1020): {in: K+ K-}",
+    "chains": "write a list with one line per chain:  - J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-",
+    "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
+    "float": "write mass, width or [mass, width]",
+    "in": "write the particles it decays to, such as  K+ K-",
+    "ls": "give each vertex its own list of (L, S) pairs, or null: [[[1, 1]], [[1, 0]]]",
+    "decay_ls": "write a list of (L, S) pairs: [[1, 0]]",
+    "production_ls": "write a list of (L, S) pairs: [[1, 1], [3, 1]]",
+}
+_LS_KEYS = {"ls", "decay_ls", "production_ls"}
 
 
 def validate(data: Any) -> ModelSpec:
@@ -33,13 +48,13 @@ def validate(data: Any) -> ModelSpec:
         raise ConfigError(list(_problems(error, data))) from None
 
 
-def _problems(error: ValidationError, data: dict) -> Iterator[Problem]:
+def _problems(error: ValidationError, data: dict[Any, Any]) -> Iterator[Problem]:
     seen: set[Path] = set()
     for entry in error.errors():
-        path = _real_path(entry["loc"], data)
-        if path not in seen:  # a union reports the same value once for each of its members
-            seen.add(path)
-            yield _problem(entry, path)
+        problem = _problem(entry, _real_path(entry["loc"], data))
+        if problem.path not in seen:  # a union reports the same value once for each of its members
+            seen.add(problem.path)
+            yield problem
 
 
 def _real_path(location: tuple[int | str, ...], data: Any) -> Path:
@@ -47,38 +62,93 @@ def _real_path(location: tuple[int | str, ...], data: Any) -> Path:
     path: list[str | int] = []
     here = data
     for position, step in enumerate(location):
-        if (isinstance(here, dict) and step in here) or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
+        missing_key = isinstance(here, dict) and position == len(location) - 1 and step != "[key]"
+        if _holds(here, step):
+            here = here[step]
             path.append(step)
-            here = here[step]  # type: ignore[index]
-        elif position == len(location) - 1 and isinstance(here, dict):
+        elif missing_key:
             path.append(step)
-        elif isinstance(here, str):
-            break
     return tuple(path)
 
 
-def _problem(entry: Any, path: Path) -> Problem:
-    kind, value, context = entry["type"], entry["input"], entry.get("ctx", {})
-    name = path[-1] if path else ""
+def _holds(here: Any, step: int | str) -> bool:
+    if isinstance(here, list):
+        return isinstance(step, int) and step < len(here)
+    return isinstance(here, dict) and step in here
+
+
+def _problem(entry: ErrorDetails, path: Path) -> Problem:
+    kind, value = entry["type"], entry["input"]
+    context: Mapping[str, Any] = entry.get("ctx", {})
+    name = _last_key(path)
     if kind == "extra_forbidden":
-        return Problem(f"unknown key {str(name)!r}", path, suggest(str(name), _keys_at(path)))
+        return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)), at_key=True)
     if kind == "missing":
-        return Problem(f"key {str(name)!r} is missing", path, _description(path))
+        return Problem(f"key {name!r} is missing", path, _description(path))
+    if entry["loc"][-1] == "[key]":
+        fix = f"quote it: '{value}'" if isinstance(value, (int, float)) and not isinstance(value, bool) else "give it a name"
+        return Problem(f"the name {_shown(value)} is not text", path, fix, at_key=True)
+    if path and path[0] == "polarisation":
+        return _polarisation_problem(value)
+    if any(key in _LS_KEYS for key in path):
+        return _ls_problem(path, value)
     if kind == "literal_error":
         return Problem(f"{_shown(value)} is not a value of {name!r}", path, suggest(str(value), _words(context)))
-    if path and path[0] == "polarisation":
-        return Problem(f"{_shown(value)} is not a polarisation", path, "write unpolarised, transverse, or a matrix [[…], …] of numbers")
     if kind in _EXPECTED:
-        fix = f"write {_EXPECTED[kind]}"
-        if kind == "float_type" and isinstance(value, str) and _is_number(value):
-            fix = f"YAML reads {value!r} as text; write {float(value)!r}"
-        return Problem(f"{name!r} must be {_EXPECTED[kind]}, not {_shown(value)}", path, fix)
-    if kind in ("greater_than", "greater_than_equal"):
-        sign = ">" if kind == "greater_than" else ">="
-        return Problem(f"{name!r} is {_shown(value)}", path, f"it must be {sign} {context.get('gt', context.get('ge'))}")
-    if kind in ("too_short", "too_long"):
-        return Problem(f"{_shown(value)} is not an (L, S) pair", path, "write pairs such as [1, 1] or [0, 1/2]")
+        return _type_problem(kind, value, path)
+    if kind in ("greater_than", "greater_than_equal", "finite_number"):
+        return Problem(f"{name!r} is {_shown(value)}", path, f"it must be a number {_bound(kind, context)}".rstrip())
     return Problem(f"{name!r}: {entry['msg']}", path)
+
+
+def _type_problem(kind: str, value: Any, path: Path) -> Problem:
+    name = _last_key(path)
+    what = f"{_named(path)} must be {_EXPECTED[kind]}, not {_shown(value)}"
+    if value is None:
+        what = f"{_named(path)} is empty"
+    if kind in ("model_type", "model_attributes_type"):
+        example = "{JP: 1-, mass: 1.5, charge: 0}" if path[0] == "particles" else "{in: K+ K-}"
+        return Problem(what, path, f"write  {name}: {example}", at_key=value is None)
+    if kind == "float_type" and isinstance(value, str) and _is_number(value):
+        return Problem(what, path, f"YAML reads {value!r} as text; write {float(value)!r}")
+    if kind == "float_type":
+        unit = next((unit for unit in ("GeV^-1", "GeV") if unit in _field_text(path)), "")
+        return Problem(what, path, f"write a number in {unit}, without the unit" if unit else "write a number")
+    fix = _ADVICE.get(name, f"write {_EXPECTED[kind]}")
+    return Problem(what, path, f"{fix}, or remove the key" if value is None else fix, at_key=value is None)
+
+
+def _polarisation_problem(value: Any) -> Problem:
+    near = suggest(value, ["unpolarised", "transverse"]) if isinstance(value, str) else ""
+    advice = "write unpolarised, transverse, or a density matrix [[…], …] of numbers such as 0.5 or 0.1+0.2j"
+    fix = near if near.startswith("did you mean") else advice
+    return Problem(f"{_shown(value)} is not a polarisation", ("polarisation",), fix)
+
+
+def _ls_problem(path: Path, value: Any) -> Problem:
+    """All problems inside one list of (L, S) pairs are one problem, at the list."""
+    depth = next(i for i, key in enumerate(path) if key in _LS_KEYS)
+    name = str(path[depth])
+    if isinstance(value, list) and value and len(path) > depth + 1:
+        return Problem(f"{_shown(value)} is not an (L, S) pair", path, "write pairs such as [1, 1] or [0, 1/2]")
+    if isinstance(value, list) and not value:
+        return Problem(f"the list of (L, S) pairs in {name!r} is empty", path, f"{_ADVICE[name]}, or leave it out to allow all")
+    return Problem(f"{name!r} is not a list of (L, S) pairs", path[: depth + 1], _ADVICE[name])
+
+
+def _last_key(path: Path) -> str:
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
+
+
+def _named(path: Path) -> str:
+    """``'mass'``, or ``chains[0]`` for an entry of a list."""
+    return repr(path[-1]) if path and isinstance(path[-1], str) else format_path(path[-2:])
+
+
+def _bound(kind: str, context: Mapping[str, Any]) -> str:
+    if kind == "finite_number":
+        return "and finite"
+    return f"{'>' if kind == 'greater_than' else '>='} {context.get('gt', context.get('ge')):g}"
 
 
 def _section(path: Path) -> type[BaseModel]:
@@ -89,14 +159,17 @@ def _keys_at(path: Path) -> list[str]:
     return [field.alias or name for name, field in _section(path).model_fields.items()]
 
 
+def _field_text(path: Path) -> str:
+    fields = {field.alias or name: field for name, field in _section(path).model_fields.items()}
+    field = fields.get(_last_key(path))
+    return field.description or "" if field is not None else ""
+
+
 def _description(path: Path) -> str:
-    for name, field in _section(path).model_fields.items():
-        if path and (field.alias or name) == path[-1]:
-            return f"add {path[-1]}: {field.description or '…'}"
-    return ""
+    return f"add {path[-1]}: {_field_text(path) or '…'}"
 
 
-def _words(context: dict) -> list[str]:
+def _words(context: Mapping[str, Any]) -> list[str]:
     return [word.strip(" '") for word in str(context.get("expected", "")).replace(" or ", ",").split(",")]
 
 
@@ -109,5 +182,8 @@ def _is_number(text: str) -> bool:
 
 
 def _shown(value: Any) -> str:
+    """A value as the user wrote it, shortened."""
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,94 @@
+"""From a checked model description to a ``Model``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ctpwa.config.draft import Draft
+from ctpwa.config.generated import generated_chains
+from ctpwa.config.particles import own_particle, read_decay
+from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.schema import ModelSpec
+from ctpwa.config.ties import WaveList
+from ctpwa.config.written import direct_chain, written_chains
+from ctpwa.decay.chain import Decay
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.pdg import ParticleTable, normalise
+from ctpwa.errors import Problem
+from ctpwa.model.model import Model, Wave
+from ctpwa.spin.polarisation import Polarisation
+
+
+def build_model(spec: ModelSpec) -> Model:
+    """The model of a description.
+
+    Raises:
+        ConfigError: with every problem found
+    """
+    problems = Problems()
+    for section, names in (("particles", spec.particles), ("resonances", spec.resonances)):
+        _check_spellings(section, names, problems)
+    table = ParticleTable(_own_particles(spec, problems))
+    problems.stop()
+    decay = _decay(spec, table, problems)
+    polarisation: Polarisation | None = None
+    with problems.collect(("polarisation",)):
+        polarisation = Polarisation.of(spec.polarisation, decay.parent)
+    draft = Draft(spec, decay, table, problems)
+    waves = _waves(draft)
+    problems.stop()
+    assert polarisation is not None
+    return Model(decay, tuple(waves), draft.resonances, polarisation, spec.formalism == "zou-bugg", tuple(draft.notes))
+
+
+def _check_spellings(section: str, names: Iterable[str], problems: Problems) -> None:
+    """``f(0)(980)`` and ``f0(980)`` are one name."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(normalise(name), name)
+        if other != name:
+            error = SpecError(f"{name!r} and {other!r} are two spellings of one name", "rename or remove one of them", key=())
+            problems.add(error, (section, name))
+
+
+def _own_particles(spec: ModelSpec, problems: Problems) -> dict[str, Particle]:
+    own: dict[str, Particle] = {}
+    for name, particle in spec.particles.items():
+        with problems.collect(("particles", name)):
+            own[name] = own_particle(name, particle)
+    return own
+
+
+def _decay(spec: ModelSpec, table: ParticleTable, problems: Problems) -> Decay:
+    decay: Decay | None = None
+    with problems.collect(("decay",)):
+        decay = read_decay(spec.decay, table)
+    problems.stop()
+    assert decay is not None
+    return decay
+
+
+def _waves(draft: Draft) -> list[Wave]:
+    found = generated_chains(draft) + written_chains(draft)
+    if len(draft.decay.final) == 2 and not found:
+        found += direct_chain(draft)
+    _check_unused(draft)
+    waves = WaveList(draft)
+    for chain in found:
+        waves.add(chain)
+    waves.note_missing_partners()
+    if not waves.waves and not draft.problems.found:
+        draft.problems.found.append(Problem("the model has no waves", (), "add resonances with 'in', or chains"))
+    return waves.waves
+
+
+def _check_unused(draft: Draft) -> None:
+    """Every resonance is in some chain, unless the chains could not be read."""
+    if draft.problems.at("chains"):
+        return
+    for name, spec in draft.spec.resonances.items():
+        if name not in draft.resonances and not spec.in_ and not draft.problems.at("resonances", name):
+            error = SpecError(
+                f"resonance {name!r} is in no chain", "say which particles it decays to (in: …), or use it under 'chains'", key=()
+            )
+            draft.problems.add(error, ("resonances", name))

@@ -1,0 +1,120 @@
+"""A model while it is being built: what the user says about each resonance and vertex, and what is wrong so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from ctpwa.config.chains import VertexRules
+from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.resonances import build_resonance, check_on_shell
+from ctpwa.config.schema import ModelSpec, ResonanceSpec
+from ctpwa.decay.chain import Chain, Decay, Node
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
+from ctpwa.decay.spin import LS
+from ctpwa.decay.waves import vertex_ls
+from ctpwa.errors import Path, PhysicsError
+from ctpwa.model.resonance import Resonance
+
+
+class Draft:
+    """Collects resonances, notes and problems, and answers what holds at a vertex.
+
+    Args:
+        spec:      the model description
+        decay:     the decay
+        table:     the PDG and the user's own particles
+        problems:  where to put what is wrong
+    """
+
+    def __init__(self, spec: ModelSpec, decay: Decay, table: ParticleTable, problems: Problems) -> None:
+        self.spec, self.decay, self.table, self.problems = spec, decay, table, problems
+        self.notes: list[str] = []
+        self.resonances: dict[str, Resonance] = {}
+        self.undeclared: dict[str, ResonanceSpec] = {}  # resonances that only occur in chains
+        self.rules = VertexRules(self._weak, self._radius)
+
+    def add_resonance(self, name: str, spec: ResonanceSpec, state: Particle, leaves: tuple[int, ...]) -> None:
+        """Check a resonance in a system and keep its propagator."""
+        resonance = build_resonance(name, spec, state, self.spec.radius)
+        check_on_shell(resonance, spec, self.decay, leaves)
+        self.resonances.setdefault(name, resonance)
+
+    def declared(self, name: str) -> str | None:
+        """The key under ``resonances`` that a name in a chain means, with or without its charge."""
+        bare = split_charge(name)[0]
+        for spelling in (normalise(name), normalise(bare), normalise(bare.removesuffix("~"))):
+            for key in self.spec.resonances:
+                if normalise(key) == spelling:
+                    return key
+        return None
+
+    def spec_of(self, name: str) -> ResonanceSpec | None:
+        """What the user says about a resonance."""
+        return self.spec.resonances.get(name) or self.undeclared.get(name)
+
+    def tied(self, name: str) -> bool:
+        """Whether the couplings of charge-conjugate chains with this resonance are tied."""
+        spec = self.spec_of(name)
+        return spec.tie if spec is not None and spec.tie is not None else self.spec.tie_conjugates
+
+    def title(self, node: Node) -> str:
+        """What a state is called in the names of waves: its particle, or its key if the user gave it one of its own."""
+        spec = self.spec_of(node.resonance)
+        return node.resonance if spec is not None and spec.particle is not None else node.particle.name
+
+    def vertex_choice(self, chain: Chain, node: Node, only: Sequence[LS] | None = None, max_L: int | None = None) -> list[LS]:
+        """The (L, S) pairs of a vertex under the limits of the model, the chain and the resonances at it."""
+        limits = [self.spec.max_L, max_L]
+        choices: list[tuple[Path | None, Sequence[LS]]] = [] if only is None else [(None, only)]
+        own = self.spec_of(node.resonance)
+        if own is not None:
+            limits.append(own.max_L)
+            choices += [] if own.decay_ls is None else [(("decay_ls",), read_ls(own.decay_ls, "decay_ls"))]
+        for daughter in node.daughters:
+            spec = self.spec_of(daughter.resonance) if isinstance(daughter, Node) else None
+            if spec is not None:
+                limits.append(spec.max_L)
+                choices += [] if spec.production_ls is None else [(("production_ls",), read_ls(spec.production_ls, "production_ls"))]
+        limit = min((value for value in limits if value is not None), default=None)
+        return _choose(chain, node, choices, limit)
+
+    def _weak(self, name: str) -> bool | None:
+        if not name:
+            return self.spec.weak
+        spec = self.spec_of(name)
+        return None if spec is None else spec.weak
+
+    def _radius(self, name: str) -> float:
+        spec = self.spec_of(name)
+        return spec.radius if spec is not None and spec.radius is not None else self.spec.radius
+
+
+def _choose(chain: Chain, node: Node, choices: Sequence[tuple[Path | None, Sequence[LS]]], limit: int | None) -> list[LS]:
+    """The pairs that all lists have in common, or all that are allowed; ``choices`` come with the keys they stand at."""
+    key = choices[0][0] if len(choices) == 1 else None
+    lists = [pairs for _, pairs in choices]
+    common = None if not lists else [ls for ls in lists[0] if all(ls in other for other in lists[1:])]
+    if common == []:
+        raise PhysicsError(f"the (L, S) lists for {chain.vertex(node)} have nothing in common", "make the lists of its resonances agree")
+    try:
+        return vertex_ls(chain, node, only=common, max_L=limit)
+    except PhysicsError as error:
+        fix = f"raise max_L (it is {limit} here), remove the resonance, or correct its JP" if limit is not None else ""
+        raise SpecError(error.what, error.fix or fix, key=key) from None
+
+
+def read_ls(pairs: Sequence[Sequence[Any]], *key: str | int) -> list[LS]:
+    """(L, S) pairs from numbers or text such as ``1/2``; ``key`` is where they stand."""
+    result = []
+    for L, S in pairs:
+        try:
+            pair = LS(int(L), Fraction(str(S)))
+        except (ValueError, ZeroDivisionError):
+            pair = None
+        if pair is None or float(L) != pair.L or pair.L < 0 or (2 * pair.S).denominator != 1 or pair.S < 0:
+            raise SpecError(f"[{L}, {S}] is not an (L, S) pair", "write pairs such as [1, 1] or [0, 1/2]", key=key)
+        result.append(pair)
+    return result

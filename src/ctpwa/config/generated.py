@@ -1,0 +1,110 @@
+"""Chains of all resonances that say which final particles they decay to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ctpwa.config.chains import Carrier, FoundChain, generate_chains
+from ctpwa.config.draft import Draft
+from ctpwa.config.hints import possible_jp
+from ctpwa.config.problems import SpecError
+from ctpwa.config.resonances import resonance_state
+from ctpwa.config.schema import ResonanceSpec
+from ctpwa.config.systems import System
+from ctpwa.decay.chain import Chain
+from ctpwa.decay.waves import chain_waves
+from ctpwa.errors import Path, PhysicsError
+
+Refused = Mapping[str, Sequence[tuple[Chain, PhysicsError]]]
+
+
+def generated_chains(draft: Draft) -> list[FoundChain]:
+    """Every chain that the ``in`` entries make; an entry without any wave is a problem."""
+    carriers = _carriers(draft)
+    if not carriers:
+        return []
+    found: list[FoundChain] = []
+    refused: dict[str, list[tuple[Chain, PhysicsError]]] = {}
+    for chain in generate_chains(draft.decay, carriers, draft.rules):
+        names = [node.resonance for node in chain.nodes[1:]]
+        try:
+            waves = chain_waves(chain, [draft.vertex_choice(chain, node) for node in chain.nodes])
+        except PhysicsError as error:
+            for name in names:
+                refused.setdefault(name, []).append((chain, error))
+            if len(names) > 1:
+                draft.notes.append(f"no wave for {chain}: {error.what}")
+        else:
+            found.append(FoundChain(chain, waves, all(map(draft.tied, names)), ("resonances", names[0])))
+    _report_refused(draft, carriers, found, refused)
+    return found
+
+
+def _carriers(draft: Draft) -> list[Carrier]:
+    carriers: list[Carrier] = []
+    for name, spec in draft.spec.resonances.items():
+        for index, text in enumerate(spec.in_):
+            entry: Path = ("resonances", name)
+            value: Path = ("in", index) if len(spec.in_) > 1 else ("in",)
+            with draft.problems.collect(entry, *value):
+                carriers.append(_carrier(draft, name, spec, text, (*entry, *value)))
+                _check_repeated(carriers)
+    return carriers
+
+
+def _carrier(draft: Draft, name: str, spec: ResonanceSpec, text: str, path: Path) -> Carrier:
+    system = System.read(text, draft.decay)
+    place = system.places[0]
+    state = resonance_state(name, spec, tuple(draft.decay.final[i] for i in place), draft.table)
+    draft.add_resonance(name, spec, state, place)
+    return Carrier(name, state, system, path)
+
+
+def _check_repeated(carriers: list[Carrier]) -> None:
+    """The last entry must not repeat an earlier one of its resonance."""
+    *earlier, last = carriers
+    for carrier in earlier:
+        if carrier.name == last.name and carrier.system.sets == last.system.sets:
+            carriers.pop()
+            raise SpecError(f"{last.name!r} is declared twice in the same system: {carrier.system.text} and {last.system.text}", "keep one")
+
+
+def _report_refused(draft: Draft, carriers: Sequence[Carrier], found: Sequence[FoundChain], refused: Refused) -> None:
+    """A resonance in a system that got no wave at all is an error."""
+    for carrier in carriers:
+        nodes = (node for each in found for node in each.chain.nodes)
+        if any(node.resonance == carrier.name and tuple(sorted(node.leaves)) in carrier.system.sets for node in nodes):
+            continue
+        here = [pair for pair in refused.get(carrier.name, ()) if _has(pair[0], carrier)]
+        error = _why_refused(draft, carrier, here) if here else _nothing_for_the_rest(draft, carrier)
+        draft.problems.add(error, carrier.path[:2], *carrier.path[2:])
+
+
+def _has(chain: Chain, carrier: Carrier) -> bool:
+    return any(node.resonance == carrier.name and tuple(sorted(node.leaves)) in carrier.system.sets for node in chain.nodes)
+
+
+def _why_refused(draft: Draft, carrier: Carrier, refused: Sequence[tuple[Chain, PhysicsError]]) -> SpecError:
+    chain, first = refused[0]
+    reasons = list(dict.fromkeys(error.what for _, error in refused))
+    what = reasons[0] if len(reasons) == 1 else f"{carrier.name!r} in {carrier.system.text} has no wave: " + "; ".join(reasons)
+    spec = draft.spec.resonances[carrier.name]
+    key = first.key if isinstance(first, SpecError) else None
+    if key is None and not first.fix and spec.JP is not None:
+        key = ("JP",)
+    return SpecError(what, first.fix or _jp_advice(chain, carrier), key=key)
+
+
+def _jp_advice(chain: Chain, carrier: Carrier) -> str:
+    possible = possible_jp(chain, carrier.name)
+    return f"remove it, or correct its JP: {', '.join(possible)} could be here" if possible else "remove it, or correct its JP"
+
+
+def _nothing_for_the_rest(draft: Draft, carrier: Carrier) -> SpecError:
+    decay = draft.decay
+    rest = " ".join(label for i, label in enumerate(decay.labels) if i not in carrier.system.places[0])
+    return SpecError(
+        f"no chain leads to {carrier.name!r} in {carrier.system.text}: nothing is declared for the rest, {rest}",
+        f"add a resonance or a structure of lineshape constant whose system completes the chain (in: {rest}, or a larger system), "
+        "or spell the chain out under 'chains'",
+    )

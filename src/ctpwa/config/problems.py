@@ -1,0 +1,70 @@
+"""What is wrong in a model description, collected so that everything is reported together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ctpwa.errors import ConfigError, Path, PhysicsError, Problem
+
+
+class SpecError(PhysicsError):
+    """A physics error that knows which part of the model description is to blame.
+
+    Attributes:
+        key:     keys inside the entry being read, such as ``("mass",)``; None: the value being read, (): the entry's name
+        word:    the part of a text value
+    """
+
+    def __init__(self, what: str, fix: str = "", *, key: Path | None = None, word: str = "") -> None:
+        self.key = key
+        self.word = word
+        super().__init__(what, fix)
+
+
+class SpecErrors(PhysicsError):
+    """Several errors in one value."""
+
+    def __init__(self, errors: Sequence[SpecError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(error.what for error in errors))
+
+
+class Problems:
+    """A list of problems that physics errors can be caught into."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+
+    @contextmanager
+    def collect(self, entry: Path, *value: str | int) -> Iterator[None]:
+        """Turn a physics error into a problem.
+
+        Args:
+            entry:  path of the entry being read, such as ``("resonances", "phi(1020)")``
+            value:  keys inside it that are being read; an error may know better
+        """
+        try:
+            yield
+        except PhysicsError as error:
+            self.add(error, entry, *value)
+
+    def add(self, error: PhysicsError, entry: Path, *value: str | int) -> None:
+        """One more problem, or several, from an error."""
+        if isinstance(error, SpecErrors):
+            for part in error.errors:
+                self.add(part, entry, *value)
+            return
+        key = error.key if isinstance(error, SpecError) else None
+        word = error.word if isinstance(error, SpecError) else ""
+        path = (*entry, *(value if key is None else key))
+        self.found.append(Problem(error.what, path, error.fix, word=word, at_key=key == ()))
+
+    def stop(self) -> None:
+        """Raise all problems, if there are any."""
+        if self.found:
+            raise ConfigError(self.found)
+
+    def at(self, *start: str) -> bool:
+        """Whether there is a problem below this path."""
+        return any(problem.path[: len(start)] == start for problem in self.found)

@@ -1,0 +1,64 @@
+"""Systems of final particles: what a resonance decays to in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from ctpwa.config.problems import SpecError
+from ctpwa.decay.chain import Decay
+from ctpwa.decay.pdg import normalise
+from ctpwa.errors import suggest
+
+Place = tuple[int, ...]  # indices of final particles
+
+
+@dataclass(frozen=True)
+class System:
+    """A group of final particles as written in ``in``: ``K+ K-``.
+
+    Attributes:
+        text:    as written
+        names:   labels, or names of particles that stand for any of several identical ones
+        places:  all choices of final particles for the names, each in the order of the names
+    """
+
+    text: str
+    names: tuple[str, ...]
+    places: tuple[Place, ...]
+
+    @classmethod
+    def read(cls, text: str, decay: Decay) -> System:
+        """Check the names of a system against the final state."""
+        known = {normalise(name): name for name in (*(particle.name for particle in decay.final), *decay.labels)}
+        words = text.split()
+        for word in words:
+            if normalise(word) not in known:
+                raise SpecError(f"{word!r} is not a final particle of {decay}", _advice(word, decay), word=word)
+        names = tuple(known[normalise(word)] for word in words)
+        places = _places(names, decay)
+        if not 2 <= len(words) < len(decay.final) or not places:
+            raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay))
+        return cls(text, names, places)
+
+    @property
+    def sets(self) -> frozenset[Place]:
+        """The places without their order."""
+        return frozenset(tuple(sorted(place)) for place in self.places)
+
+
+def _places(names: tuple[str, ...], decay: Decay) -> tuple[Place, ...]:
+    options = [[i for i, p in enumerate(decay.final) if name in (decay.labels[i], p.name)] for name in names]
+    return tuple(choice for choice in product(*options) if len(set(choice)) == len(choice))
+
+
+def _advice(word: str, decay: Decay) -> str:
+    return "separate names by spaces only" if "," in word else suggest(word, decay.labels)
+
+
+def _size_advice(n_words: int, decay: Decay) -> str:
+    labels = " ".join(decay.labels)
+    most = len(decay.final) - 1
+    if n_words == 1:
+        return f"a system has at least two of {labels}: write them in one text, such as  in: {' '.join(decay.labels[:2])}"
+    return f"name {'two' if most == 2 else f'2 to {most}'} of {labels}, each as often as it occurs"

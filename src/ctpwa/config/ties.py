@@ -1,0 +1,85 @@
+"""Waves with their names and couplings; charge-conjugate waves share a coupling with the sign of C (F4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ctpwa.config.chains import FoundChain
+from ctpwa.config.draft import Draft
+from ctpwa.decay.chain import Chain
+from ctpwa.decay.spin import LS
+from ctpwa.decay.symmetry import Conjugation, wave_key
+from ctpwa.errors import Problem
+from ctpwa.model.model import Wave
+
+Key = tuple[tuple[Any, ...], tuple[str, ...]]  # what makes a wave the same: quantum numbers, and names of its resonances
+
+
+class WaveList:
+    """Waves in the order of the model file, each once.
+
+    Args:
+        draft:  the model being built
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.conjugation = Conjugation.of(draft.decay)
+        self.waves: list[Wave] = []
+        self._by_key: dict[Key, tuple[Wave, int]] = {}  # a wave and the sign between it and its key
+
+    def add(self, found: FoundChain) -> None:
+        """All waves of one chain."""
+        for ls in found.choices:
+            resonances = tuple(self.draft.resonances[node.resonance] for node in found.chain.nodes[1:])
+            name = self._name(found.chain, ls)
+            wave = Wave(name, found.chain, ls, resonances, name, 1)
+            quantum_numbers, sign = wave_key(found.chain, ls)
+            key = (quantum_numbers, _names(wave))
+            if key in self._by_key or any(wave.name == other.name for other in self.waves):
+                self._report_duplicate(wave, key, found)
+                continue
+            if found.tied:
+                wave = self._tie(wave, key)
+            self._by_key[key] = (wave, sign)
+            self.waves.append(wave)
+
+    def note_missing_partners(self) -> None:
+        """Say which chains have no charge-conjugate chain in the model."""
+        missing: dict[str, None] = {}
+        for wave in self.waves:
+            if self.conjugation is not None and self.conjugation.applies_to(wave.chain):
+                key = self.conjugation.partner(wave.chain, wave.ls)[0]
+                if (key, _names(wave)) not in self._by_key:
+                    missing[str(wave.chain)] = None
+        self.draft.notes += [f"the charge-conjugate chain of {chain} is not in the model" for chain in missing]
+
+    def _tie(self, wave: Wave, key: Key) -> Wave:
+        """The wave with the coupling of its conjugate, if that is there already."""
+        if self.conjugation is None or not self.conjugation.applies_to(wave.chain):
+            return wave
+        partner_key, partner_sign = self.conjugation.partner(wave.chain, wave.ls)
+        partner = self._by_key.get((partner_key, key[1]))
+        if partner is None or partner_key == key[0]:
+            return wave
+        return replace(wave, coupling=partner[0].coupling, factor=partner[0].factor * partner_sign * partner[1])
+
+    def _name(self, chain: Chain, ls: Sequence[LS]) -> str:
+        """``phi(1020)[K+ K-] (1,1)(1,0)``."""
+        parts = [f"{self.draft.title(node)}[{' '.join(chain.decay.labels[i] for i in node.leaves)}]" for node in chain.nodes[1:]]
+        return " ".join([*parts, "".join(str(pair) for pair in ls)])
+
+    def _report_duplicate(self, wave: Wave, key: Key, found: FoundChain) -> None:
+        if key in self._by_key:
+            what = f"duplicated wave {wave.name!r}: it is the same as {self._by_key[key][0].name!r}"
+            fix = "declare every chain once, under 'resonances' or under 'chains'"
+        else:
+            what = f"two different waves are called {wave.name!r}"
+            fix = "give one of the resonances a name of its own and say  particle: … for what it is"
+        self.draft.problems.found.append(Problem(what, found.path, fix))
+
+
+def _names(wave: Wave) -> tuple[str, ...]:
+    return tuple(sorted(resonance.name for resonance in wave.resonances))

@@ -1,0 +1,87 @@
+"""Chains that are spelled out under ``chains``, and the single vertex of a two-body decay."""
+
+from __future__ import annotations
+
+from ctpwa.config.chain_text import ChainReader
+from ctpwa.config.chains import FoundChain
+from ctpwa.config.draft import Draft, read_ls
+from ctpwa.config.problems import SpecError
+from ctpwa.config.resonances import resonance_state
+from ctpwa.config.schema import ChainSpec, ResonanceSpec
+from ctpwa.decay.chain import Chain
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.pdg import split_charge
+from ctpwa.decay.spin import LS
+from ctpwa.decay.waves import chain_waves
+from ctpwa.errors import PhysicsError
+
+
+def written_chains(draft: Draft) -> list[FoundChain]:
+    """The chains of the ``chains`` section."""
+    found = []
+    for index, spec in enumerate(draft.spec.chains):
+        with draft.problems.collect(("chains", index)):
+            found.append(_written_chain(draft, spec, index))
+    return found
+
+
+def direct_chain(draft: Draft) -> list[FoundChain]:
+    """A two-body decay is one vertex."""
+    with draft.problems.collect(("decay",)):
+        chain = Chain(draft.decay, draft.rules.node(draft.decay, "", draft.decay.parent, (0, 1)))
+        waves = chain_waves(chain, [draft.vertex_choice(chain, chain.root)])
+        return [FoundChain(chain, waves, draft.spec.tie_conjugates, ("decay",))]
+    return []
+
+
+def _written_chain(draft: Draft, spec: ChainSpec, index: int) -> FoundChain:
+    chain = ChainReader(spec.decay, draft.decay, draft.table, lambda name, leaves: _find_state(draft, name, leaves), draft.rules).read()
+    waves = chain_waves(chain, _vertex_choices(draft, chain, spec))
+    tied = spec.tie if spec.tie is not None else all(draft.tied(node.resonance) for node in chain.nodes[1:])
+    return FoundChain(chain, waves, tied, ("chains", index))
+
+
+def _vertex_choices(draft: Draft, chain: Chain, spec: ChainSpec) -> list[list[LS]]:
+    if spec.ls is None:
+        return [draft.vertex_choice(chain, node, None, spec.max_L) for node in chain.nodes]
+    if len(spec.ls) != len(chain.nodes):
+        raise SpecError(
+            f"'ls' has {len(spec.ls)} {'entry' if len(spec.ls) == 1 else 'entries'} for {len(chain.nodes)} vertices: {chain}",
+            "give one entry per vertex in this order; null allows all",
+            key=("ls",),
+        )
+    choices = []
+    for position, (node, pairs) in enumerate(zip(chain.nodes, spec.ls, strict=True)):
+        only = None if pairs is None else read_ls(pairs, "ls", position)
+        try:
+            choices.append(draft.vertex_choice(chain, node, only, spec.max_L))
+        except PhysicsError as error:
+            raise SpecError(error.what, error.fix, key=None if only is None else ("ls", position)) from None
+    return choices
+
+
+def _find_state(draft: Draft, name: str, leaves: tuple[int, ...]) -> tuple[str, Particle]:
+    """The resonance behind a name in a chain, and its charge state that decays to these final particles."""
+    system = tuple(draft.decay.final[i] for i in leaves)
+    key = draft.declared(name)
+    spec = draft.spec.resonances[key] if key is not None else ResonanceSpec.model_validate({})
+    try:
+        state = _charge_state(draft, name, key, spec, system)
+        if key is None:
+            key = state.name if (state.baryon, state.charge) >= (0, 0) else state.antiparticle
+            draft.undeclared[key] = spec
+        draft.add_resonance(key, spec, state, leaves)
+    except PhysicsError as error:
+        raise SpecError(error.what, error.fix, word=name) from None
+    return key, state
+
+
+def _charge_state(draft: Draft, name: str, key: str | None, spec: ResonanceSpec, system: tuple[Particle, ...]) -> Particle:
+    exact = draft.table.find(name)
+    if exact is None or split_charge(name)[1] is None:
+        return resonance_state(key or name, spec, system, draft.table)
+    state = resonance_state(exact.name, ResonanceSpec.model_validate({"JP": spec.JP}), system, draft.table)
+    if state.name != exact.name:
+        members = " ".join(particle.name for particle in system)
+        raise PhysicsError(f"charge is not conserved: {exact.name} cannot decay to {members}", f"{state.name} could")
+    return state
