@@ -85,7 +85,9 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
         assert isinstance(top, tuple)
         for pair in product(build(top[0]), build(top[1])):
             chain = Chain(decay, rules.node(decay, "", decay.parent, pair))
-            chains.setdefault(_chain_key(chain), chain)
+            known = chains.setdefault(_chain_key(chain), chain)
+            if chain.root.leaves < known.root.leaves:  # of chains that differ by an exchange, the one in the order of the final state
+                chains[_chain_key(chain)] = chain
     return sorted(chains.values(), key=lambda chain: _file_order(chain, carriers))
 
 

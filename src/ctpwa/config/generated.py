@@ -71,13 +71,15 @@ def _check_repeated(carriers: list[Carrier]) -> None:
 
 def _report_refused(draft: Draft, carriers: Sequence[Carrier], found: Sequence[FoundChain], refused: Refused) -> None:
     """A resonance in a system that got no wave at all is an error."""
+    complete = not draft.problems.at("resonances")
     for carrier in carriers:
         nodes = (node for each in found for node in each.chain.nodes)
         if any(node.resonance == carrier.name and tuple(sorted(node.leaves)) in carrier.system.sets for node in nodes):
             continue
         here = [pair for pair in refused.get(carrier.name, ()) if _has(pair[0], carrier)]
-        error = _why_refused(draft, carrier, here) if here else _nothing_for_the_rest(draft, carrier)
-        draft.problems.add(error, carrier.path[:2], *carrier.path[2:])
+        if here or complete:  # what is missing may be an entry that has a problem of its own
+            error = _why_refused(draft, carrier, here) if here else _no_way(draft, carrier, carriers)
+            draft.problems.add(error, carrier.path[:2], *carrier.path[2:])
 
 
 def _has(chain: Chain, carrier: Carrier) -> bool:
@@ -100,11 +102,17 @@ def _jp_advice(chain: Chain, carrier: Carrier) -> str:
     return f"remove it, or correct its JP: {', '.join(possible)} could be here" if possible else "remove it, or correct its JP"
 
 
-def _nothing_for_the_rest(draft: Draft, carrier: Carrier) -> SpecError:
-    decay = draft.decay
-    rest = " ".join(label for i, label in enumerate(decay.labels) if i not in carrier.system.places[0])
+def _no_way(draft: Draft, carrier: Carrier, carriers: Sequence[Carrier]) -> SpecError:
+    """The error for a resonance that no chain can contain: a step inside its system, or outside, has no state."""
+    labels = draft.decay.labels
+    place = carrier.system.places[0]
+    inside = any(set(small) < set(place) for other in carriers for small in other.system.sets)
+    if len(place) > 2 and not inside:
+        missing, where = f"steps inside {carrier.system.text}", f"in: {' '.join(labels[i] for i in sorted(place)[:2])}"
+    else:
+        rest = " ".join(label for i, label in enumerate(labels) if i not in place)
+        missing, where = f"the rest, {rest}", f"in: {rest}, or a larger system"
     return SpecError(
-        f"no chain leads to {carrier.name!r} in {carrier.system.text}: nothing is declared for the rest, {rest}",
-        f"add a resonance or a structure of lineshape constant whose system completes the chain (in: {rest}, or a larger system), "
-        "or spell the chain out under 'chains'",
+        f"no chain leads to {carrier.name!r} in {carrier.system.text}: nothing is declared for {missing}",
+        f"add a resonance, or a structure of lineshape constant, that completes the chain ({where}), or spell the chain out under 'chains'",
     )

@@ -10,6 +10,7 @@ from ctpwa.config.schema import ResonanceSpec
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle, charge_suffix, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, split_charge, unknown_particle
+from ctpwa.errors import PhysicsError
 from ctpwa.model.resonance import Resonance
 
 OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
@@ -18,7 +19,7 @@ MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
 
 def resonance_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...], table: ParticleTable) -> Particle:
     """The charge state of a resonance that decays to ``system``, with the user's quantum numbers on top."""
-    state = table.get_state(spec.particle or name, system)
+    state = _known_state(name, spec, system, table)
     if state is None:
         if spec.particle is not None or spec.JP is None:
             error = unknown_particle(spec.particle or name, [])
@@ -32,6 +33,14 @@ def resonance_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...]
     if spec.latex is not None:
         state = replace(state, latex=spec.latex)
     return state
+
+
+def _known_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...], table: ParticleTable) -> Particle | None:
+    try:
+        return table.get_state(spec.particle or name, system)
+    except PhysicsError as error:
+        own = "; a structure of your own needs a name that no particle has" if spec.JP is not None and spec.particle is None else ""
+        raise PhysicsError(error.what, error.fix + own) from None
 
 
 def _own_state(name: str, system: tuple[Particle, ...]) -> Particle:

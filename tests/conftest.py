@@ -1,0 +1,76 @@
+"""What every test relies on: double precision, fixed seeds, poisoned memory, golden files."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+ROOT = Path(__file__).parent.parent
+SEED = 20_240_229
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic cuBLAS
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="write the files of tests/golden instead of comparing with them")
+
+
+@pytest.fixture(autouse=True)
+def _poisoned_memory():
+    """torch.empty gives NaN, so that an output that is not fully written is noticed; float32 is nowhere the default by accident."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    yield
+    torch.use_deterministic_algorithms(before)
+    assert torch.get_default_dtype() == torch.float32, "a test or the package changed the default type of torch"
+
+
+@pytest.fixture(autouse=True)
+def _seeds():
+    torch.manual_seed(SEED)
+    np.random.seed(SEED % 2**32)  # noqa: NPY002 - libraries may still use the global state
+
+
+@pytest.fixture
+def rng():
+    """Random numbers that are the same in every run."""
+    return np.random.default_rng(SEED)
+
+
+@pytest.fixture
+def double():
+    """Checks that tensors are in double precision."""
+
+    def check(*tensors):
+        for tensor in tensors:
+            assert tensor.dtype in (torch.float64, torch.complex128), f"{tensor.dtype} is not double precision"
+
+    return check
+
+
+@pytest.fixture
+def example():
+    """The path of an example model."""
+
+    def path(name):
+        return ROOT / "examples" / name / "model.yml"
+
+    return path
+
+
+@pytest.fixture
+def golden(request):
+    """Compares a text with a file of tests/golden; ``pytest --update-golden`` writes it."""
+
+    def compare(name, text):
+        file = ROOT / "tests" / "golden" / name
+        text = text.rstrip("\n") + "\n"
+        if request.config.getoption("--update-golden"):
+            file.write_text(text, encoding="utf-8")
+        assert file.exists(), f"no {file.name}: run pytest --update-golden and look at it"
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare
