@@ -85,18 +85,22 @@ class Formula:
         expression:  F(s, q2; parameters), complex
         parameters:  its real parameters
         reference:   where the formula is from
+        printed:     the same formula with symbols for what would clutter it in print, e.g. q0; None: the expression itself
     """
 
     name: str
     expression: sp.Expr
     parameters: tuple[LineshapeParameter, ...] = ()
     reference: str = ""
+    printed: sp.Expr | None = None
 
     @property
     def latex(self) -> str:
         """The formula as LaTeX."""
+        short = self.expression if self.printed is None else self.printed
+        short = short.xreplace({number: sp.Float(number, 6) for number in short.atoms(sp.Float)})
         names = {p.symbol: p.latex or p.name for p in self.parameters}
-        return sp.latex(self.expression, symbol_names={**names, q2: "q^2"})
+        return sp.latex(short, symbol_names={**names, q2: "q^2"})
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,76 @@
+"""Breit-Wigner propagators: mass-dependent width, constant width, several decay channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from ctpwa.model.lineshapes.barrier import Q0, barrier_momentum, barrier_polynomial, nominal_q2
+from ctpwa.model.lineshapes.channels import Channel, read_channels
+from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, csqrt, q2, s
+
+MASS = LineshapeParameter("mass", "GeV", "m_0", lower=0.0)
+WIDTH = LineshapeParameter("width", "GeV", r"\Gamma_0", lower=0.0)
+REFERENCE = "J. M. Blatt and V. F. Weisskopf, Theoretical Nuclear Physics (1952); F. von Hippel and C. Quigg, PRD 5, 624 (1972)"
+
+
+def build_breit_wigner(vertex: Vertex) -> Formula:
+    """Breit-Wigner with the width of a two-body decay with orbital angular momentum L.
+
+    F = 1 / (m0² − s − i m0 Γ(s)),    Γ(s) = Γ0 (q/q0)^(2L+1) (m0/√s) N_L(q0 d)/N_L(q d)
+    """
+    m0, gamma0 = MASS.symbol, WIDTH.symbol
+
+    def propagator(q0_2: sp.Expr) -> sp.Expr:
+        at_nominal_mass = m0**2 * gamma0 / barrier_momentum(vertex.L, q0_2, vertex.d)
+        in_event = barrier_momentum(vertex.L, q2, vertex.d) / sp.sqrt(s)
+        return 1 / (m0**2 - s - sp.I * at_nominal_mass * in_event)
+
+    return Formula("breit_wigner", propagator(nominal_q2(m0, vertex)), (MASS, WIDTH), REFERENCE, propagator(Q0**2))
+
+
+def build_constant_width(vertex: Vertex) -> Formula:
+    """F = 1 / (m0² − s − i m0 Γ0)."""
+    m0, gamma0 = MASS.symbol, WIDTH.symbol
+    return Formula("breit_wigner_constant_width", 1 / (m0**2 - s - sp.I * m0 * gamma0), (MASS, WIDTH), "PDG review of resonances")
+
+
+def build_channels(vertex: Vertex, channels: Any = None) -> Formula:
+    """Breit-Wigner with a partial width for every decay channel; a channel is closed below its threshold.
+
+    F = 1 / (m0² − s − i m0 Σ_j Γ_j(s)),    Γ_j(s) = Γ_j (q_j/q_j0)^(2L_j+1) (m0/√s) N_Lj(q_j0 d)/N_Lj(q_j d)
+    """
+    m0 = MASS.symbol
+    found = read_channels(channels, vertex, "breit_wigner_channels")
+    widths = [LineshapeParameter(f"width_{c.label}", "GeV", c.symbol(r"\Gamma").name, lower=0.0) for c in found]
+
+    def propagator(nominal: list[sp.Expr], in_event: list[sp.Expr]) -> sp.Expr:
+        parts = zip(found, widths, nominal, in_event, strict=True)
+        terms = [m0**2 * width.symbol / barrier_momentum(c.L, q0_2, vertex.d) * momentum / sp.sqrt(s) for c, width, q0_2, momentum in parts]
+        return 1 / (m0**2 - s - sp.I * sp.Add(*terms))
+
+    expression = propagator([c.nominal_q2(m0) for c in found], [_open_momentum(c, vertex.d) for c in found])
+    printed = propagator([c.symbol("q0") ** 2 for c in found], [barrier_momentum(c.L, c.symbol("q") ** 2, vertex.d) for c in found])
+    return Formula("breit_wigner_channels", expression, (MASS, *widths), REFERENCE, printed)
+
+
+def _open_momentum(channel: Channel, d: float) -> sp.Expr:
+    """q^(2L+1)/N_L above the threshold of the channel, zero below."""
+    if channel.own:
+        return barrier_momentum(channel.L, q2, d)
+    open_q2 = sp.Piecewise((channel.q2, sp.Gt(s, sp.Float((channel.m1 + channel.m2) ** 2))), (sp.Integer(0), True))
+    # csqrt instead of a half-integer power: sympy would move the power into the branch that is not taken
+    return open_q2**channel.L * csqrt(open_q2) / barrier_polynomial(channel.L, open_q2, d)
+
+
+KINDS = (
+    LineshapeKind("breit_wigner", build_breit_wigner, "Breit-Wigner with mass-dependent width and Blatt-Weisskopf barriers"),
+    LineshapeKind("breit_wigner_constant_width", build_constant_width, "Breit-Wigner with constant width"),
+    LineshapeKind(
+        "breit_wigner_channels",
+        build_channels,
+        "Breit-Wigner with a mass-dependent partial width for every decay channel",
+        {"channels": "table of decay channels: {label: own} or {label: [m1, m2]} or {label: [m1, m2, L]}"},
+    ),
+)

@@ -1,0 +1,171 @@
+"""Building blocks of user expressions, lowered to the few nodes that the engine compiles.
+
+The engine knows sums, products, rational powers, ``csqrt``, exp, log, sin, cos, atan and Piecewise. Everything else a user may write
+(other roots, tan, sinh, abs, complex exponentials, symbolic exponents) is rewritten here, or refused with a reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+import sympy as sp
+
+from ctpwa.errors import PhysicsError
+from ctpwa.model.lineshapes.formula import LineshapeParameter, csqrt
+
+MAX_EXPONENT = 40
+MAX_NUMBER = 1e100
+
+
+class Nodes:
+    """Makes nodes of an expression, knowing which parameters cannot be negative."""
+
+    def __init__(self, parameters: Iterable[LineshapeParameter]) -> None:
+        positive = [p.symbol for p in parameters if p.lower is not None and p.lower >= 0]
+        self._positive = {symbol: sp.Dummy(symbol.name, positive=True) for symbol in positive}
+        self.functions: dict[str, Callable[[sp.Expr], sp.Expr]] = {
+            "sqrt": self.sqrt,
+            "csqrt": self.sqrt,
+            "exp": self.exp,
+            "log": self.log,
+            "ln": self.log,
+            "sin": self.sin,
+            "cos": self.cos,
+            "tan": lambda x: self.divide(self.sin(x), self.cos(x)),
+            "atan": self.atan,
+            "sinh": lambda x: (self.exp(x) - self.exp(-x)) / 2,
+            "cosh": lambda x: (self.exp(x) + self.exp(-x)) / 2,
+            "tanh": lambda x: 1 - 2 / (self.exp(2 * x) + 1),
+            "abs": self.abs,
+        }
+
+    def is_nonnegative(self, x: sp.Expr) -> bool:
+        """Whether x ≥ 0 can be proven."""
+        return bool(self.is_real(x) and x.xreplace(self._positive).is_nonnegative)
+
+    def is_positive(self, x: sp.Expr) -> bool:
+        """Whether x > 0 can be proven."""
+        return bool(self.is_real(x) and x.xreplace(self._positive).is_positive)
+
+    @staticmethod
+    def is_real(x: sp.Expr) -> bool:
+        """Whether nothing in x can make it complex."""
+        return not x.has(sp.I, csqrt)
+
+    def number(self, value: sp.Expr) -> sp.Expr:
+        """A constant that stays within double precision; anything else is left alone."""
+        if value.is_Rational and max(abs(value.p), value.q) > MAX_NUMBER:
+            raise PhysicsError("a number is too large", f"keep numbers below {MAX_NUMBER:.0e}")
+        if value.is_Float and abs(value) > MAX_NUMBER:
+            raise PhysicsError(f"number {value} is too large", f"keep numbers below {MAX_NUMBER:.0e}")
+        if value.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
+            raise PhysicsError("division by zero", "remove it")
+        return value
+
+    def divide(self, above: sp.Expr, below: sp.Expr) -> sp.Expr:
+        """Quotient."""
+        if below.is_zero:
+            raise PhysicsError("division by zero", "remove it")
+        return self.number(above / below)
+
+    def power(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
+        """Base to an exponent: integer powers of anything, half-integer powers of real numbers, other powers of what is positive."""
+        rational = _rational(exponent)
+        if rational is None:
+            if not self.is_positive(base):
+                raise PhysicsError(
+                    f"exponent {exponent} is not a number, and the base {base} is not known to be positive",
+                    "use a number as exponent, or s, m or a positive parameter as base",
+                )
+            return self.exp(exponent * self.log(base))
+        total = abs(rational) * (abs(base.exp) if base.is_Pow and base.exp.is_Rational else 1)
+        if total > MAX_EXPONENT:
+            raise PhysicsError(f"exponent {exponent} is too large", f"keep exponents between -{MAX_EXPONENT} and {MAX_EXPONENT}")
+        if base.is_zero and rational < 0:
+            raise PhysicsError("division by zero", "remove it")
+        if rational.q == 1 or self.is_nonnegative(base):
+            value = self._fold(base, lambda b: b ** float(rational)) if rational.q != 1 else None
+            return self.number(base**rational if value is None else value)
+        if not self.is_real(base):
+            raise PhysicsError(f"power {rational} of the complex {base}", "use an integer exponent")
+        if rational.q == 2:
+            return csqrt(base) ** rational.p
+        raise PhysicsError(f"power {rational} of {base}, which may be negative", "use an integer or half-integer exponent")
+
+    def sqrt(self, x: sp.Expr) -> sp.Expr:
+        """√x of a real x; i√−x below zero."""
+        return self.power(x, sp.Rational(1, 2))
+
+    def exp(self, x: sp.Expr) -> sp.Expr:
+        """e^x; for a complex x as e^Re x (cos Im x + i sin Im x)."""
+        if not x.has(sp.I):
+            self._need_real("exp", x)
+            value = self._fold(x, math.exp)
+            return sp.exp(x) if value is None else value
+        self._need_real("exp", x.xreplace({sp.I: sp.Integer(1)}))
+        expanded = sp.expand(x)
+        imaginary = expanded.coeff(sp.I)
+        real = sp.expand(expanded - sp.I * imaginary)
+        if real.has(sp.I) or imaginary.has(sp.I):
+            raise PhysicsError(f"exp of the complex {x} is too complicated", "write its argument as a + i*b")
+        rotation = self.cos(imaginary) + sp.I * self.sin(imaginary)
+        return rotation if real.is_zero else self.exp(real) * rotation
+
+    def log(self, x: sp.Expr) -> sp.Expr:
+        """Natural logarithm of a positive x."""
+        self._need_real("log", x)
+        if x.is_nonpositive:
+            raise PhysicsError(f"log of {x}, which is not positive", "change its argument")
+        value = self._fold(x, math.log)
+        return sp.log(x) if value is None else value
+
+    def sin(self, x: sp.Expr) -> sp.Expr:
+        """Sine of a real x."""
+        self._need_real("sin", x)
+        value = self._fold(x, math.sin)
+        return sp.sin(x) if value is None else value
+
+    def cos(self, x: sp.Expr) -> sp.Expr:
+        """Cosine of a real x."""
+        self._need_real("cos", x)
+        value = self._fold(x, math.cos)
+        return sp.cos(x) if value is None else value
+
+    def atan(self, x: sp.Expr) -> sp.Expr:
+        """Arc tangent of a real x."""
+        self._need_real("atan", x)
+        value = self._fold(x, math.atan)
+        return sp.atan(x) if value is None else value
+
+    def abs(self, x: sp.Expr) -> sp.Expr:
+        """|x| of a real x."""
+        self._need_real("abs", x)
+        if self.is_nonnegative(x):
+            return x
+        return sp.Piecewise((x, sp.Ge(x, 0)), (-x, True))
+
+    def _need_real(self, name: str, x: sp.Expr) -> None:
+        if not self.is_real(x):
+            raise PhysicsError(
+                f"{name} of the complex {x}", f"{name} takes a real argument; only + - * / and integer powers take complex ones"
+            )
+
+    def _fold(self, x: sp.Expr, function: Callable[[float], float]) -> sp.Expr | None:
+        """The value at a constant, in double precision: symbolic towers of constants cost sympy time without bound."""
+        if x.free_symbols or not self.is_real(x):
+            return None
+        try:
+            return self.number(sp.Float(function(float(x))))
+        except (OverflowError, ValueError) as problem:
+            raise PhysicsError(f"the value at {x} is out of range", "change the numbers") from problem
+
+
+def _rational(exponent: sp.Expr) -> sp.Rational | None:
+    if exponent.is_Rational:
+        return exponent
+    if exponent.is_Float:
+        fraction = Fraction(str(float(exponent))).limit_denominator(1000)
+        return sp.Rational(fraction.numerator, fraction.denominator)
+    return None

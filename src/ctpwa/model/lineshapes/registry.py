@@ -1,0 +1,84 @@
+"""All lineshapes by name, and the one function that makes a lineshape from whatever a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+
+from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.lineshapes import breit_wigner, flatte, nonresonant, phase_space
+from ctpwa.model.lineshapes.custom import callback_from_function, check_formula, formula_from_sympy, formula_from_text
+from ctpwa.model.lineshapes.expression_parser import NAMES
+from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
+
+_FAMILIES = (breit_wigner, flatte, nonresonant, phase_space)
+
+KINDS: dict[str, LineshapeKind] = {kind.name: kind for family in _FAMILIES for kind in family.KINDS}
+
+
+def register(kind: LineshapeKind, replace: bool = False) -> LineshapeKind:
+    """Makes a user's lineshape known by name.
+
+    Args:
+        kind:     the lineshape
+        replace:  whether it may take the place of one that exists
+    """
+    if not kind.name.isidentifier() or kind.name in NAMES:
+        raise PhysicsError(
+            f"{kind.name!r} cannot be the name of a lineshape", "use letters, digits and underscores, and no name of an event variable"
+        )
+    if kind.name in KINDS and not replace:
+        raise PhysicsError(f"lineshape {kind.name!r} exists already", "choose another name, or register(kind, replace=True)")
+    KINDS[kind.name] = kind
+    return kind
+
+
+def build_lineshape(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[..., Any], vertex: Vertex, **options: Any) -> Lineshape:
+    """The lineshape that a user asks for.
+
+    Args:
+        spec:     name of a kind, expression as text or sympy, a finished lineshape, or a function (s, q2, parameters) on torch tensors
+        vertex:   the vertex where the resonance decays
+        options:  options of the kind; for expressions and functions ``parameters``: names, or names with default values
+    """
+    if isinstance(spec, str):
+        name = spec.strip()
+        if name in KINDS:
+            return _build(KINDS[name], vertex, options)
+        if name.isidentifier() and name not in NAMES and name not in _declared(options):
+            known = suggest(name, KINDS) or "known: " + ", ".join(sorted(KINDS))
+            raise PhysicsError(f"unknown lineshape {name!r}", f"{known} To add your own: register(...), or write an expression")
+        _check_options("expression", {"parameters": ""}, options)
+        return formula_from_text(spec, vertex, **options)
+    if isinstance(spec, LineshapeKind):
+        return _build(spec, vertex, options)
+    if isinstance(spec, Formula | Basis | Callback):
+        _check_options(spec.name, {}, options)
+        return check_formula(spec) if isinstance(spec, Formula) else spec
+    if isinstance(spec, sp.Expr | int | float):
+        _check_options("expression", {"parameters": "", "name": ""}, options)
+        return formula_from_sympy(sp.sympify(spec), vertex, **options)
+    if callable(spec):
+        _check_options(getattr(spec, "__name__", "custom"), {"parameters": ""}, options)
+        return callback_from_function(spec, **options)
+    raise PhysicsError(f"{spec!r} is not a lineshape", "give a name, an expression, a lineshape or a function")
+
+
+def _build(kind: LineshapeKind, vertex: Vertex, options: dict[str, Any]) -> Lineshape:
+    _check_options(kind.name, dict(kind.options), options)
+    return kind.build(vertex, **options)
+
+
+def _check_options(name: str, known: dict[str, str], options: dict[str, Any]) -> None:
+    for option in options:
+        if option not in known:
+            valid = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            near = suggest(option, known) if known else ""
+            raise PhysicsError(f"unknown option {option!r} of lineshape {name!r}: {valid}", near or "remove it")
+
+
+def _declared(options: dict[str, Any]) -> set[str]:
+    parameters = options.get("parameters") or ()
+    return {str(getattr(p, "name", p)) for p in parameters} | {"mass", "width"}
