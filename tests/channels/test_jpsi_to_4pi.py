@@ -1,8 +1,8 @@
 """J/psi -> 2(pi+ pi-) through a1(1260): a three-step cascade and two groups of identical particles."""
 
 import torch
-from channels.conjugation import conjugated
 
+from channels.conjugation import conjugated
 from ctpwa import load_model
 
 

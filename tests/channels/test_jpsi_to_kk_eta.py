@@ -1,8 +1,8 @@
 """J/psi -> K+ K- eta: 16 resonances and 7 non-resonant structures."""
 
 import torch
-from channels.conjugation import conjugated
 
+from channels.conjugation import conjugated
 from ctpwa import load_model
 
 KK = ["phi(1020)", "omega(1420)", "phi(1680)", "X(1750)", "rho(1900)", "rho(2150)", "omega(3)(1670)", "phi(3)(1850)", "rho(3)(2250)"]

@@ -3,8 +3,8 @@
 from collections import Counter
 
 import torch
-from channels.conjugation import conjugated
 
+from channels.conjugation import conjugated
 from ctpwa import load_model
 
 

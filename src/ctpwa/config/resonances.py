@@ -7,7 +7,7 @@ from dataclasses import replace
 from ctpwa.config.particles import read_jpc
 from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ResonanceSpec
-from ctpwa.decay.chain import Decay
+from ctpwa.decay.chain import Decay, changes_flavour
 from ctpwa.decay.particle import Particle, charge_suffix, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, split_charge, unknown_particle
 from ctpwa.errors import PhysicsError
@@ -15,6 +15,7 @@ from ctpwa.model.resonance import Resonance
 
 OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
 MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
+_OWN_NAME = "a structure of your own needs a name that no particle has"
 
 
 def resonance_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...], table: ParticleTable) -> Particle:
@@ -36,11 +37,28 @@ def resonance_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...]
 
 
 def _known_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...], table: ParticleTable) -> Particle | None:
+    own = spec.JP is not None and spec.particle is None
+    exact = table.find(spec.particle or name)
+    if exact is not None and split_charge(spec.particle or name)[1] is not None and _fits(exact, system):
+        return exact
     try:
-        return table.get_state(spec.particle or name, system)
+        state = table.get_state(spec.particle or name, system)
     except PhysicsError as error:
-        own = "; a structure of your own needs a name that no particle has" if spec.JP is not None and spec.particle is None else ""
-        raise PhysicsError(error.what, error.fix + own) from None
+        raise PhysicsError(error.what, f"{error.fix}; {_OWN_NAME}" if own else error.fix) from None
+    if state is not None and own and spec.weak is None and changes_flavour(state, system):
+        members = " ".join(particle.name for particle in system)
+        raise SpecError(
+            f"{name!r} is {state.name} of the PDG, which could only decay weakly to {members}",
+            f"say weak: true if this is meant; {_OWN_NAME}",
+            key=(),
+        )
+    return state
+
+
+def _fits(state: Particle, system: tuple[Particle, ...]) -> bool:
+    """Whether a state can decay to the system strongly."""
+    charge, baryon = (sum(getattr(particle, key) for particle in system) for key in ("charge", "baryon"))
+    return (state.charge, state.baryon) == (charge, baryon) and not changes_flavour(state, system)
 
 
 def _own_state(name: str, system: tuple[Particle, ...]) -> Particle:

@@ -17,6 +17,7 @@ _SYNTAX_ADVICE = {
     "mapping values are not allowed": "quote text that contains a colon followed by a space",
     "another document": "a model is one YAML document: remove the line ---",
     "stream end": "close the bracket, brace or quote",
+    "end of stream": "close the bracket, brace or quote",
     "constructor for the tag": "remove the tag that starts with !",
     "unhashable key": "a key is plain text",
     "expected <block end>": "give all keys of one level the same indentation",
@@ -74,7 +75,7 @@ class Source:
         problem = Problem(f"not valid YAML: {said}", (), fix, location=self.name)
         start = getattr(error, "context_mark", None)
         mark = getattr(error, "problem_mark", None)
-        if start is not None and "stream end" in said:
+        if start is not None and fix.startswith("close"):
             problem = replace(problem, what="not valid YAML: what starts here has no end")
             mark = start
         return problem if mark is None else self._placed(problem, Mark(mark.line, mark.column, 1))

@@ -1,0 +1,118 @@
+"""Arrows between the layers point one way, and libraries have a home."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import ctpwa
+
+PACKAGE = Path(ctpwa.__file__).parent
+LEAVES = {"errors", "memory", "progress"}
+MAY_IMPORT = {
+    "errors": set(),
+    "memory": set(),
+    "progress": set(),
+    "kinematics": LEAVES,
+    "decay": LEAVES,
+    "data": LEAVES | {"decay", "kinematics"},
+    "spin": LEAVES | {"decay", "kinematics", "data"},
+    "model": LEAVES | {"decay", "kinematics", "data", "spin"},
+    "engine": LEAVES | {"decay", "kinematics", "data", "spin", "model"},
+    "fit": LEAVES | {"model"},
+    "generate": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine"},
+    "results": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine", "generate"},
+    "config": LEAVES | {"decay", "data", "spin", "model"},
+    "report": LEAVES | {"decay", "kinematics", "data", "model", "results"},
+}
+TOP = {"__init__", "demo", "cli", "analysis"}  # may import everything
+HOME = {
+    "triton": {"engine"},
+    "numba": {"engine"},
+    "iminuit": {"fit"},
+    "yaml": {"config"},
+    "pydantic": {"config"},
+    "pydantic_core": {"config"},
+    "matplotlib": {"report"},
+    "sympy": {"model", "engine"},
+    "particle": {"decay"},
+    "rich": {"progress", "cli", "report"},
+}
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(source):
+    """(absolute name, line) of everything that is imported, at the top or inside a function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or ""), node.lineno
+
+
+def broken_rules(layer, source):
+    for name, line in imports(source):
+        first, _, rest = name.partition(".")
+        target = rest.partition(".")[0]
+        if not first:
+            yield f"{line}: relative import; write ctpwa.…"
+        elif first == "ctpwa" and layer not in TOP and target not in MAY_IMPORT[layer] | {layer}:
+            yield f"{line}: {layer!r} may not import {name!r}; move the shared piece down or pass it in"
+        elif first in HOME and layer not in HOME[first]:
+            yield f"{line}: only {' and '.join(sorted(HOME[first]))} may import {first!r}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_follow_the_layers(path):
+    assert layer_of(path) in MAY_IMPORT.keys() | TOP, f"{layer_of(path)!r} is a new layer: say in this test what it may import"
+    assert not list(broken_rules(layer_of(path), path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("layer", "source", "expected"),
+    [
+        ("decay", "from ctpwa.model.model import Model", "'decay' may not import 'ctpwa.model.model'"),
+        ("spin", "def f():\n    import yaml", "2: only config may import 'yaml'"),
+        ("data", "from . import events", "relative import"),
+        ("engine", "import ctpwa.config.read", "'engine' may not import 'ctpwa.config.read'"),
+    ],
+)
+def test_a_broken_rule_is_noticed(layer, source, expected):
+    (problem,) = broken_rules(layer, source)
+    assert expected in problem
+
+
+def test_no_import_cycles():
+    """Modules that import each other cannot be understood one at a time."""
+    modules = {".".join(("ctpwa", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path for path in FILES}
+    graph = {}
+    for name, path in modules.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        guarded = {
+            id(n) for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) for n in node.body
+        }
+        names = [n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and id(n) not in guarded]
+        graph[name] = {target for target in names if target in modules and target != "ctpwa"}
+    done = set()
+
+    def visit(name, above):
+        assert name not in above, " -> ".join([*above[above.index(name) :], name])
+        if name not in done:
+            for target in graph[name]:
+                visit(target, [*above, name])
+            done.add(name)
+
+    for name in graph:
+        visit(name, [])
+
+
+def test_importing_ctpwa_does_not_import_what_only_pictures_need():
+    import subprocess
+    import sys
+
+    code = "import sys, ctpwa; print(*sorted({'matplotlib', 'rich', 'particle'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""

@@ -1,0 +1,52 @@
+"""What users rely on: names and signatures change only on purpose."""
+
+import inspect
+
+import ctpwa
+
+NAMES = {
+    "ConfigError",
+    "CtpwaError",
+    "DataError",
+    "GenerationError",
+    "Model",
+    "PhysicsError",
+    "SpinAmplitudes",
+    "Wave",
+    "generate_phase_space",
+    "load_model",
+}
+
+
+def parameters(function):
+    return [
+        str(p).split(":")[0] + ("" if p.default is p.empty else f"={p.default!r}") for p in inspect.signature(function).parameters.values()
+    ]
+
+
+def test_exported_names_are_there():
+    assert {name for name in NAMES if not hasattr(ctpwa, name)} == set()
+
+
+def test_every_exported_name_is_known_to_this_test():
+    exported = {n for n, value in vars(ctpwa).items() if not n.startswith("_") and not inspect.ismodule(value)}
+    assert exported - NAMES == set(), "add new public names here, and to the changelog"
+
+
+def test_load_model():
+    assert parameters(ctpwa.load_model) == ["path_or_mapping"]
+
+
+def test_spin_amplitudes():
+    expected = ["self", "momenta", "barrier=False", "polarisation=None", "device=None", "chunk_size=None", "progress=None"]
+    assert parameters(ctpwa.Model.spin_amplitudes) == expected
+
+
+def test_generate_phase_space():
+    expected = ["model_or_masses", "n", "seed=0", "weighted=False", "device='cpu'", "progress=None"]
+    assert parameters(ctpwa.generate_phase_space) == expected
+
+
+def test_every_error_is_a_ctpwa_error():
+    for name in ("ConfigError", "DataError", "GenerationError", "PhysicsError"):
+        assert issubclass(getattr(ctpwa, name), ctpwa.CtpwaError)
