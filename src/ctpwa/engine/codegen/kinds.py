@@ -1,0 +1,47 @@
+"""The code of one formula kind: F and its derivatives as straight-line assignments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ctpwa.engine.codegen.lowering import Dialect, Lowering, Value
+from ctpwa.engine.plan import Kind
+
+
+@dataclass(frozen=True)
+class KindCode:
+    """Straight-line code of a kind.
+
+    Attributes:
+        lines:   assignments that use e0 or e0_re, e0_im, … and p0, …
+        F:       code of the value
+        first:   code of ∂F for each floating p
+        second:  code of ∂²F for each pair
+    """
+
+    lines: tuple[str, ...]
+    F: Value
+    first: tuple[Value, ...]
+    second: tuple[Value, ...]
+
+
+def kind_code(kind: Kind, dialect: Dialect, order: int) -> KindCode:
+    """Code of F and its derivatives up to ``order``."""
+    names = {symbol: Value(f"{symbol}_re", f"{symbol}_im") if c else Value(str(symbol)) for symbol, c in zip(kind.e_symbols, kind.e_complex, strict=True)}
+    names |= {symbol: Value(str(symbol)) for symbol in kind.p_symbols}
+    lowering = Lowering(dialect, names)
+    F = lowering.lower(kind.expression)
+    first = tuple(lowering.lower(expression) for expression in kind.first) if order >= 1 else ()
+    second = tuple(lowering.lower(expression) for expression in kind.second.values()) if order >= 2 else ()
+    return KindCode(tuple(lowering.lines), F, first, second)
+
+
+def describe(kinds: Sequence[Kind]) -> list[str]:
+    """Comment lines that say which formulas a generated file holds."""
+    return [f"kind {index}: F = {kind.expression}" + (f", floating {', '.join(f'p{i}' for i in kind.floating)}" if kind.floating else "") for index, kind in enumerate(kinds)]
+
+
+def imaginary(value: Value) -> str:
+    """Code of the imaginary part."""
+    return value.im if value.im is not None else "0.0"

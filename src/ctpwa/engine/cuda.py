@@ -1,0 +1,136 @@
+"""The GPU engine: generated Triton kernels for the sums, FP64 matrix products for the Gram matrices of the Hessian."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers, n_sums
+from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.cpu import unpack
+from ctpwa.engine.gram import Gram, ScaledGramAccumulator
+from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import Sample
+from ctpwa.engine.tables import LOG, ChannelSums, Tables
+
+BLOCK = 512  # events per program of the sums
+WARPS = 4
+COLUMN_BLOCK = 256
+GRAM_BYTES = 256 << 20  # columns of one chunk
+
+
+class CudaEngine:
+    """Sums over samples in GPU memory.
+
+    Args:
+        plan:    what to compute
+        device:  which GPU; a CPU device works in Triton's interpreter only
+    """
+
+    name = "cuda"
+
+    def __init__(self, plan: Plan, device: torch.device) -> None:
+        self.plan = plan
+        self.device = device
+        self.tables = Tables(plan)
+        self._module = load_generated("gpu", gpu_source(plan))
+        tables = self.tables
+        self._tabled = [self._upload(t) for t in (tables.segment_range, tables.segment_channels, tables.segment_rows)]
+        self._factors = self._upload(np.stack([plan.factors.real, plan.factors.imag], axis=1))
+        entries, ranges = column_entries(plan)
+        self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
+        pinned = device.type == "cuda"
+        self._host_numbers = torch.empty(max(len(plan.channels), 1), n_numbers(plan), dtype=torch.float64, pin_memory=pinned)
+        self._numbers = torch.empty_like(self._host_numbers, device=device)
+
+    def _upload(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def _set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        host = self._host_numbers.numpy()
+        channel_c = self.tables.channel_couplings(c)
+        host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
+        width = host.shape[1] - 2
+        if width:
+            host[:, 2:] = self.tables.channel_p(p)
+        self._numbers.copy_(self._host_numbers, non_blocking=True)
+
+    def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
+        """One pass over a sample."""
+        self._set_numbers(c, p)
+        return unpack(self.tables, self.launch_sums(sample, mode, order).sum(dim=0).cpu().numpy(), order)
+
+    def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
+        """Results of every program, [program, 1 + results per channel]."""
+        n_out = 1 + n_sums(self.plan, order) * len(self.plan.channels)
+        programs = -(-sample.n_events // BLOCK)
+        out = torch.empty(programs, n_out, dtype=torch.float64, device=self.device)
+        if programs:
+            getattr(self._module, f"sums_{order}")[(programs,)](
+                _as_real(sample.K), sample.E, sample.w, self._numbers, *self._tabled, out,
+                sample.n_events, self.plan.n_structures, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
+            )  # fmt: skip
+        return out
+
+    def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
+        """Gram matrices of ∂ψ over a sample."""
+        self._set_numbers(c, p)
+        plan = self.plan
+        n_columns = plan.n_couplings + plan.n_floating
+        per_event = 8 * n_columns * (2 * plan.n_rows + 2)
+        size = max(min(GRAM_BYTES // per_event // COLUMN_BLOCK * COLUMN_BLOCK, sample.n_events), 1)
+        total = ScaledGramAccumulator(n_columns, self.device)
+        K = _as_real(sample.K)
+        for start, stop in sample.chunks(size):
+            n = stop - start
+            psi = torch.empty(2, plan.n_rows, n, dtype=torch.float64, device=self.device)
+            I = torch.empty(n, dtype=torch.float64, device=self.device)
+            self._module.amplitudes[(-(-n // COLUMN_BLOCK),)](
+                K, sample.E, self._numbers, *self._tabled, psi, I,
+                start, n, sample.n_events, plan.n_structures, WITH_PSI=True, BLOCK=COLUMN_BLOCK,
+            )  # fmt: skip
+            root = sample.w[start:stop].abs().sqrt()
+            scale, z_scale = (root / I.sqrt(), root / I) if mode == LOG else (root, root)
+            D = torch.empty(n_columns, 2 * plan.n_rows * n, dtype=torch.float64, device=self.device)
+            z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
+            self._module.columns[(-(-n // COLUMN_BLOCK), n_columns)](
+                K, sample.E, self._numbers, self._factors, self._entries, self._entry_ranges, self._tabled[2], psi, scale, z_scale, D, z,
+                start, n, sample.n_events, n_columns, WITH_Z=mode == LOG, BLOCK=COLUMN_BLOCK,
+            )  # fmt: skip
+            total.add(D, z, negative=start >= sample.n_positive)
+        return total.result()
+
+    def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> Tensor:
+        """I of every event, in the order of the sample."""
+        self._set_numbers(c, p)
+        n = sample.n_events
+        I = torch.empty(n, dtype=torch.float64, device=self.device)
+        if n:
+            self._module.amplitudes[(-(-n // COLUMN_BLOCK),)](
+                _as_real(sample.K), sample.E, self._numbers, *self._tabled, I, I,
+                0, n, n, self.plan.n_structures, WITH_PSI=False, BLOCK=COLUMN_BLOCK,
+            )  # fmt: skip
+        return I
+
+
+def _as_real(K: Tensor) -> Tensor:
+    return torch.view_as_real(K) if K.is_complex() else K
+
+
+def column_entries(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """(channel, segment, structure) of every contribution to a column, sorted by column and slot; and where each slot begins."""
+    slots = column_slots(plan)
+    segment_of = {a: g for g, segment in enumerate(plan.segments) for a in range(segment.first, segment.last)}
+    found: list[tuple[int, int, int, int]] = []
+    for a, channel in enumerate(plan.channels):
+        kind = plan.kinds[channel.kind]
+        found.append((channel.coupling, slots.index((channel.kind, None)), a, channel.structure))
+        for which, position in enumerate(kind.floating):
+            found.append((plan.n_couplings + channel.p[position], slots.index((channel.kind, which)), a, channel.structure))
+    found.sort()
+    n_columns = plan.n_couplings + plan.n_floating
+    keys = [column * len(slots) + slot for column, slot, _, _ in found]
+    ranges = np.searchsorted(keys, np.arange(n_columns * len(slots) + 1)).astype(np.int64)
+    entries = np.array([[a, segment_of[a], structure] for _, _, a, structure in found], dtype=np.int64).reshape(-1, 3)
+    return entries, ranges

@@ -1,0 +1,150 @@
+"""A sample as the kernels see it: K, the event table and weights, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+import torch
+from torch import Tensor
+
+from ctpwa.engine.codegen.arrays import evaluate
+from ctpwa.engine.plan import CallbackRows, EventQuantity, Plan, System
+from ctpwa.errors import DataError
+from ctpwa.kinematics.lorentz import mass_squared
+from ctpwa.kinematics.two_body import breakup_momentum_squared
+from ctpwa.model.lineshapes.formula import q2, s
+
+CHUNK_EVENTS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Events ready for the kernels; events of positive weight come first, so that every chunk has weights of one sign.
+
+    Attributes:
+        K:          [structure, row, event]
+        E:          event table [row, event]
+        w:          weights [event]
+        n_positive: events with weight ≥ 0
+        order:      original position of every event; None if nothing moved
+        vertices:   (s, q2) of callbacks' vertices, each [event]
+    """
+
+    K: Tensor
+    E: Tensor
+    w: Tensor
+    n_positive: int
+    order: Tensor | None
+    vertices: Mapping[tuple[System, tuple[System, System]], tuple[Tensor, Tensor]]
+
+    @property
+    def n_events(self) -> int:
+        """Number of events."""
+        return self.w.shape[0]
+
+    def chunks(self, size: int) -> Iterator[tuple[int, int]]:
+        """Ranges of at most ``size`` events whose weights have one sign."""
+        for begin, end in ((0, self.n_positive), (self.n_positive, self.n_events)):
+            for start in range(begin, end, size):
+                yield start, min(start + size, end)
+
+    @property
+    def total_weight(self) -> float:
+        """Σ w."""
+        return float(self.w.sum())
+
+
+def build_sample(plan: Plan, K: Tensor, p4: Sequence[Tensor], weights: Tensor | None) -> Sample:
+    """The event table and weights of a sample; K is taken over, not copied, unless events must be put in order.
+
+    Args:
+        plan:     the tables
+        K:        spin amplitudes [structure, row, event]
+        p4:       momenta of the final particles, each [event, 4]
+        weights:  [event]; None if all are 1
+    """
+    n_events = K.shape[-1]
+    w = torch.ones(n_events, dtype=torch.float64, device=K.device) if weights is None else _checked_weights(weights, n_events, K.device)
+    order = None
+    if bool((w < 0).any()):
+        order = torch.argsort((w < 0).to(torch.int8), stable=True)
+        K, w = K[..., order].contiguous(), w[order]
+        p4 = [p[order] for p in p4]
+    E = torch.empty(plan.n_event_rows, n_events, dtype=torch.float64, device=K.device)
+    for start in range(0, n_events, CHUNK_EVENTS):
+        _fill(plan, E[:, start : start + CHUNK_EVENTS], [p[start : start + CHUNK_EVENTS].T for p in p4])
+    places = {(c.system, c.daughters) for c in plan.callbacks}
+    vertices = {place: _vertex_variables([p.T for p in p4], *place) for place in places}
+    return Sample(K, E, w, int((w >= 0).sum()), order, vertices)
+
+
+def _checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:
+    w = torch.as_tensor(weights, dtype=torch.float64, device=device)
+    if w.shape != (n_events,):
+        raise DataError(f"weights have shape {'×'.join(map(str, w.shape))} for {n_events} events\n fix: give one weight per event")
+    if not bool(w.isfinite().all()):
+        index = int((~w.isfinite()).nonzero()[0, 0])
+        raise DataError(f"the weight of event {index} is not finite\n fix: remove these events or correct their weights")
+    return w
+
+
+def _vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[System, System]) -> tuple[Tensor, Tensor]:
+    """s and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
+    s_R, s_1, s_2 = (mass_squared(sum(p4[i] for i in group)) for group in (system, *daughters))  # type: ignore[arg-type]
+    m1, m2 = s_1.clamp(min=0).sqrt(), s_2.clamp(min=0).sqrt()
+    return s_R, breakup_momentum_squared(s_R, m1, m2).clamp(min=0)
+
+
+def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
+    known: dict[tuple[System, tuple[System, System]], tuple[Tensor, Tensor]] = {}
+    for quantity, row in plan.quantities.items():
+        place = (quantity.system, quantity.daughters)
+        if place not in known:
+            known[place] = _vertex_variables(p4, *place)
+        value = _value(quantity, *known[place])
+        if quantity.complex:
+            value = value.to(torch.complex128)
+            E[row], E[row + 1] = value.real, value.imag
+        else:
+            E[row] = value
+
+
+def _value(quantity: EventQuantity, s_R: Tensor, q2_R: Tensor) -> Tensor:
+    if isinstance(quantity.source, sp.Expr):
+        value = evaluate(quantity.source, {s: s_R, q2: q2_R})
+    else:
+        value = _call(quantity.source, s_R, q2_R)
+    return value.expand_as(s_R)
+
+
+def _call(function: Callable, s_R: Tensor, q2_R: Tensor) -> Tensor:
+    result = np.asarray(function(s_R.cpu().numpy(), q2_R.cpu().numpy()))
+    return torch.as_tensor(result.astype(complex), device=s_R.device)
+
+
+def fill_callback(callback: CallbackRows, sample: Sample, values: Mapping[str, float], order: int) -> None:
+    """Write F of a callback and, up to ``order``, its derivatives into the event table."""
+    s_R, q2_R = sample.vertices[callback.system, callback.daughters]
+    present = torch.tensor([values[name] for name in callback.names], dtype=torch.float64, device=s_R.device)
+    floating = torch.eye(len(callback.names), dtype=torch.float64, device=s_R.device)[list(callback.floating)]
+
+    def F(theta: Tensor) -> Tensor:
+        parameters = {p.name: theta[i] for i, p in enumerate(callback.lineshape.parameters)}
+        return torch.view_as_real(callback.lineshape.function(s_R, q2_R, parameters).to(torch.complex128).expand_as(s_R)).T
+
+    def along(f: Callable[[Tensor], Tensor], direction: Tensor) -> Callable[[Tensor], Tensor]:
+        return lambda theta: torch.func.jvp(f, (theta,), (direction,))[1]
+
+    row = callback.row
+    sample.E[row : row + 2] = F(present)
+    n = len(callback.floating)
+    for k in range(n if order >= 1 else 0):
+        sample.E[row + 2 + 2 * k : row + 4 + 2 * k] = along(F, floating[k])(present)
+    position = row + 2 + 2 * n
+    for j in range(n):
+        for k in range(j, n):
+            sample.E[position : position + 2] = along(along(F, floating[j]), floating[k])(present) if order >= 2 else 0.0
+            position += 2

@@ -1,0 +1,151 @@
+"""The plan as arrays for the kernels, and the numbers that change with every evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ctpwa.engine.plan import Plan
+
+LOG, PLAIN = 0, 1  # Σ w ln I, Σ w I
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Integer tables of a plan, made once.
+
+    Attributes:
+        plan:  the plan
+    """
+
+    plan: Plan
+
+    @cached_property
+    def segment_range(self) -> np.ndarray:
+        """First segment of every (structure, kind), flattened, and the end: [structure·kind + 1]."""
+        plan = self.plan
+        keys = [segment.structure * len(plan.kinds) + segment.kind for segment in plan.segments]
+        return np.searchsorted(keys, np.arange(plan.n_structures * len(plan.kinds) + 1)).astype(np.int64)
+
+    @cached_property
+    def segment_channels(self) -> np.ndarray:
+        """First and last channel of every segment: [segment, 2]."""
+        return np.array([[segment.first, segment.last] for segment in self.plan.segments], dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def segment_rows(self) -> np.ndarray:
+        """Rows of the event table of every segment: [segment, max e]."""
+        width = max((len(segment.e) for segment in self.plan.segments), default=0)
+        rows = np.zeros((len(self.plan.segments), max(width, 1)), dtype=np.int64)
+        for index, segment in enumerate(self.plan.segments):
+            rows[index, : len(segment.e)] = segment.e
+        return rows
+
+    @cached_property
+    def coupling_column(self) -> np.ndarray:
+        """Coupling of every channel."""
+        return self.plan.coupling_of
+
+    @cached_property
+    def p_index(self) -> np.ndarray:
+        """Iteration numbers of every channel: [channel, max p]."""
+        width = max((kind.n_p for kind in self.plan.kinds), default=0)
+        index = np.zeros((len(self.plan.channels), max(width, 1)), dtype=np.int64)
+        for row, channel in enumerate(self.plan.channels):
+            index[row, : len(channel.p)] = channel.p
+        return index
+
+    @cached_property
+    def n_first(self) -> int:
+        """Most floating p of any kind."""
+        return max((len(kind.floating) for kind in self.plan.kinds), default=0)
+
+    @cached_property
+    def n_second(self) -> int:
+        """Most pairs of floating p of any kind."""
+        return self.n_first * (self.n_first + 1) // 2
+
+    @cached_property
+    def p_column(self) -> np.ndarray:
+        """Index of each floating p of every channel, −1 where there is none: [channel, n_first]."""
+        column = np.full((len(self.plan.channels), max(self.n_first, 1)), -1, dtype=np.int64)
+        for row, channel in enumerate(self.plan.channels):
+            floating = self.plan.kinds[channel.kind].floating
+            column[row, : len(floating)] = [channel.p[i] for i in floating]
+        return column
+
+    def channel_couplings(self, c: np.ndarray) -> np.ndarray:
+        """factor · c of every channel, complex."""
+        return self.plan.factors * c[self.coupling_column]
+
+    def channel_p(self, p: np.ndarray) -> np.ndarray:
+        """p of every channel: [channel, max p]."""
+        return p[self.p_index] if len(p) else np.zeros(self.p_index.shape)
+
+
+@dataclass(frozen=True)
+class ChannelSums:
+    """What one pass over a sample gives, before it is combined.
+
+        G = Σ ω Q F,   G1 = Σ ω Q ∂F/∂p,   G2 = Σ ω Q ∂²F/∂p∂p,   Q = Σ_r K_r conj ψ_r,   ω = w/I or w
+
+    Attributes:
+        value:  Σ w ln I or Σ w I
+        G:      [channel], complex
+        G1:     [channel, floating p], complex
+        G2:     [channel, pair of floating p], complex
+    """
+
+    value: float
+    G: np.ndarray
+    G1: np.ndarray
+    G2: np.ndarray
+
+
+def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
+    """∂V/∂(Re c, Im c, floating p) of V = Σ w ln I or Σ w I: 2 Re Σ ω ψ̄ ∂ψ."""
+    plan = tables.plan
+    by_coupling = np.zeros(plan.n_couplings, dtype=complex)
+    np.add.at(by_coupling, tables.coupling_column, plan.factors * sums.G)
+    by_p = np.zeros(plan.n_floating)
+    if tables.n_first:
+        used = tables.p_column >= 0
+        np.add.at(by_p, tables.p_column[used], (channel_c[:, None] * sums.G1).real[used])
+    return 2 * np.concatenate([by_coupling.real, -by_coupling.imag, by_p])
+
+
+def second_derivative_terms(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
+    """2 Re Σ ω ψ̄ ∂²ψ over (Re c, Im c, floating p): non-zero only inside a channel."""
+    plan = tables.plan
+    n_c, n = plan.n_couplings, 2 * plan.n_couplings + plan.n_floating
+    H = np.zeros((n, n))
+    for a, channel in enumerate(plan.channels):
+        floating = [2 * n_c + channel.p[i] for i in plan.kinds[channel.kind].floating]
+        for f, column in enumerate(floating):
+            value = 2 * channel.factor * sums.G1[a, f]
+            for row, part in ((channel.coupling, value.real), (n_c + channel.coupling, -value.imag)):
+                H[row, column] += part
+                H[column, row] += part
+        position = 0
+        for j in range(len(floating)):
+            for k in range(j, len(floating)):
+                value = 2 * (channel_c[a] * sums.G2[a, position]).real
+                H[floating[j], floating[k]] += value
+                if j != k:
+                    H[floating[k], floating[j]] += value
+                position += 1
+    return H
+
+
+def expand_gram(G_re: np.ndarray, G_im: np.ndarray, n_couplings: int) -> np.ndarray:
+    """Re Σ conj(∂ψ_j) ∂ψ_k over (Re c, Im c, p) from the complex Gram matrix of columns (c, p); ∂ψ/∂Im c = i ∂ψ/∂Re c."""
+    c, p = slice(0, n_couplings), slice(n_couplings, None)
+    return np.block(
+        [
+            [G_re[c, c], -G_im[c, c], G_re[c, p]],
+            [G_im[c, c], G_re[c, c], G_im[c, p]],
+            [G_re[p, c], -G_im[p, c], G_re[p, p]],
+        ]
+    )
