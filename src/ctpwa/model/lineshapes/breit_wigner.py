@@ -51,7 +51,7 @@ def build_channels(vertex: Vertex, channels: Any = None) -> Formula:
         return 1 / (m0**2 - s - sp.I * sp.Add(*terms))
 
     expression = propagator([c.nominal_q2(m0) for c in found], [_open_momentum(c, vertex.d) for c in found])
-    printed = propagator([c.symbol("q0") ** 2 for c in found], [barrier_momentum(c.L, c.symbol("q") ** 2, vertex.d) for c in found])
+    printed = propagator([c.symbol("q", "0,") ** 2 for c in found], [barrier_momentum(c.L, c.symbol("q") ** 2, vertex.d) for c in found])
     return Formula("breit_wigner_channels", expression, (MASS, *widths), REFERENCE, printed)
 
 

@@ -51,10 +51,10 @@ class Channel:
         """Effective q0² at the nominal mass."""
         return effective_q2(breakup_q2(m0**2, self.m1, self.m2))
 
-    def symbol(self, quantity: str) -> sp.Symbol:
+    def symbol(self, quantity: str, index: str = "") -> sp.Symbol:
         """A symbol for a quantity of this channel, for print."""
         label = self.label.replace("_", r"\_")
-        return sp.Symbol(rf"{quantity}_{{\mathrm{{{label}}}}}", positive=True)
+        return sp.Symbol(rf"{quantity}_{{{index}\mathrm{{{label}}}}}", positive=True)
 
 
 def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[Channel, ...]:

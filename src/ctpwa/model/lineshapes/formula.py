@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 # the event variables of a decay vertex R → 1 2
@@ -99,7 +100,7 @@ class Formula:
         """The formula as LaTeX."""
         short = self.expression if self.printed is None else self.printed
         short = short.xreplace({number: sp.Float(number, 6) for number in short.atoms(sp.Float)})
-        names = {p.symbol: p.latex or p.name for p in self.parameters}
+        names = {p.symbol: p.latex or sp.latex(p.symbol) for p in self.parameters}
         return sp.latex(short, symbol_names={**names, q2: "q^2"})
 
 
@@ -112,12 +113,20 @@ class Basis:
         labels:     name of every function
         functions:  each takes arrays s and q2 and returns a complex or real array
         reference:  where the formula is from
+        evaluate:   all functions at once, ``evaluate(s, q2)`` → [function, event]; None if that saves nothing
     """
 
     name: str
     labels: tuple[str, ...]
     functions: tuple[Callable[[Any, Any], Any], ...]
     reference: str = ""
+    evaluate: Callable[[Any, Any], Any] | None = None
+
+    def values(self, s: Any, q2: Any) -> Any:
+        """All functions at numpy arrays s and q2 [event], as one array [function, event]."""
+        if self.evaluate is not None:
+            return self.evaluate(s, q2)
+        return np.stack([function(s, q2) for function in self.functions])
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 import sympy as sp
 
 from ctpwa.errors import PhysicsError, suggest
-from ctpwa.model.lineshapes import breit_wigner, flatte, nonresonant, phase_space
+from ctpwa.model.lineshapes import breit_wigner, bugg, flatte, gounaris_sakurai, kmatrix, lass, nonresonant, phase_space, spline
 from ctpwa.model.lineshapes.custom import callback_from_function, check_formula, formula_from_sympy, formula_from_text
 from ctpwa.model.lineshapes.expression_parser import NAMES
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
 
-_FAMILIES = (breit_wigner, flatte, nonresonant, phase_space)
+_FAMILIES = (breit_wigner, flatte, gounaris_sakurai, bugg, lass, nonresonant, phase_space, kmatrix, spline)
 
 KINDS: dict[str, LineshapeKind] = {kind.name: kind for family in _FAMILIES for kind in family.KINDS}
 

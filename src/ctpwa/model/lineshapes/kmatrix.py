@@ -1,0 +1,293 @@
+"""K-matrix with a production vector: unitary amplitudes of several poles in several channels.
+
+    K = a(s) [Σ_α g_α g_αᵀ/(m_α² − s) + f (1 − s0)/(s − s0)],    F = (1 − iKρ)⁻¹ P
+    P = Σ_α β_α g_α/(m_α² − s) + f' (1 − s0')/(s − s0')
+
+Poles and couplings are fixed numbers, so the amplitude is linear in the production couplings β_α and f'_j: each of them is a wave.
+All masses in GeV, and the 1 in 1 − s0 is 1 GeV².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.lineshapes.channels import read_channels
+from ctpwa.model.lineshapes.formula import Basis, LineshapeKind, Vertex
+
+Array = np.ndarray[Any, Any]
+PhaseSpace = Callable[[Array, Array], Array]  # (s, q2) → ρ
+
+CHUNK = 4096  # events whose matrices are in memory at a time
+M_PION, M_KAON, M_ETA, M_ETA_PRIME = 0.13957039, 0.493677, 0.547862, 0.95778  # GeV
+
+REFERENCE = "I. J. R. Aitchison, NPA 189, 417 (1972); S. U. Chung et al., Annalen Phys. 507, 404 (1995)"
+# V. V. Anisovich and A. V. Sarantsev, EPJA 16, 229 (2003), as tabulated by FOCUS, PLB 585, 200 (2004), and in
+# BaBar, PRD 78, 034023 (2008), table II
+PIPI_REFERENCE = "V. V. Anisovich and A. V. Sarantsev, EPJA 16, 229 (2003); BaBar, PRD 78, 034023 (2008), table II"
+PIPI_CHANNELS = ("pipi", "KK", "4pi", "etaeta", "etaetap")
+PIPI_MASSES = (0.65100, 1.20360, 1.55817, 1.21000, 1.82206)
+PIPI_COUPLINGS = (  # [pole][channel]
+    (0.22889, -0.55377, 0.00000, -0.39899, -0.34639),
+    (0.94128, 0.55095, 0.00000, 0.39065, 0.31503),
+    (0.36856, 0.23888, 0.55639, 0.18340, 0.18681),
+    (0.33650, 0.40907, 0.85679, 0.19906, -0.00984),
+    (0.18171, -0.17558, -0.79658, -0.00355, 0.22358),
+)
+PIPI_SCATTERING = (0.23399, 0.15044, -0.20545, 0.32825, 0.35412)  # f_1j; the others are zero
+PIPI_S0, PIPI_S_A0, PIPI_S_A = -3.92637, -0.15, 1.0
+
+
+@dataclass(frozen=True)
+class KMatrix:
+    """A K-matrix with fixed poles.
+
+    Attributes:
+        masses:      m_α, GeV [pole]
+        couplings:   g_αi, GeV [pole, channel]
+        phase_space: ρ_i of every channel, complex below threshold
+        scattering:  f_ij, symmetric [channel, channel]
+        s0:          of the slowly varying part of K, GeV²
+        production_s0: s0' of the slowly varying production, GeV²
+        adler:       (s_A0, zero) of the Adler factor a(s) = (1 − s_A0)/(s − s_A0) (s − zero), GeV²; None: a = 1
+    """
+
+    masses: Array
+    couplings: Array
+    phase_space: tuple[PhaseSpace, ...]
+    scattering: Array
+    s0: float = 0.0
+    adler: tuple[float, float] | None = None
+    production_s0: float = 0.0
+
+    def rho(self, s: Array, q2: Array) -> Array:
+        """ρ [event, channel]."""
+        return np.stack([np.asarray(rho(s, q2), dtype=complex) for rho in self.phase_space], axis=-1)
+
+    def adler_factor(self, s: Array) -> Array:
+        """a(s) [event]."""
+        if self.adler is None:
+            return np.ones_like(s)
+        s_A0, zero = self.adler
+        return (1 - s_A0) / (s - s_A0) * (s - zero)
+
+    def smooth(self, s: Array) -> Array:
+        """a(s) f (1 − s0)/(s − s0) [event, channel, channel]: K without its poles."""
+        if not self.scattering.any():
+            return np.zeros((*s.shape, *self.scattering.shape))
+        return (self.adler_factor(s) * (1 - self.s0) / (s - self.s0))[:, None, None] * self.scattering
+
+    def k(self, s: Array) -> Array:
+        """K [event, channel, channel]; infinite at the poles."""
+        residues = np.einsum("ai,aj->aij", self.couplings, self.couplings)
+        poles = np.einsum("ea,aij->eij", 1 / (self.masses**2 - s[:, None]), residues)
+        return self.adler_factor(s)[:, None, None] * poles + self.smooth(s)
+
+    def t(self, s: Array, q2: Array) -> Array:
+        """T = (1 − iKρ)⁻¹ K [event, channel, channel]."""
+        k = self.k(s)
+        return np.linalg.solve(np.eye(len(self.phase_space)) - 1j * k * self.rho(s, q2)[:, None, :], k)
+
+    def production(self, s: Array, q2: Array, channel: int) -> Array:
+        """F_channel per unit of every production coupling [pole then channel, event].
+
+        Instead of dividing by m_α² − s, the strengths y_α of the poles are unknowns next to the amplitudes x_i:
+
+            (m_α² − s) y_α − i a Σ_i g_αi ρ_i x_i = β_α,    x_i − Σ_α g_αi y_α − i Σ_j f̃_ij ρ_j x_j = c_i
+
+        so nothing is infinite when an event sits on a pole. One solution of the transposed system gives all couplings.
+        """
+        s, q2 = np.broadcast_arrays(np.atleast_1d(np.asarray(s, dtype=float)), np.asarray(q2, dtype=float))
+        n_poles, n_channels = self.couplings.shape
+        result = np.empty((n_poles + n_channels, s.size), dtype=complex)
+        unit = np.zeros((n_poles + n_channels, 1))
+        unit[n_poles + channel] = 1
+        for start in range(0, s.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            system = self._system(s[part], q2[part])
+            result[:, part] = np.linalg.solve(system.swapaxes(1, 2), np.broadcast_to(unit, (len(system), *unit.shape)))[:, :, 0].T
+        result[n_poles:] *= (1 - self.production_s0) / (s - self.production_s0)
+        return result
+
+    def _system(self, s: Array, q2: Array) -> Array:
+        n_poles, n_channels = self.couplings.shape
+        rho = self.rho(s, q2)[:, None, :]
+        system = np.zeros((s.size, n_poles + n_channels, n_poles + n_channels), dtype=complex)
+        pole = np.arange(n_poles)
+        system[:, pole, pole] = self.masses**2 - s[:, None]
+        system[:, :n_poles, n_poles:] = -1j * self.adler_factor(s)[:, None, None] * self.couplings * rho
+        system[:, n_poles:, :n_poles] = -self.couplings.T
+        system[:, n_poles:, n_poles:] = np.eye(n_channels) - 1j * self.smooth(s) * rho
+        return system
+
+    def basis(self, name: str, labels: Sequence[str], channel: int, reference: str) -> Basis:
+        """The waves of one channel: one for every pole, one for every channel's slowly varying production."""
+        names = (*(f"beta_{pole + 1}" for pole in range(len(self.masses))), *(f"f_{label}" for label in labels))
+        functions = tuple(partial(self._one, channel=channel, index=index) for index in range(len(names)))
+        return Basis(name, names, functions, reference, partial(self.production, channel=channel))
+
+    def _one(self, s: Array, q2: Array, channel: int, index: int) -> Array:
+        return self.production(s, q2, channel)[index]
+
+
+def own_phase_space(s: Array, q2: Array) -> Array:
+    """2q/√s of the event."""
+    return 2 * np.sqrt(q2 / s)
+
+
+def two_body_phase_space(s: Array, q2: Array, m1: float, m2: float) -> Array:
+    """√{[1 − (m1 + m2)²/s] [1 − (m1 − m2)²/s]}, i|ρ| below threshold."""
+    return np.sqrt(((1 - (m1 + m2) ** 2 / s) * (1 - (m1 - m2) ** 2 / s)).astype(complex))
+
+
+def threshold_phase_space(s: Array, q2: Array, m1: float, m2: float) -> Array:
+    """√[1 − (m1 + m2)²/s], the form of the published ππ parametrisation; i|ρ| below threshold."""
+    return np.sqrt((1 - (m1 + m2) ** 2 / s).astype(complex))
+
+
+def four_pion_phase_space(s: Array, q2: Array) -> Array:
+    """Phase space of four pions: √(1 − 16m_π²/s) above 1 GeV², the usual polynomial fit of the ρρ integral below."""
+    low = (1.2274 + 0.00370909 / s**2 - 0.111203 / s - 6.39017 * s + 16.8358 * s**2 - 21.8845 * s**3 + 11.3153 * s**4) * np.sqrt(
+        1 - 16 * M_PION**2
+    )
+    return np.where(s < 1, low, np.sqrt(np.maximum(1 - 16 * M_PION**2 / s, 0)))
+
+
+def build_pipi_s_wave(vertex: Vertex, channel: str = "pipi", production_s0: Any = PIPI_S0) -> Basis:
+    """The ππ S wave of Anisovich and Sarantsev: five poles in ππ, KK, 4π, ηη and ηη'."""
+    if channel not in PIPI_CHANNELS:
+        raise PhysicsError(f"option 'channel' of lineshape 'pipi_s_wave' is {channel!r}", suggest(str(channel), PIPI_CHANNELS))
+    if vertex.L != 0:
+        raise PhysicsError(f"lineshape 'pipi_s_wave' is an S wave, but this vertex has L = {vertex.L}", "use it for scalars only")
+    phase_space: tuple[PhaseSpace, ...] = (
+        partial(threshold_phase_space, m1=M_PION, m2=M_PION),
+        partial(threshold_phase_space, m1=M_KAON, m2=M_KAON),
+        four_pion_phase_space,
+        partial(threshold_phase_space, m1=M_ETA, m2=M_ETA),
+        partial(threshold_phase_space, m1=M_ETA, m2=M_ETA_PRIME),
+    )
+    scattering = np.zeros((5, 5))
+    scattering[0] = scattering[:, 0] = PIPI_SCATTERING
+    matrix = KMatrix(
+        np.array(PIPI_MASSES),
+        np.array(PIPI_COUPLINGS),
+        phase_space,
+        scattering,
+        PIPI_S0,
+        (PIPI_S_A0, PIPI_S_A * M_PION**2 / 2),
+        _number(production_s0, "production_s0", "pipi_s_wave"),
+    )
+    return matrix.basis("pipi_s_wave", PIPI_CHANNELS, PIPI_CHANNELS.index(channel), PIPI_REFERENCE)
+
+
+def build_k_matrix(
+    vertex: Vertex,
+    channels: Any = None,
+    poles: Any = None,
+    channel: Any = None,
+    background: Any = None,
+    s0: Any = 0.0,
+    adler: Any = None,
+    production_s0: Any = 0.0,
+) -> Basis:
+    """A K-matrix of the user: any number of poles and channels."""
+    name = "k_matrix"
+    found = read_channels(channels, vertex, name)
+    if any(c.L for c in found):
+        raise PhysicsError("option 'channels' of lineshape 'k_matrix' has L > 0", "its phase space is that of S waves: give [m1, m2] only")
+    labels = [c.label for c in found]
+    own = next((c.label for c in found if c.own), labels[0])
+    chosen = own if channel is None else str(channel)
+    if chosen not in labels:
+        raise PhysicsError(f"option 'channel' of lineshape 'k_matrix' is {chosen!r}", suggest(chosen, labels))
+    masses, couplings = _poles(poles, len(found))
+    phase_space = tuple(own_phase_space if c.own else partial(two_body_phase_space, m1=c.m1, m2=c.m2) for c in found)
+    zero = (
+        None
+        if adler is None
+        else tuple(_number(value, "adler", name) for value in _list(adler, 2, "adler", "[s_A0, position of the zero]"))
+    )
+    matrix = KMatrix(
+        masses,
+        couplings,
+        phase_space,
+        _background(background, len(found)),
+        _number(s0, "s0", name),
+        None if zero is None else (zero[0], zero[1]),
+        _number(production_s0, "production_s0", name),
+    )
+    return matrix.basis(name, labels, labels.index(chosen), REFERENCE)
+
+
+def _poles(poles: Any, n_channels: int) -> tuple[Array, Array]:
+    form = f"give [{{mass: 1.2, couplings: [...]}}, ...] with {n_channels} couplings in GeV each, one for every channel"
+    if not isinstance(poles, Sequence) or isinstance(poles, str) or not poles:
+        raise PhysicsError("option 'poles' of lineshape 'k_matrix' is missing or not a list", form)
+    masses, couplings = [], []
+    for number, pole in enumerate(poles, start=1):
+        if not isinstance(pole, Mapping) or set(pole) != {"mass", "couplings"}:
+            raise PhysicsError(f"option 'poles' of lineshape 'k_matrix': pole {number} is {pole!r}", form)
+        given = pole["couplings"]
+        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != n_channels:
+            raise PhysicsError(f"option 'poles' of lineshape 'k_matrix': couplings of pole {number} are {given!r}", form)
+        masses.append(_number(pole["mass"], "poles", "k_matrix"))
+        couplings.append([_number(g, "poles", "k_matrix") for g in given])
+    return np.array(masses), np.array(couplings)
+
+
+def _background(background: Any, n_channels: int) -> Array:
+    if background is None:
+        return np.zeros((n_channels, n_channels))
+    rows = _list(background, n_channels, "background", f"a symmetric {n_channels} x {n_channels} matrix")
+    matrix = np.array(
+        [[_number(f, "background", "k_matrix") for f in _list(row, n_channels, "background", "rows of numbers")] for row in rows]
+    )
+    if not np.array_equal(matrix, matrix.T):
+        raise PhysicsError(
+            "option 'background' of lineshape 'k_matrix' is not symmetric", "a K-matrix that is not symmetric is not unitary"
+        )
+    return matrix
+
+
+def _list(value: Any, length: int, option: str, form: str) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != length:
+        raise PhysicsError(f"option {option!r} of lineshape 'k_matrix' is {value!r}", f"give {form}")
+    return value
+
+
+def _number(value: Any, option: str, lineshape: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise PhysicsError(f"option {option!r} of lineshape {lineshape!r} holds {value!r}", "give a number")
+    return float(value)
+
+
+KINDS = (
+    LineshapeKind(
+        "k_matrix",
+        build_k_matrix,
+        "K-matrix with a production vector: any number of poles and channels",
+        {
+            "channels": "table of channels: {label: own} or {label: [m1, m2]}",
+            "poles": "list of {mass: GeV, couplings: [GeV for every channel]}",
+            "channel": "label of the channel that is observed; the own one, or the first, unless given",
+            "background": "matrix f of the slowly varying part of K; none unless given",
+            "s0": "s0 of that part, GeV²; 0 unless given",
+            "adler": "[s_A0, position of the zero] of the Adler factor, GeV²; none unless given",
+            "production_s0": "s0' of the slowly varying production, GeV²; 0 unless given",
+        },
+    ),
+    LineshapeKind(
+        "pipi_s_wave",
+        build_pipi_s_wave,
+        "ππ S wave with five poles and five channels (Anisovich and Sarantsev)",
+        {
+            "channel": f"channel that is observed: {', '.join(PIPI_CHANNELS)}; pipi unless given",
+            "production_s0": f"s0' of the slowly varying production, GeV²; {PIPI_S0} unless given",
+        },
+    ),
+)
