@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -13,8 +15,20 @@ LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
 LSList = Annotated[list[LSPair], Field(min_length=1)]
 
 
-def _one_or_many(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+class _OneOrMany:
+    """Where a list is wanted, a single text will do: in the data, and in the schema that editors use."""
+
+    @staticmethod
+    def to_list(value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        many = handler(core_schema)
+        return {"anyOf": [many["items"], many]}
+
+
+T = TypeVar("T")
+OneOrMany = Annotated[list[T], BeforeValidator(_OneOrMany.to_list), _OneOrMany()]
 
 
 def _chain_text(value: Any) -> Any:
@@ -31,26 +45,22 @@ class ParticleSpec(_Strict):
     JP: str | None = Field(None, description="J^P or J^PC, e.g. 1-- or 3/2+")
     mass: NotNegative | None = Field(None, description="GeV")
     width: NotNegative | None = Field(None, description="GeV")
-    charge: int | None = None
-    massless: bool | None = None
+    charge: int | None = Field(None, description="in units of e")
+    massless: bool | None = Field(None, description="whether it has only the helicities ±J; true if mass is 0")
     antiparticle: str | None = Field(None, description="name of the antiparticle; its own name if self-conjugate")
-    latex: str | None = None
+    latex: str | None = Field(None, description="name in figures and tables")
 
 
 class ResonanceSpec(_Strict):
     """A resonance or non-resonant structure."""
 
-    in_: Annotated[list[str], BeforeValidator(_one_or_many)] = Field(
-        default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems"
-    )
+    in_: OneOrMany[str] = Field(default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems")
     particle: str | None = Field(None, description="name of the particle if the key is another name")
     JP: str | None = Field(None, description="J^P or J^PC; from the PDG if left out")
     mass: Positive | None = Field(None, description="GeV; from the PDG if left out")
     width: Positive | None = Field(None, description="GeV; from the PDG if left out")
-    lineshape: Literal["breit_wigner", "constant"] = "breit_wigner"
-    float_: Annotated[list[Literal["mass", "width"]], BeforeValidator(_one_or_many)] = Field(
-        default_factory=list, alias="float", description="parameters to fit"
-    )
+    lineshape: Literal["breit_wigner", "constant"] = Field("breit_wigner", description="the propagator")
+    float_: OneOrMany[Literal["mass", "width"]] = Field(default_factory=list, alias="float", description="parameters to fit")
     radius: Positive | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
     max_L: int | None = Field(None, ge=0, description="largest L at its decay and its production vertex")
     decay_ls: LSList | None = Field(None, description="only these (L, S) where it decays")
@@ -58,7 +68,7 @@ class ResonanceSpec(_Strict):
     weak: bool | None = Field(None, description="whether its decay may violate parity; found from flavours if left out")
     tie: bool | None = Field(None, description="tie the couplings of charge-conjugate chains")
     off_shell: bool = Field(False, description="accept a resonance far outside the kinematic range")
-    latex: str | None = None
+    latex: str | None = Field(None, description="name in figures and tables")
 
 
 class ChainSpec(_Strict):
@@ -66,8 +76,14 @@ class ChainSpec(_Strict):
 
     decay: str = Field(description="vertices separated by ;")
     ls: list[LSList | None] | None = Field(None, description="for each vertex, only these (L, S); null for all")
-    max_L: int | None = Field(None, ge=0)
-    tie: bool | None = None
+    max_L: int | None = Field(None, ge=0, description="largest L at any vertex of this chain")
+    tie: bool | None = Field(None, description="tie the couplings to those of the charge-conjugate chain")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """A chain may also be a single text."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, schema], "title": "ChainSpec"}
 
 
 class ModelSpec(_Strict):
@@ -77,11 +93,11 @@ class ModelSpec(_Strict):
     polarisation: Literal["unpolarised", "transverse"] | list[list[Number]] = Field(
         "unpolarised", description="spin state of the parent: unpolarised, transverse (m = ±1), or a density matrix"
     )
-    formalism: Literal["canonical", "zou-bugg"] = "canonical"
+    formalism: Literal["canonical", "zou-bugg"] = Field("canonical", description="how daughter spins enter a vertex")
     weak: bool | None = Field(None, description="whether the parent's decay may violate parity")
     radius: Positive = Field(3.0, description="barrier radius of all vertices, GeV^-1")
     max_L: int | None = Field(None, ge=0, description="largest L at any vertex")
     tie_conjugates: bool = Field(True, description="tie the couplings of charge-conjugate chains")
-    particles: dict[str, ParticleSpec] = Field(default_factory=dict)
-    resonances: dict[str, ResonanceSpec] = Field(default_factory=dict)
-    chains: list[Annotated[ChainSpec, BeforeValidator(_chain_text)]] = Field(default_factory=list)
+    particles: dict[str, ParticleSpec] = Field(default_factory=dict, description="new particles, and changes to those of the PDG")
+    resonances: dict[str, ResonanceSpec] = Field(default_factory=dict, description="resonances by name")
+    chains: list[Annotated[ChainSpec, BeforeValidator(_chain_text)]] = Field(default_factory=list, description="chains spelled out")

@@ -1,0 +1,42 @@
+"""The demonstration runs and does what it says."""
+
+import torch
+
+from ctpwa import generate_phase_space, load_model
+from ctpwa.demo import MODEL, STRENGTHS, breit_wigner, coherent_sums, invariant_masses_squared, main
+from ctpwa.model.resonance import Resonance
+
+
+def test_demo_writes_its_figure(tmp_path, capsys):
+    main(n_events=3_000, output=tmp_path / "out")
+    assert (tmp_path / "out" / "dalitz.png").stat().st_size > 30_000
+    assert (tmp_path / "out" / "dalitz.pdf").exists()
+    printed = capsys.readouterr().out
+    assert "12 waves, 8 complex couplings" in printed
+    assert str(tmp_path / "out" / "dalitz.png") in printed
+
+
+def test_strengths_are_the_mean_intensities_of_the_resonances():
+    model = load_model(MODEL)
+    events = generate_phase_space(model, 2_000, seed=1)
+    psi = coherent_sums(model, model.spin_amplitudes(events, barrier=True), invariant_masses_squared(model, events))
+    for name, (strength, _) in STRENGTHS.items():
+        torch.testing.assert_close(psi[name].abs().square().sum(dim=0).mean(), torch.tensor(strength, dtype=torch.float64))
+
+
+def test_the_intensity_is_symmetric_under_charge_conjugation():
+    model = load_model(MODEL)
+    events = generate_phase_space(model, 200, seed=1)
+    swapped = {"K+": events["K-"], "K-": events["K+"], "eta": events["eta"]}
+    s = invariant_masses_squared(model, events)
+    s_swapped = {(0, 1): s[0, 1], (0, 2): s[1, 2], (1, 2): s[0, 2]}
+    psi = coherent_sums(model, model.spin_amplitudes(events, barrier=True), s)
+    other = coherent_sums(model, model.spin_amplitudes(swapped, barrier=True), s_swapped)
+    total, total_swapped = (torch.stack(list(p.values())).sum(dim=0) for p in (psi, other))
+    torch.testing.assert_close(total_swapped, -total)
+
+
+def test_breit_wigner_at_its_nominal_mass_is_purely_imaginary():
+    resonance = Resonance("X", "breit_wigner", 1.5, 0.1, (), 3.0, "X")
+    F = breit_wigner(resonance, torch.tensor([1.5**2], dtype=torch.float64), 0.5, 0.5, 2)
+    torch.testing.assert_close(F, torch.tensor([1j / (1.5 * 0.1)], dtype=torch.complex128))
