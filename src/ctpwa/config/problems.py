@@ -37,28 +37,29 @@ class Problems:
         self.found: list[Problem] = []
 
     @contextmanager
-    def collect(self, entry: Path, *value: str | int) -> Iterator[None]:
+    def collect(self, entry: Path, *value: str | int, fix: str = "") -> Iterator[None]:
         """Turn a physics error into a problem.
 
         Args:
             entry:  path of the entry being read, such as ``("resonances", "phi(1020)")``
             value:  keys inside it that are being read; an error may know better
+            fix:    what to do if the error does not say
         """
         try:
             yield
         except PhysicsError as error:
-            self.add(error, entry, *value)
+            self.add(error, entry, *value, fix=fix)
 
-    def add(self, error: PhysicsError, entry: Path, *value: str | int) -> None:
+    def add(self, error: PhysicsError, entry: Path, *value: str | int, fix: str = "") -> None:
         """One more problem, or several, from an error."""
         if isinstance(error, SpecErrors):
             for part in error.errors:
-                self.add(part, entry, *value)
+                self.add(part, entry, *value, fix=fix)
             return
         key = error.key if isinstance(error, SpecError) else None
         word = error.word if isinstance(error, SpecError) else ""
         path = (*entry, *(value if key is None else key))
-        self.found.append(Problem(error.what, path, error.fix, word=word, at_key=key == ()))
+        self.found.append(Problem(error.what, path, error.fix or fix, word=word, at_key=key == ()))
 
     def stop(self) -> None:
         """Raise all problems, if there are any."""

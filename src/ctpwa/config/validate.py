@@ -85,6 +85,8 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)), at_key=True)
     if kind == "missing":
         return Problem(f"key {name!r} is missing", path, _description(path))
+    if kind == "invalid_key":
+        return Problem(f"the key {name} is not text", path, suggest(name, _keys_at(path)), at_key=True)
     if entry["loc"][-1] == "[key]":
         fix = f"quote it: '{value}'" if isinstance(value, (int, float)) and not isinstance(value, bool) else "give it a name"
         return Problem(f"the name {_shown(value)} is not text", path, fix, at_key=True)

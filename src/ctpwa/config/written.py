@@ -20,14 +20,14 @@ def written_chains(draft: Draft) -> list[FoundChain]:
     """The chains of the ``chains`` section."""
     found = []
     for index, spec in enumerate(draft.spec.chains):
-        with draft.problems.collect(("chains", index)):
+        with draft.problems.collect(("chains", index), fix="remove the chain, or correct JP of its resonances"):
             found.append(_written_chain(draft, spec, index))
     return found
 
 
 def direct_chain(draft: Draft) -> list[FoundChain]:
     """A two-body decay is one vertex."""
-    with draft.problems.collect(("decay",)):
+    with draft.problems.collect(("decay",), fix="correct the decay, or say weak: true if parity and C may be violated"):
         chain = Chain(draft.decay, draft.rules.node(draft.decay, "", draft.decay.parent, (0, 1)))
         waves = chain_waves(chain, [draft.vertex_choice(chain, chain.root)])
         return [FoundChain(chain, waves, draft.spec.tie_conjugates, ("decay",))]

@@ -22,7 +22,7 @@ PHI = "J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
         ("J/psi(1S) -> X eta ; X -> K+ K-", 18, "unknown particle 'X'", "needs JP, mass and width"),
         ("J/psi(1S) -> K*(1410)- K- ; K*(1410)- -> K+ eta", 18, "K*(1410)- cannot decay to K+ eta", "K*(1410)+ could"),
         ("J/psi(1S) -> K*(1410)+ K- ; K*(1410) -> K+ eta", 18, "has no vertex of its own", "write K*(1410)+ at both of its vertices"),
-        ("J/psi(1S) -> f(0)(980) eta ; f(0)(980) -> K+ K-", 5, "parity needs", ""),
+        ("J/psi(1S) -> f(0)(980) eta ; f(0)(980) -> K+ K-", 5, "parity needs", "correct JP of its resonances"),
         ("J/psi(1S) -> omega(782) eta ; omega(782) -> K+ K-", 18, "below threshold everywhere", "off_shell: true"),
     ],
 )  # fmt: skip
@@ -30,6 +30,7 @@ def test_bad_chain(problems, chain, column, what, fix):
     (problem,) = problems(DECAY + f"chains:\n  - {chain}\n")
     assert what in problem.what
     assert fix in problem.fix
+    assert problem.fix
     if "too often" not in what:
         assert problem.location == f"model.yml:3:{column}"
 

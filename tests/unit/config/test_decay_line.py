@@ -92,3 +92,4 @@ def test_a_forbidden_two_body_decay(problems):
     (problem,) = problems("decay: J/psi(1S) -> pi0 pi0\n")
     assert "C parity is not conserved" in problem.what
     assert problem.location == "model.yml:1:8"
+    assert "weak: true" in problem.fix

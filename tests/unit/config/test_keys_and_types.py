@@ -83,6 +83,10 @@ def test_wrong_type_elsewhere(refused, text, where, what, fix):
     refused(DECAY + text, where, what, fix)
 
 
+def test_a_key_that_is_not_text(refused):
+    refused(phi("0.5: 1"), "3:26", "the key 0.5 is not text", "known: JP, decay_ls")
+
+
 def test_the_decay_is_required(refused):
     refused("resonances: {}\n", "1:1", "key 'decay' is missing", "add decay: parent -> final particles")
 
