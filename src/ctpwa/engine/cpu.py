@@ -11,7 +11,7 @@ from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, scale_columns
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import ChannelSums, Tables
+from ctpwa.engine.tables import ChannelSums, Tables, unpack
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
 GRAM_CHUNK = 8192
@@ -40,18 +40,18 @@ class CpuEngine:
 
     def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
         """One pass over a sample."""
-        threads = numba.get_num_threads()
+        tables, threads = self.tables, numba.get_num_threads()
         function = getattr(self._module, f"sums_{order}")
         arguments = self._channel_arguments(c, p)
-        out = function(sample.K.numpy(), sample.E.numpy(), sample.w.numpy(), 0, sample.n_events, mode, *arguments, threads)
-        return unpack(self.tables, out.sum(axis=0), order)
+        out = function(sample.K.numpy(), sample.E.numpy(), sample.w.numpy(), 0, sample.n_events, mode, *arguments, tables.offsets(order), threads)
+        return unpack(tables, out.sum(axis=0), order)
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
         plan, tables = self.plan, self.tables
         n_columns = plan.n_couplings + plan.n_floating
         size = min(GRAM_CHUNK, max(sample.n_events, 1))
-        D = np.empty((n_columns, 2, plan.n_rows, size))
+        D = np.empty((2, n_columns, plan.n_rows, size))
         psi = np.empty((2, plan.n_rows, size))
         total = ScaledGramAccumulator(n_columns, self.device)
         factors = plan.factors
@@ -70,12 +70,3 @@ class CpuEngine:
         I = np.empty(sample.n_events)
         self._module.intensities(sample.K.numpy(), sample.E.numpy(), *self._channel_arguments(c, p), I)
         return torch.from_numpy(I)
-
-
-def unpack(tables: Tables, flat: np.ndarray, order: int) -> ChannelSums:
-    """Name the parts of a kernel's result row."""
-    n_channels = len(tables.plan.channels)
-    values = flat[1:].reshape(n_channels, -1) if n_channels and order else np.zeros((n_channels, 2))
-    pairs = values[:, 0::2] + 1j * values[:, 1::2]
-    n1 = tables.n_first
-    return ChannelSums(float(flat[0]), pairs[:, 0], pairs[:, 1 : 1 + n1], pairs[:, 1 + n1 :])

@@ -6,17 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers, n_sums
+from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
-from ctpwa.engine.cpu import unpack
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import LOG, ChannelSums, Tables
+from ctpwa.engine.tables import LOG, ChannelSums, Tables, unpack
 
-BLOCK = 512  # events per program of the sums
-WARPS = 4
-COLUMN_BLOCK = 256
+BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
+WARPS = 1
 GRAM_BYTES = 256 << 20  # columns of one chunk
 
 
@@ -34,11 +32,13 @@ class CudaEngine:
         self.plan = plan
         self.device = device
         self.tables = Tables(plan)
-        self._module = load_generated("gpu", gpu_source(plan))
+        self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda"))
         tables = self.tables
-        self._tabled = [self._upload(t) for t in (tables.segment_range, tables.segment_channels, tables.segment_rows)]
+        self._tabled = [self._upload(t) for t in (tables.structure_order, tables.segment_range, tables.segment_table)]
+        self._offsets = {order: self._upload(self.tables.offsets(order)) for order in (0, 1, 2)}
+        self._n_out = {0: 1} | {order: int(self.tables.offsets(order)[-1]) for order in (1, 2)}
         self._factors = self._upload(np.stack([plan.factors.real, plan.factors.imag], axis=1))
-        entries, ranges = column_entries(plan)
+        entries, ranges = column_entries(self.tables)
         self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
         pinned = device.type == "cuda"
         self._host_numbers = torch.empty(max(len(plan.channels), 1), n_numbers(plan), dtype=torch.float64, pin_memory=pinned)
@@ -63,12 +63,12 @@ class CudaEngine:
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Results of every program, [program, 1 + results per channel]."""
-        n_out = 1 + n_sums(self.plan, order) * len(self.plan.channels)
+        n_out = self._n_out[order]
         programs = -(-sample.n_events // BLOCK)
         out = torch.empty(programs, n_out, dtype=torch.float64, device=self.device)
         if programs:
             getattr(self._module, f"sums_{order}")[(programs,)](
-                _as_real(sample.K), sample.E, sample.w, self._numbers, *self._tabled, out,
+                _as_real(sample.K), sample.E, sample.w, self._numbers, *self._tabled, self._offsets[order], out,
                 sample.n_events, self.plan.n_structures, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
         return out
@@ -79,24 +79,16 @@ class CudaEngine:
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
         per_event = 8 * n_columns * (2 * plan.n_rows + 2)
-        size = max(min(GRAM_BYTES // per_event // COLUMN_BLOCK * COLUMN_BLOCK, sample.n_events), 1)
+        size = max(min(GRAM_BYTES // per_event // BLOCK * BLOCK, sample.n_events), 1)
         total = ScaledGramAccumulator(n_columns, self.device)
         K = _as_real(sample.K)
         for start, stop in sample.chunks(size):
             n = stop - start
-            psi = torch.empty(2, plan.n_rows, n, dtype=torch.float64, device=self.device)
-            I = torch.empty(n, dtype=torch.float64, device=self.device)
-            self._module.amplitudes[(-(-n // COLUMN_BLOCK),)](
-                K, sample.E, self._numbers, *self._tabled, psi, I,
-                start, n, sample.n_events, plan.n_structures, WITH_PSI=True, BLOCK=COLUMN_BLOCK,
-            )  # fmt: skip
-            root = sample.w[start:stop].abs().sqrt()
-            scale, z_scale = (root / I.sqrt(), root / I) if mode == LOG else (root, root)
-            D = torch.empty(n_columns, 2 * plan.n_rows * n, dtype=torch.float64, device=self.device)
+            D = torch.empty(2 * n_columns, plan.n_rows * n, dtype=torch.float64, device=self.device)
             z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
-            self._module.columns[(-(-n // COLUMN_BLOCK), n_columns)](
-                K, sample.E, self._numbers, self._factors, self._entries, self._entry_ranges, self._tabled[2], psi, scale, z_scale, D, z,
-                start, n, sample.n_events, n_columns, WITH_Z=mode == LOG, BLOCK=COLUMN_BLOCK,
+            self._module.columns[(-(-n // BLOCK),)](
+                K, sample.E, sample.w, self._numbers, *self._tabled, self._factors, self._entries, self._entry_ranges, D, z,
+                start, n, sample.n_events, plan.n_structures, n_columns, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
             total.add(D, z, negative=start >= sample.n_positive)
         return total.result()
@@ -107,9 +99,9 @@ class CudaEngine:
         n = sample.n_events
         I = torch.empty(n, dtype=torch.float64, device=self.device)
         if n:
-            self._module.amplitudes[(-(-n // COLUMN_BLOCK),)](
-                _as_real(sample.K), sample.E, self._numbers, *self._tabled, I, I,
-                0, n, n, self.plan.n_structures, WITH_PSI=False, BLOCK=COLUMN_BLOCK,
+            self._module.intensities[(-(-n // BLOCK),)](
+                _as_real(sample.K), sample.E, self._numbers, *self._tabled, I,
+                0, n, n, self.plan.n_structures, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
         return I
 
@@ -118,10 +110,11 @@ def _as_real(K: Tensor) -> Tensor:
     return torch.view_as_real(K) if K.is_complex() else K
 
 
-def column_entries(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+def column_entries(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
     """(channel, segment, structure) of every contribution to a column, sorted by column and slot; and where each slot begins."""
+    plan = tables.plan
     slots = column_slots(plan)
-    segment_of = {a: g for g, segment in enumerate(plan.segments) for a in range(segment.first, segment.last)}
+    segment_of = {a: g for g, row in enumerate(tables.segment_table) for a in range(row[0], row[1])}
     found: list[tuple[int, int, int, int]] = []
     for a, channel in enumerate(plan.channels):
         kind = plan.kinds[channel.kind]

@@ -37,44 +37,44 @@ class ScaledGramAccumulator:
     """
 
     def __init__(self, n_columns: int, device: torch.device) -> None:
-        self.re = torch.zeros(n_columns, n_columns, dtype=torch.float64, device=device)
-        self.half_im = torch.zeros_like(self.re)
-        self.outer = torch.zeros(2 * n_columns, 2 * n_columns, dtype=torch.float64, device=device)
+        self.n_columns = n_columns
+        self.products = torch.zeros(2 * n_columns, 2 * n_columns, dtype=torch.float64, device=device)
+        self.outer = torch.zeros_like(self.products)
 
     def add(self, D: Tensor, z: Tensor, *, negative: bool) -> None:
         """Add a chunk.
 
         Args:
-            D:         columns [column, re | im · row · event], scaled
+            D:         columns [re | im · column, row · event], scaled
             z:         [re | im · column, event], scaled; no rows for Σ w I
             negative:  whether the weights are negative
         """
         sign = -1.0 if negative else 1.0
-        half = D.shape[1] // 2
-        self.re.addmm_(D, D.T, alpha=sign)
-        self.half_im.addmm_(D[:, :half], D[:, half:].T, alpha=sign)
+        self.products.addmm_(D, D.T, alpha=sign)
         if z.shape[0]:
             self.outer.addmm_(z, z.T, alpha=sign)
 
     def result(self) -> Gram:
         """The sums so far."""
-        half = self.half_im.cpu().numpy()
-        return Gram(self.re.cpu().numpy(), half - half.T, self.outer.cpu().numpy())
+        n = self.n_columns
+        products = self.products.cpu().numpy()
+        re_re, re_im, im_im = products[:n, :n], products[:n, n:], products[n:, n:]
+        return Gram(re_re + im_im, re_im - re_im.T, self.outer.cpu().numpy())
 
 
 def scale_columns(D: Tensor, psi: Tensor, w: Tensor, mode: int) -> tuple[Tensor, Tensor]:
-    """Columns times √|ω|, in place, and z.
+    """Columns times √|ω| [re | im · column, row · event], and z.
 
     Args:
-        D:     columns [column, re | im, row, event]
+        D:     columns [re | im, column, row, event]
         psi:   amplitude [re | im, row, event]
         w:     weights [event]
         mode:  LOG or PLAIN
     """
     root = w.abs().sqrt()
     if mode != LOG:
-        return (D * root).reshape(D.shape[0], -1), D.new_empty(0, D.shape[-1])
+        return (D * root).flatten(2).flatten(0, 1), D.new_empty(0, D.shape[-1])
     I = psi.square().sum(dim=(0, 1))
-    z_re = (D * psi).sum(dim=(1, 2))
-    z_im = (D[:, 1] * psi[0] - D[:, 0] * psi[1]).sum(dim=1)
-    return (D * (root / I.sqrt())).reshape(D.shape[0], -1), torch.cat([z_re, z_im]) * (root / I)
+    z_re = (D[0] * psi[0] + D[1] * psi[1]).sum(dim=1)
+    z_im = (D[1] * psi[0] - D[0] * psi[1]).sum(dim=1)
+    return (D * (root / I.sqrt())).flatten(2).flatten(0, 1), torch.cat([z_re, z_im]) * (root / I)

@@ -44,6 +44,26 @@ class Tables:
         return rows
 
     @cached_property
+    def structure_order(self) -> np.ndarray:
+        """Structures in an order in which neighbours read the same event rows."""
+        first_rows = {segment.structure: segment.e for segment in reversed(self.plan.segments) if segment.e}
+        return np.array(sorted(range(self.plan.n_structures), key=lambda t: first_rows.get(t, ())), dtype=np.int64)
+
+    @cached_property
+    def segment_table(self) -> np.ndarray:
+        """First and last channel and event rows of every segment."""
+        width = max((len(kind.e_complex) for kind in self.plan.kinds), default=0)
+        return np.hstack([self.segment_channels, self.segment_rows[:, :width]])
+
+    def offsets(self, order: int) -> np.ndarray:
+        """Where the sums of derivatives of every channel begin in a row of results; the last entry is its length."""
+        result = [1 + 2 * len(self.plan.channels)]
+        for channel in self.plan.channels:
+            n = len(self.plan.kinds[channel.kind].floating)
+            result.append(result[-1] + 2 * (n + (n * (n + 1) // 2 if order >= 2 else 0)))
+        return np.array(result, dtype=np.int64)
+
+    @cached_property
     def coupling_column(self) -> np.ndarray:
         """Coupling of every channel."""
         return self.plan.coupling_of
@@ -58,22 +78,21 @@ class Tables:
         return index
 
     @cached_property
-    def n_first(self) -> int:
-        """Most floating p of any kind."""
-        return max((len(kind.floating) for kind in self.plan.kinds), default=0)
+    def floating_p(self) -> list[list[int]]:
+        """Indices of the floating p of every channel; a channel may hold one of them twice."""
+        return [[channel.p[i] for i in self.plan.kinds[channel.kind].floating] for channel in self.plan.channels]
 
     @cached_property
-    def n_second(self) -> int:
-        """Most pairs of floating p of any kind."""
-        return self.n_first * (self.n_first + 1) // 2
+    def floating_channels(self) -> list[int]:
+        """Channels that have any."""
+        return [a for a, indices in enumerate(self.floating_p) if indices]
 
     @cached_property
     def p_column(self) -> np.ndarray:
-        """Index of each floating p of every channel, −1 where there is none: [channel, n_first]."""
-        column = np.full((len(self.plan.channels), max(self.n_first, 1)), -1, dtype=np.int64)
-        for row, channel in enumerate(self.plan.channels):
-            floating = self.plan.kinds[channel.kind].floating
-            column[row, : len(floating)] = [channel.p[i] for i in floating]
+        """``floating_p`` as an array, −1 where there is none: [channel, most floating p]."""
+        column = np.full((len(self.plan.channels), max(map(len, self.floating_p), default=0) or 1), -1, dtype=np.int64)
+        for row, indices in enumerate(self.floating_p):
+            column[row, : len(indices)] = indices
         return column
 
     def channel_couplings(self, c: np.ndarray) -> np.ndarray:
@@ -94,14 +113,30 @@ class ChannelSums:
     Attributes:
         value:  Σ w ln I or Σ w I
         G:      [channel], complex
-        G1:     [channel, floating p], complex
-        G2:     [channel, pair of floating p], complex
+        G1:     for every channel, over its floating p, complex
+        G2:     for every channel, over pairs of its floating p, complex
     """
 
     value: float
     G: np.ndarray
-    G1: np.ndarray
-    G2: np.ndarray
+    G1: list[np.ndarray]
+    G2: list[np.ndarray]
+
+
+def unpack(tables: Tables, flat: np.ndarray, order: int) -> ChannelSums:
+    """Name the parts of a row of results: value, G of all channels, then G1 and G2 of one channel after the other."""
+    n_channels = len(tables.plan.channels)
+    if not order:
+        return ChannelSums(float(flat[0]), np.zeros(n_channels, dtype=complex), [], [])
+    pairs = flat[1::2] + 1j * flat[2::2]
+    starts = (tables.offsets(order) - 1) // 2
+    G1, G2 = [], []
+    for a, channel in enumerate(tables.plan.channels):
+        own = pairs[starts[a] : starts[a + 1]]
+        n = len(tables.plan.kinds[channel.kind].floating)
+        G1.append(own[:n])
+        G2.append(own[n:])
+    return ChannelSums(float(flat[0]), pairs[:n_channels], G1, G2)
 
 
 def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
@@ -110,9 +145,8 @@ def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.nda
     by_coupling = np.zeros(plan.n_couplings, dtype=complex)
     np.add.at(by_coupling, tables.coupling_column, plan.factors * sums.G)
     by_p = np.zeros(plan.n_floating)
-    if tables.n_first:
-        used = tables.p_column >= 0
-        np.add.at(by_p, tables.p_column[used], (channel_c[:, None] * sums.G1).real[used])
+    for a in tables.floating_channels:
+        np.add.at(by_p, tables.floating_p[a], (channel_c[a] * sums.G1[a]).real)
     return 2 * np.concatenate([by_coupling.real, -by_coupling.imag, by_p])
 
 
@@ -124,14 +158,14 @@ def second_derivative_terms(tables: Tables, sums: ChannelSums, channel_c: np.nda
     for a, channel in enumerate(plan.channels):
         floating = [2 * n_c + channel.p[i] for i in plan.kinds[channel.kind].floating]
         for f, column in enumerate(floating):
-            value = 2 * channel.factor * sums.G1[a, f]
+            value = 2 * channel.factor * sums.G1[a][f]
             for row, part in ((channel.coupling, value.real), (n_c + channel.coupling, -value.imag)):
                 H[row, column] += part
                 H[column, row] += part
         position = 0
         for j in range(len(floating)):
             for k in range(j, len(floating)):
-                value = 2 * (channel_c[a] * sums.G2[a, position]).real
+                value = 2 * (channel_c[a] * sums.G2[a][position]).real
                 H[floating[j], floating[k]] += value
                 if j != k:
                     H[floating[k], floating[j]] += value

@@ -27,16 +27,17 @@ JIT = dict(parallel=True, nogil=True, error_model="numpy", fastmath={{"reassoc",
 
 SUMS_HEAD = '''
 @numba.njit(**JIT)
-def sums_{order}(K, E, w, start, stop, mode, ranges, channels, rows, c_re, c_im, P, n_threads):
-    """value, Re G, Im G, then Re and Im of G1 and G2 for every channel: one row of results per thread."""
+def sums_{order}(K, E, w, start, stop, mode, ranges, channels, rows, c_re, c_im, P, offsets, n_threads):
+    """value, Re and Im of G of every channel, then of G1 and G2 where offsets say: one row of results per thread."""
     n_structures, n_channels = K.shape[0], c_re.shape[0]
-    out = np.zeros((n_threads, 1 + {width} * n_channels))
+    n_out = {n_out}
+    out = np.zeros((n_threads, n_out))
     n_blocks = (stop - start + BLOCK - 1) // BLOCK
     for thread in numba.prange(n_threads):
         F_re, F_im = np.empty((n_channels, BLOCK)), np.empty((n_channels, BLOCK))
         psi_re, psi_im = np.empty((ROWS, BLOCK)), np.empty((ROWS, BLOCK))
         u_re, u_im, omega = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-        result = np.zeros(1 + {width} * n_channels)
+        result = np.zeros(n_out)
         for block in range(thread, n_blocks, n_threads):
             begin = start + block * BLOCK
             n = min(BLOCK, stop - begin)
@@ -70,14 +71,11 @@ def cpu_source(plan: Plan, block: int) -> str:
 
 
 def _sums(plan: Plan, order: int) -> Iterator[str]:
-    n_first = max((len(kind.floating) for kind in plan.kinds), default=0)
-    n_second = n_first * (n_first + 1) // 2
-    width = 2 * (1 + (n_first if order >= 1 else 0) + (n_second if order >= 2 else 0)) if order else 0
-    yield SUMS_HEAD.format(order=order, width=width).rstrip("\n")
+    yield SUMS_HEAD.format(order=order, n_out="offsets[n_channels]" if order else 1).rstrip("\n")
     yield from _forward(plan, "            ", keep_F=order > 0)
     yield INTENSITY.rstrip("\n")
     if order:
-        yield from _backward(plan, order, width, n_first)
+        yield from _backward(plan, order)
     yield "        out[thread] = result"
     yield "    return out"
 
@@ -131,7 +129,7 @@ def _segments(plan: Plan, index: int, kind: Kind, indent: str, before: Sequence[
         yield inner + line
 
 
-def _backward(plan: Plan, order: int, width: int, n_first: int) -> Iterator[str]:
+def _backward(plan: Plan, order: int) -> Iterator[str]:
     """G = Σ ω Q F and its companions, Q = Σ_r K_r conj ψ_r."""
     indent = "            "
     yield f"{indent}for t in range(n_structures):"
@@ -152,12 +150,12 @@ def _backward(plan: Plan, order: int, width: int, n_first: int) -> Iterator[str]
     fixed = [index for index, kind in enumerate(plan.kinds) if not kind.floating]
     for index, kind in enumerate(plan.kinds):
         if index in fixed:
-            yield from _fixed_sums(plan, index, indent + "    ", width)
+            yield from _fixed_sums(plan, index, indent + "    ")
         else:
-            yield from _floating_sums(plan, index, kind, indent + "    ", order, width, n_first)
+            yield from _floating_sums(plan, index, kind, indent + "    ", order)
 
 
-def _fixed_sums(plan: Plan, index: int, indent: str, width: int) -> Iterator[str]:
+def _fixed_sums(plan: Plan, index: int, indent: str) -> Iterator[str]:
     yield f"{indent}# kind {index}"
     yield f"{indent}for g in range(ranges[t * {len(plan.kinds)} + {index}], ranges[t * {len(plan.kinds)} + {index} + 1]):"
     yield f"{indent}    for a in range(channels[g, 0], channels[g, 1]):"
@@ -165,23 +163,21 @@ def _fixed_sums(plan: Plan, index: int, indent: str, width: int) -> Iterator[str
     yield f"{indent}        for i in range(n):"
     yield f"{indent}            g_re += u_re[i] * F_re[a, i] - u_im[i] * F_im[a, i]"
     yield f"{indent}            g_im += u_re[i] * F_im[a, i] + u_im[i] * F_re[a, i]"
-    yield f"{indent}        result[1 + {width} * a] += g_re"
-    yield f"{indent}        result[2 + {width} * a] += g_im"
+    yield f"{indent}        result[1 + 2 * a] += g_re"
+    yield f"{indent}        result[2 + 2 * a] += g_im"
 
 
-def _floating_sums(plan: Plan, index: int, kind: Kind, indent: str, order: int, width: int, n_first: int) -> Iterator[str]:
+def _floating_sums(plan: Plan, index: int, kind: Kind, indent: str, order: int) -> Iterator[str]:
     code = kind_code(kind, NUMBA, order)
-    values = [("0", code.F)] + [(f"1_{k}", value) for k, value in enumerate(code.first)] + [(f"2_{k}", value) for k, value in enumerate(code.second)]
-    offsets = [0] + [1 + k for k in range(len(code.first))] + [1 + n_first + k for k in range(len(code.second))]
-    before = [f"g{tag}_re, g{tag}_im = 0.0, 0.0" for tag, _ in values]
+    values = [code.F, *code.first, *code.second]
+    before = [f"g{k}_re, g{k}_im = 0.0, 0.0" for k in range(len(values))]
     body = []
-    for tag, value in values:
-        body.append(f"g{tag}_re += u_re[i] * ({value.re}) - u_im[i] * ({imaginary(value)})")
-        body.append(f"g{tag}_im += u_re[i] * ({imaginary(value)}) + u_im[i] * ({value.re})")
-    after = []
-    for (tag, _), offset in zip(values, offsets, strict=True):
-        after.append(f"result[{1 + 2 * offset} + {width} * a] += g{tag}_re")
-        after.append(f"result[{2 + 2 * offset} + {width} * a] += g{tag}_im")
+    for k, value in enumerate(values):
+        body.append(f"g{k}_re += u_re[i] * ({value.re}) - u_im[i] * ({imaginary(value)})")
+        body.append(f"g{k}_im += u_re[i] * ({imaginary(value)}) + u_im[i] * ({value.re})")
+    after = ["result[1 + 2 * a] += g0_re", "result[2 + 2 * a] += g0_im", "extra = offsets[a]"]
+    for k in range(1, len(values)):
+        after += [f"result[extra + {2 * k - 2}] += g{k}_re", f"result[extra + {2 * k - 1}] += g{k}_im"]
     yield from _segments(plan, index, kind, indent, before, code, body, after)
 
 
@@ -209,7 +205,7 @@ def _columns(plan: Plan) -> Iterator[str]:
     yield """
 @numba.njit(**JIT)
 def columns(K, E, first_event, n_events, ranges, channels, rows, c_re, c_im, P, f_re_of, f_im_of, coupling, p_column, n_couplings, D, psi):
-    \"\"\"D [column, re | im, row, event] = ∂ψ/∂c for every coupling, then ∂ψ/∂p; psi [re | im, row, event].\"\"\"
+    \"\"\"D [re | im, column, row, event] = ∂ψ/∂c for every coupling, then ∂ψ/∂p; psi [re | im, row, event].\"\"\"
     n_structures = K.shape[0]
     for block in numba.prange((n_events + BLOCK - 1) // BLOCK):
         psi_re, psi_im = np.zeros((ROWS, BLOCK)), np.zeros((ROWS, BLOCK))
@@ -249,10 +245,10 @@ def _column_lines(plan: Plan, column: str, parts: tuple[str, str], tag: str) -> 
     lines = [f"d{tag}_re, d{tag}_im = {parts[0]}, {parts[1]}"]
     for r in range(plan.n_rows):
         if plan.real:
-            lines.append(f"D[{column}, 0, {r}, at + i] += K[t, {r}, begin + i] * d{tag}_re")
-            lines.append(f"D[{column}, 1, {r}, at + i] += K[t, {r}, begin + i] * d{tag}_im")
+            lines.append(f"D[0, {column}, {r}, at + i] += K[t, {r}, begin + i] * d{tag}_re")
+            lines.append(f"D[1, {column}, {r}, at + i] += K[t, {r}, begin + i] * d{tag}_im")
         else:
             lines.append(f"k = K[t, {r}, begin + i]")
-            lines.append(f"D[{column}, 0, {r}, at + i] += k.real * d{tag}_re - k.imag * d{tag}_im")
-            lines.append(f"D[{column}, 1, {r}, at + i] += k.real * d{tag}_im + k.imag * d{tag}_re")
+            lines.append(f"D[0, {column}, {r}, at + i] += k.real * d{tag}_re - k.imag * d{tag}_im")
+            lines.append(f"D[1, {column}, {r}, at + i] += k.real * d{tag}_im + k.imag * d{tag}_re")
     return lines

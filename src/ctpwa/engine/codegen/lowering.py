@@ -23,15 +23,17 @@ class Dialect:
 
     Attributes:
         functions:  name of each elementary function
+        inverse:    code of 1/{x}
         where:      a conditional expression with {condition}, {yes}, {no}
     """
 
     functions: Mapping[str, str]
+    inverse: str
     where: str
 
 
-NUMBA = Dialect({name: f"math.{name}" for name in REAL_FUNCTIONS.values()}, "({yes} if {condition} else {no})")
-TRITON = Dialect({name: f"tl.{name}" for name in REAL_FUNCTIONS.values() if name != "atan"}, "tl.where({condition}, {yes}, {no})")
+NUMBA = Dialect({name: f"math.{name}" for name in REAL_FUNCTIONS.values()}, "1.0 / ({x})", "({yes} if {condition} else {no})")
+TRITON = Dialect({name: f"tl.{name}" for name in REAL_FUNCTIONS.values() if name != "atan"}, "reciprocal({x})", "tl.where({condition}, {yes}, {no})")
 
 
 @dataclass(frozen=True)
@@ -173,8 +175,8 @@ class Lowering:
 
     def _inverse(self, value: Value) -> Value:
         if value.im is None:
-            return Value(self._assign(f"1.0 / {value.re}"))
-        norm = self._assign(f"1.0 / ({value.re} * {value.re} + {value.im} * {value.im})")
+            return Value(self._assign(self.dialect.inverse.format(x=value.re)))
+        norm = self._assign(self.dialect.inverse.format(x=f"{value.re} * {value.re} + {value.im} * {value.im}"))
         return Value(self._assign(f"{value.re} * {norm}"), self._assign(f"-({value.im} * {norm})"))
 
     def _csqrt(self, argument: sp.Expr) -> Value:
