@@ -141,8 +141,8 @@ def own_phase_space(s: Array, q2: Array) -> Array:
 
 
 def two_body_phase_space(s: Array, q2: Array, m1: float, m2: float) -> Array:
-    """√{[1 − (m1 + m2)²/s] [1 − (m1 − m2)²/s]}, i|ρ| below threshold."""
-    return np.sqrt(((1 - (m1 + m2) ** 2 / s) * (1 - (m1 - m2) ** 2 / s)).astype(complex))
+    """√{[1 − (m1 + m2)²/s] [1 − (m1 − m2)²/s]}, i|ρ| everywhere below threshold."""
+    return threshold_phase_space(s, q2, m1, m2) * np.sqrt(np.abs(1 - (m1 - m2) ** 2 / s))
 
 
 def threshold_phase_space(s: Array, q2: Array, m1: float, m2: float) -> Array:

@@ -17,10 +17,16 @@ def own_rho() -> sp.Expr:
 
 
 def rho(s: sp.Expr, m1: float, m2: float) -> sp.Expr:
-    """ρ(s) = √{[1 − (m1 + m2)²/s] [1 − (m1 − m2)²/s]} of another channel, i|ρ| between its threshold and (m1 − m2)²."""
+    """ρ(s) = √{[1 − (m1 + m2)²/s] [1 − (m1 − m2)²/s]} of another channel, i|ρ| everywhere below its threshold.
+
+    The root itself becomes real again below (m1 − m2)², which would open a closed channel there; hence the absolute value.
+    """
     above, below = sp.Float((m1 + m2) ** 2), sp.Float((m1 - m2) ** 2)
-    factor = 1 - above / s
-    return csqrt(factor if below == 0 else factor * (1 - below / s))
+    root = csqrt(1 - above / s)
+    if below == 0:
+        return root
+    other = 1 - below / s
+    return root * csqrt(sp.Piecewise((other, sp.Ge(other, 0)), (-other, True)))
 
 
 def build_phase_space(vertex: Vertex, power: Any = 1) -> Formula:

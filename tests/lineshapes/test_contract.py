@@ -1,0 +1,95 @@
+"""Every lineshape: values and derivatives against mpmath and torch."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, csqrt
+from ctpwa.model.lineshapes.registry import KINDS
+from lineshapes.contract import CASES
+from lineshapes.evaluate import numpy_values, torch_values
+
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
+NODES = (
+    sp.Add,
+    sp.Mul,
+    sp.Pow,
+    sp.exp,
+    sp.log,
+    sp.sin,
+    sp.cos,
+    sp.atan,
+    csqrt,
+    sp.Piecewise,
+    sp.functions.elementary.piecewise.ExprCondPair,
+)
+RELATIONS = (sp.Lt, sp.Le, sp.Gt, sp.Ge)
+
+
+def assert_close(value, expected, tolerance):
+    """Relative to the largest entry: mixed derivatives may cancel to nothing."""
+    value, expected = np.atleast_1d(value), np.atleast_1d(expected)
+    scale = np.abs(expected).max(initial=0.0)
+    np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance * scale)
+
+
+@each_case
+def test_value_and_derivatives_equal_mpmath(case):
+    formula = case.build()
+    names = [p.name for p in formula.parameters]
+    assert set(names) == set(case.parameters)
+    for s, q2 in case.points():
+        F, first, second = numpy_values(formula, s, q2, case.parameters)
+        exact_F, exact_first, exact_second = case.exact_derivatives(s, q2, names)
+        assert abs(F - exact_F) <= 1e-12 * abs(exact_F)
+        assert_close(first, exact_first, 1e-10)
+        assert_close(second, exact_second, 1e-9)
+
+
+@each_case
+def test_derivatives_equal_torch_autograd(case):
+    formula = case.build()
+    for s, q2 in case.points():
+        F, first, second = numpy_values(formula, s, q2, case.parameters)
+        torch_F, torch_first, torch_second = torch_values(formula, s, q2, case.parameters)
+        assert abs(F - torch_F) <= 1e-13 * abs(F)
+        assert_close(first, torch_first, 1e-12)
+        assert_close(second, torch_second, 1e-12)
+
+
+@each_case
+def test_only_nodes_that_the_engine_compiles(case):
+    formula = case.build()
+    allowed = {*EVENT_VARIABLES, *(p.symbol for p in formula.parameters)}
+    derivatives = [sp.diff(formula.expression, p.symbol) for p in formula.parameters]
+    for node in sp.preorder_traversal(sp.Tuple(formula.expression, *derivatives)):
+        if isinstance(node, sp.Tuple) or node.is_Number or node in (sp.I, sp.pi, sp.true):
+            continue
+        if node.is_Symbol:
+            assert node in allowed
+        elif node.is_Pow:
+            assert node.exp.is_Rational
+            assert node.exp.q == 1 or not node.base.has(sp.I, csqrt)
+        else:
+            assert isinstance(node, NODES + RELATIONS), f"{type(node)}: {node}"
+
+
+@each_case
+def test_formula_documents_itself(case):
+    formula = case.build()
+    assert formula.latex
+    assert "Piecewise" not in formula.latex
+    for parameter in formula.parameters:
+        assert parameter.lower is None or parameter.lower <= case.parameters[parameter.name]
+
+
+def test_every_kind_with_a_formula_is_in_the_contract():
+    without_parameters = {"k_matrix", "pipi_s_wave", "spline", "step"}
+    assert {case.spec for case in CASES} >= set(KINDS) - without_parameters
+
+
+def test_defaults_are_complete_for_published_forms():
+    for name in ("bugg_sigma", "bugg_one_channel", "lass", "generalised_lass"):
+        formula = next(case for case in CASES if case.spec == name).build()
+        missing = {p.name for p in formula.parameters if p.default is None}
+        assert missing <= {"mass", "width"}
