@@ -3,7 +3,7 @@
 import torch
 
 from ctpwa import generate_phase_space, load_model
-from ctpwa.demo import MODEL, STRENGTHS, breit_wigner, coherent_sums, invariant_masses_squared, main
+from ctpwa.demo import MODEL, STRENGTHS, breit_wigner, coherent_sums, invariant_masses_squared, main, wave_amplitude
 from ctpwa.model.resonance import Resonance
 
 
@@ -34,6 +34,34 @@ def test_the_intensity_is_symmetric_under_charge_conjugation():
     other = coherent_sums(model, model.spin_amplitudes(swapped, barrier=True), s_swapped)
     total, total_swapped = (torch.stack(list(p.values())).sum(dim=0) for p in (psi, other))
     torch.testing.assert_close(total_swapped, -total)
+
+
+def test_the_intensity_from_real_K_is_the_one_from_complex_amplitudes():
+    model = load_model(MODEL)
+    events = generate_phase_space(model, 50, seed=1)
+    s = invariant_masses_squared(model, events)
+    spin = model.spin_amplitudes(events, barrier=True)
+    assert spin.real
+    total, total_complex = 0, 0
+    for index, (wave, A) in enumerate(zip(model.waves, spin.values, strict=True)):
+        (system,) = spin.terms[index][0].systems
+        m1, m2 = (model.decay.final[i].mass for i in system)
+        F = breit_wigner(wave.resonances[0], s[system], m1, m2, wave.ls[1].L)
+        c = wave.factor * (1 + 0.3j * len(wave.coupling))
+        total = total + c * wave_amplitude(model, spin, index, s)
+        total_complex = total_complex + c * A * F
+    torch.testing.assert_close(total.abs().square().sum(dim=0), total_complex.abs().square().sum(dim=0))
+
+
+def test_breit_wigner_off_its_nominal_mass():
+    """m = 1.3, m0 = 1.5, Γ0 = 0.1, daughters of 0.5 and 0.3, L = 1, d = 3: N_1(z) = 1 + z²."""
+
+    def q2(m):
+        return (m**2 - 0.8**2) * (m**2 - 0.2**2) / (4 * m**2)
+
+    width = 0.1 * (q2(1.3) / q2(1.5)) ** 1.5 * (1.5 / 1.3) * (1 + 9 * q2(1.5)) / (1 + 9 * q2(1.3))
+    F = breit_wigner(Resonance("X", "breit_wigner", 1.5, 0.1, (), 3.0, "X"), torch.tensor([1.3**2], dtype=torch.float64), 0.5, 0.3, 1)
+    torch.testing.assert_close(F, torch.tensor([1 / (1.5**2 - 1.3**2 - 1.5j * width)], dtype=torch.complex128))
 
 
 def test_breit_wigner_at_its_nominal_mass_is_purely_imaginary():

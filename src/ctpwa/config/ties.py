@@ -62,7 +62,7 @@ class WaveList:
             return wave
         partner_key, partner_sign = self.conjugation.partner(wave.chain, wave.ls)
         partner = self._by_key.get((partner_key, key[1]))
-        if partner is None or partner_key == key[0]:
+        if partner is None:
             return wave
         return replace(wave, coupling=partner[0].coupling, factor=partner[0].factor * partner_sign * partner[1])
 

@@ -62,6 +62,14 @@ def test_bad_ls_of_a_chain(refused, ls, column, what, fix):
     refused(DECAY + f"chains:\n  - {{decay: {PHI}, ls: {ls}}}\n", f"3:{column}", what, fix)
 
 
+@pytest.mark.parametrize(("top", "resonance", "chain", "highest"), [(4, 4, 4, 2), (1, 4, 4, 0), (4, 1, 4, 0), (4, 4, 1, 0)])
+def test_the_smallest_max_L_holds(load, top, resonance, chain, highest):
+    """J/psi -> phi f0 has L = 0 and L = 2."""
+    text = f"decay: J/psi(1S) -> K+ K- pi+ pi-\nmax_L: {top}\nresonances: {{f(0)(980): {{max_L: {resonance}, width: 0.06}}}}\n"
+    text += f"chains:\n  - {{decay: J/psi(1S) -> phi(1020) f(0)(980) ; phi(1020) -> K+ K- ; f(0)(980) -> pi+ pi-, max_L: {chain}}}\n"
+    assert max(wave.ls[0].L for wave in load(text).waves) == highest
+
+
 def test_photon_pairs_must_be_independent(refused):
     text = "decay: J/psi -> gamma pi0 pi0\nresonances:\n  f(2)(1270): {in: pi0 pi0, production_ls: [[0,1],[2,1],[2,2],[2,3]]}\n"
     refused(text, "3:44", "not independent", "keep (0,1) (2,1) (2,2)")
