@@ -4,7 +4,11 @@ import torch
 
 from ctpwa import generate_phase_space, load_model
 from ctpwa.demo import MODEL, STRENGTHS, breit_wigner, coherent_sums, invariant_masses_squared, main, wave_amplitude
-from ctpwa.model.resonance import Resonance
+
+
+def resonance(mass, width):
+    entry = {"in": "K+ K-", "JP": "1-", "mass": mass, "width": width}
+    return load_model({"decay": "J/psi(1S) -> K+ K- eta", "radius": 3.0, "resonances": {"X": entry}}).resonances["X"]
 
 
 def test_demo_writes_its_figure(tmp_path, capsys):
@@ -60,11 +64,10 @@ def test_breit_wigner_off_its_nominal_mass():
         return (m**2 - 0.8**2) * (m**2 - 0.2**2) / (4 * m**2)
 
     width = 0.1 * (q2(1.3) / q2(1.5)) ** 1.5 * (1.5 / 1.3) * (1 + 9 * q2(1.5)) / (1 + 9 * q2(1.3))
-    F = breit_wigner(Resonance("X", "breit_wigner", 1.5, 0.1, (), 3.0, "X"), torch.tensor([1.3**2], dtype=torch.float64), 0.5, 0.3, 1)
+    F = breit_wigner(resonance(1.5, 0.1), torch.tensor([1.3**2], dtype=torch.float64), 0.5, 0.3, 1)
     torch.testing.assert_close(F, torch.tensor([1 / (1.5**2 - 1.3**2 - 1.5j * width)], dtype=torch.complex128))
 
 
 def test_breit_wigner_at_its_nominal_mass_is_purely_imaginary():
-    resonance = Resonance("X", "breit_wigner", 1.5, 0.1, (), 3.0, "X")
-    F = breit_wigner(resonance, torch.tensor([1.5**2], dtype=torch.float64), 0.5, 0.5, 2)
+    F = breit_wigner(resonance(1.5, 0.1), torch.tensor([1.5**2], dtype=torch.float64), 0.5, 0.5, 2)
     torch.testing.assert_close(F, torch.tensor([1j / (1.5 * 0.1)], dtype=torch.complex128))

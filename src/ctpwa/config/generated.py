@@ -77,8 +77,10 @@ def _report_refused(draft: Draft, carriers: Sequence[Carrier], found: Sequence[F
         if any(node.resonance == carrier.name and tuple(sorted(node.leaves)) in carrier.system.sets for node in nodes):
             continue
         here = [pair for pair in refused.get(carrier.name, ()) if _has(pair[0], carrier)]
-        if here or complete:  # what is missing may be an entry that has a problem of its own
-            error = _why_refused(draft, carrier, here) if here else _no_way(draft, carrier, carriers)
+        if not here and not complete:  # what is missing may be an entry that has a problem of its own
+            continue
+        error = _why_refused(draft, carrier, here) if here else _no_way(draft, carrier, carriers)
+        if not any(problem.what == error.what for problem in draft.problems.found):  # others in the chain fail for the same reason
             draft.problems.add(error, carrier.path[:2], *carrier.path[2:])
 
 

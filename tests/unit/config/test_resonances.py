@@ -35,8 +35,8 @@ def resonance(name, value):
         ("phi(1020)", "in: K+ K-, mass: 1019.5, width: 4.2", 32, "above the kinematic limit", "divide by 1000 if these are MeV"),
         ("X", "in: K+ K-, JP: 1-, mass: 1.5", 3, "'X' has no width, and the PDG gives none", "add width: … (GeV)"),
         ("X", "in: K+ K-, JP: 1-, width: 0.1", 3, "'X' has no mass, and the PDG gives none", "add mass: … (GeV)"),
-        ("X", "in: K+ K-, JP: 1-, mass: 1.5, lineshape: constant", 32, "has no parameters, but mass is given", "remove mass"),
-        ("X", "in: K+ K-, JP: 1-, lineshape: constant, float: width", 54, "has no parameters, but float is given", "remove float"),
+        ("X", "in: K+ K-, JP: 1-, mass: 1.5, lineshape: constant", 32, "lineshape 'constant' of 'X' has no parameter", "remove"),
+        ("X", "in: K+ K-, JP: 1-, lineshape: constant, float: width", 54, "lineshape 'constant' of 'X' has no parameter", "remove"),
         # systems
         ("phi(1020)", "in: K+ pi-", 22, "'pi-' is not a final particle of J/psi(1S) -> K+ K- eta", "known: K+, K-, eta"),
         ("phi(1020)", "in: 'K+, K-'", 20, "'K+,' is not a final particle", "separate names by spaces only"),
@@ -72,6 +72,13 @@ def test_nothing_declared_inside(refused):
 def test_follow_ups_of_a_broken_entry_are_not_reported(refused):
     text = "decay: J/psi -> K+ K- pi+ pi-\nresonances:\n  phi(1020): {in: K+ K-}\n  f(0)(98O): {in: pi+ pi-}\n"
     refused(text, "4:3", "unknown particle 'f(0)(98O)'", "did you mean")
+
+
+def test_a_forbidden_vertex_is_reported_once_for_all_resonances_of_its_chain(refused):
+    text = (
+        "decay: J/psi -> gamma pi+ pi- pi0\nresonances:\n  omega(782): {in: pi+ pi- pi0}\n  rho(770): {in: [pi+ pi-, pi+ pi0, pi- pi0]}\n"
+    )
+    refused(text, "3:20", "C parity is not conserved: C = -1 of J/psi(1S)", "remove it")
 
 
 def test_an_ambiguous_charge_state(refused):
