@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Any
 
 from ctpwa.config.particles import read_jpc
 from ctpwa.config.problems import SpecError
@@ -10,11 +12,14 @@ from ctpwa.config.schema import ResonanceSpec
 from ctpwa.decay.chain import Decay, changes_flavour
 from ctpwa.decay.particle import Particle, charge_suffix, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, split_charge, unknown_particle
-from ctpwa.errors import PhysicsError
+from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.lineshapes.formula import Basis, Lineshape, LineshapeParameter, Vertex
+from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
 from ctpwa.model.resonance import Resonance
 
 OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
 MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
+TRIAL_VERTEX = Vertex(m1=0.14, m2=0.14, L=0, d=3.0)
 _OWN_NAME = "a structure of your own needs a name that no particle has"
 
 
@@ -92,29 +97,60 @@ def _own_state(name: str, system: tuple[Particle, ...]) -> Particle:
 
 
 def build_resonance(name: str, spec: ResonanceSpec, state: Particle, radius: float) -> Resonance:
-    """The propagator of a resonance; values not given come from the PDG."""
-    latex = spec.latex or state.latex
-    own_radius = spec.radius or radius
-    if spec.lineshape == "constant":
-        _check_no_parameters(name, spec)
-        return Resonance(name, spec.lineshape, None, None, (), own_radius, latex)
-    mass = spec.mass if spec.mass is not None else state.mass
-    width = spec.width if spec.width is not None else state.width
-    for key, value in (("mass", mass), ("width", width)):
-        if not value:
-            raise SpecError(f"{name!r} has no {key}, and the PDG gives none", f"add {key}: … (GeV)", key=())
-    return Resonance(name, spec.lineshape, mass, width, tuple(dict.fromkeys(spec.float_)), own_radius, latex)
+    """The propagator of a resonance; mass and width not given come from the PDG."""
+    lineshape = _trial_lineshape(name, spec)
+    known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
+    _check_parameter_names(name, spec, [parameter.name for parameter in known])
+    given = dict(spec.parameters) | {key: value for key in ("mass", "width") if (value := getattr(spec, key)) is not None}
+    values: dict[str, float] = {}
+    for parameter in known:
+        from_pdg = {"mass": state.mass, "width": state.width}.get(parameter.name)
+        value = given.get(parameter.name, parameter.default if parameter.default is not None else from_pdg)
+        if value is None or (parameter.name in ("mass", "width") and not value):
+            source = ", and the PDG gives none" if parameter.name in ("mass", "width") else ""
+            where = f"{parameter.name}: …" if parameter.name in ("mass", "width") else f"parameters: {{{parameter.name}: …}}"
+            raise SpecError(
+                f"{name!r} has no {parameter.name}{source}", f"add {where}" + (f" ({parameter.unit})" if parameter.unit else ""), key=()
+            )
+        _check_limits(name, parameter, value)
+        values[parameter.name] = value
+    return Resonance(
+        name, spec.lineshape, values, tuple(dict.fromkeys(spec.float_)), spec.radius or radius, spec.latex or state.latex, _options(spec)
+    )
 
 
-def _check_no_parameters(name: str, spec: ResonanceSpec) -> None:
-    given = [key for key in ("mass", "width") if getattr(spec, key) is not None]
-    given += ["float"] if spec.float_ else []
-    if given:
-        raise SpecError(
-            f"lineshape 'constant' of {name!r} has no parameters, but {' and '.join(given)} {'is' if len(given) == 1 else 'are'} given",
-            f"remove {' and '.join(given)}, or choose lineshape breit_wigner",
-            key=(given[0],),
-        )
+def _options(spec: ResonanceSpec) -> dict[str, Any]:
+    """Options of the lineshape; an expression is told the names of its parameters."""
+    if spec.lineshape.strip() in KINDS or spec.lineshape.isidentifier():
+        return dict(spec.options)
+    words = set(re.findall(r"[A-Za-z_]\w*", spec.lineshape))
+    return dict(spec.options) | {"parameters": [*spec.parameters, *(key for key in ("mass", "width") if key in words)]}
+
+
+def _trial_lineshape(name: str, spec: ResonanceSpec) -> Lineshape:
+    """The lineshape at a made-up vertex: which parameters it has does not depend on the vertex."""
+    try:
+        return build_lineshape(spec.lineshape, TRIAL_VERTEX, **_options(spec))
+    except PhysicsError as error:
+        raise SpecError(f"{name!r}: {error.what}", error.fix, key=("options",) if "option" in error.what else ("lineshape",)) from None
+
+
+def _check_parameter_names(name: str, spec: ResonanceSpec, known: list[str]) -> None:
+    given: list[tuple[tuple[str, ...], str]] = [(("parameters", key), key) for key in spec.parameters]
+    given += [((key,), key) for key in ("mass", "width") if getattr(spec, key) is not None]
+    given += [(("float",), key) for key in spec.float_]
+    for path, key in given:
+        if key not in known:
+            has = f"its parameters are {', '.join(known)}" if known else "it has none"
+            near = suggest(key, known) if known else "remove it, or choose another lineshape"
+            raise SpecError(f"lineshape {spec.lineshape!r} of {name!r} has no parameter {key!r}: {has}", near or "remove it", key=path)
+
+
+def _check_limits(name: str, parameter: LineshapeParameter, value: float) -> None:
+    low, high = parameter.lower, parameter.upper
+    if (low is not None and value < low) or (high is not None and value > high):
+        limits = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
+        raise SpecError(f"{parameter.name} of {name!r} is {value:g}, outside {limits}", "correct it", key=())
 
 
 def check_on_shell(resonance: Resonance, spec: ResonanceSpec, decay: Decay, leaves: tuple[int, ...]) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numba
 import numpy as np
 import torch
 
 from ctpwa.engine.codegen.cpu_source import cpu_source
 from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.expansion import Expansion, Task, from_sums
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, scale_columns
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import ChannelSums, Tables, unpack
+from ctpwa.engine.tables import PLAIN, ChannelSums, Tables, unpack
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
 GRAM_CHUNK = 8192
@@ -38,12 +41,22 @@ class CpuEngine:
         tabled = (tables.segment_range, tables.segment_channels, tables.segment_rows)
         return (*tabled, channel_c.real.copy(), channel_c.imag.copy(), tables.channel_p(p))
 
+    def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
+        """Expansions of all tasks to the given order."""
+        result = []
+        for sample, mode in tasks:
+            gram = self.gram(sample, mode, c, p) if order >= 2 else None
+            result.append(from_sums(self.tables, self.sums(sample, mode, c, p, order), gram, c, mode))
+        return result
+
     def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
         """One pass over a sample."""
         tables, threads = self.tables, numba.get_num_threads()
         function = getattr(self._module, f"sums_{order}")
         arguments = self._channel_arguments(c, p)
-        out = function(sample.K.numpy(), sample.E.numpy(), sample.w.numpy(), 0, sample.n_events, mode, *arguments, tables.offsets(order), threads)
+        out = function(
+            sample.K.numpy(), sample.E.numpy(), sample.w.numpy(), 0, sample.n_events, mode, *arguments, tables.offsets(order), threads
+        )
         return unpack(tables, out.sum(axis=0), order)
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
@@ -64,6 +77,11 @@ class CpuEngine:
             scaled = scale_columns(torch.from_numpy(D)[..., :n], torch.from_numpy(psi)[..., :n], sample.w[start:stop], mode)
             total.add(*scaled, negative=start >= sample.n_positive)
         return total.result()
+
+    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """M with Σ w I = c† M c, for fixed propagators."""
+        gram = self.gram(sample, PLAIN, c, p)
+        return gram.re + 1j * gram.im
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event, in the order of the sample."""

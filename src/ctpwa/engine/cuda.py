@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.expansion import Expansion, Task, from_sums
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import LOG, ChannelSums, Tables, unpack
+from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables, unpack
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
@@ -56,10 +59,17 @@ class CudaEngine:
             host[:, 2:] = self.tables.channel_p(p)
         self._numbers.copy_(self._host_numbers, non_blocking=True)
 
-    def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
-        """One pass over a sample."""
+    def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
+        """Expansions of all tasks to the given order."""
+        sums = self.sums(tasks, c, p, order)
+        grams = [self.gram(sample, mode, c, p) if order >= 2 else None for sample, mode in tasks]
+        return [from_sums(self.tables, s, g, c, mode) for s, g, (_, mode) in zip(sums, grams, tasks, strict=True)]
+
+    def sums(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[ChannelSums]:
+        """One pass over every sample, and one copy of all results."""
         self._set_numbers(c, p)
-        return unpack(self.tables, self.launch_sums(sample, mode, order).sum(dim=0).cpu().numpy(), order)
+        rows = torch.stack([self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]).cpu().numpy()
+        return [unpack(self.tables, row, order) for row in rows]
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Results of every program, [program, 1 + results per channel]."""
@@ -92,6 +102,11 @@ class CudaEngine:
             )  # fmt: skip
             total.add(D, z, negative=start >= sample.n_positive)
         return total.result()
+
+    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """M with Σ w I = c† M c, for fixed propagators."""
+        gram = self.gram(sample, PLAIN, c, p)
+        return gram.re + 1j * gram.im
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> Tensor:
         """I of every event, in the order of the sample."""

@@ -1,6 +1,6 @@
 """Gram matrices of the columns ∂ψ_j: the part of a Hessian that is two tall-skinny products.
 
-    G_jk = Σ_e ω Σ_r conj(∂_jψ_r) ∂_kψ_r,      Z_jk = Σ_e (w/I²) z_j z_k,   z_j = Σ_r conj(ψ_r) ∂_jψ_r  (real and imaginary parts)
+G_jk = Σ_e ω Σ_r conj(∂_jψ_r) ∂_kψ_r,      Z_jk = Σ_e (w/I²) z_j z_k,   z_j = Σ_r conj(ψ_r) ∂_jψ_r  (real and imaginary parts)
 """
 
 from __future__ import annotations

@@ -241,10 +241,16 @@ class Plan:
 
     def explain(self) -> str:
         """The life cycles in words."""
-        lines = [f"{len(self.channels)} channels of {len(self.kinds)} kinds on {self.n_structures} wave structures, {self.bytes_per_event} bytes per event"]
+        lines = [
+            f"{len(self.channels)} channels of {len(self.kinds)} kinds on {self.n_structures} wave structures, "
+            f"{self.bytes_per_event} bytes per event"
+        ]
         for index, kind in enumerate(self.kinds):
             number = sum(channel.kind == index for channel in self.channels)
-            lines.append(f"  {number:3d} × every event and iteration: F = {kind.expression}" + (f"   floating: {', '.join(f'p{i}' for i in kind.floating)}" if kind.floating else ""))
+            lines.append(
+                f"  {number:3d} × every event and iteration: F = {kind.expression}"
+                + (f"   floating: {', '.join(f'p{i}' for i in kind.floating)}" if kind.floating else "")
+            )
         lines += [f"  once per event:     {'complex ' if q.complex else ''}{q.source} of {q.system}" for q in self.quantities]
         lines += [f"  once per iteration: {expression}" for expression in self.p[: self.n_floating]]
         return "\n".join(lines)
@@ -262,7 +268,12 @@ class IterationNumbers:
     """
 
     def __init__(
-        self, expressions: Sequence[sp.Expr], n_floating: int, parameters: Sequence[str], fixed: Mapping[str, float], centred: frozenset[int]
+        self,
+        expressions: Sequence[sp.Expr],
+        n_floating: int,
+        parameters: Sequence[str],
+        fixed: Mapping[str, float],
+        centred: frozenset[int],
     ) -> None:
         self.centred = centred
         symbols = [sp.Symbol(name, real=True) for name in parameters]
@@ -399,7 +410,9 @@ class _Planner:
         names = list(self.p)
         moving = tuple(i for i, index in enumerate(p_index) if names[index].free_symbols & self.floating_symbols)
         kind = Kind(expression, tuple(e_complex), len(p_index), moving)
-        return Channel(spec.coupling, spec.factor, spec.structure, self.kinds.setdefault(kind, len(self.kinds)), tuple(e_rows), tuple(p_index))
+        return Channel(
+            spec.coupling, spec.factor, spec.structure, self.kinds.setdefault(kind, len(self.kinds)), tuple(e_rows), tuple(p_index)
+        )
 
     def _propagator(self, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
         """F as an expression in e and p, the rows of its e and the indices of its p."""

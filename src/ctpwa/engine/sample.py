@@ -45,6 +45,14 @@ class Sample:
         """Number of events."""
         return self.w.shape[0]
 
+    def to(self, device: torch.device) -> Sample:
+        """The same sample on another device."""
+        if self.K.device == device:
+            return self
+        vertices = {place: (s_R.to(device), q2_R.to(device)) for place, (s_R, q2_R) in self.vertices.items()}
+        order = None if self.order is None else self.order.to(device)
+        return Sample(self.K.to(device), self.E.to(device), self.w.to(device), self.n_positive, order, vertices)
+
     def chunks(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of at most ``size`` events whose weights have one sign."""
         for begin, end in ((0, self.n_positive), (self.n_positive, self.n_events)):
@@ -92,7 +100,7 @@ def _checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Te
 
 
 def _vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[System, System]) -> tuple[Tensor, Tensor]:
-    """s and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
+    """S and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
     s_R, s_1, s_2 = (mass_squared(sum(p4[i] for i in group)) for group in (system, *daughters))  # type: ignore[arg-type]
     m1, m2 = s_1.clamp(min=0).sqrt(), s_2.clamp(min=0).sqrt()
     return s_R, breakup_momentum_squared(s_R, m1, m2).clamp(min=0)
@@ -113,10 +121,8 @@ def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
 
 
 def _value(quantity: EventQuantity, s_R: Tensor, q2_R: Tensor) -> Tensor:
-    if isinstance(quantity.source, sp.Expr):
-        value = evaluate(quantity.source, {s: s_R, q2: q2_R})
-    else:
-        value = _call(quantity.source, s_R, q2_R)
+    source = quantity.source
+    value = evaluate(source, {s: s_R, q2: q2_R}) if isinstance(source, sp.Expr) else _call(source, s_R, q2_R)
     return value.expand_as(s_R)
 
 

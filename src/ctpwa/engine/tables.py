@@ -96,11 +96,11 @@ class Tables:
         return column
 
     def channel_couplings(self, c: np.ndarray) -> np.ndarray:
-        """factor · c of every channel, complex."""
+        """Factor · c of every channel, complex."""
         return self.plan.factors * c[self.coupling_column]
 
     def channel_p(self, p: np.ndarray) -> np.ndarray:
-        """p of every channel: [channel, max p]."""
+        """P of every channel: [channel, max p]."""
         return p[self.p_index] if len(p) else np.zeros(self.p_index.shape)
 
 

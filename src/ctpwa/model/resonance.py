@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Resonance:
     """One propagator, shared by all charge states and chains that carry its name.
 
     Attributes:
-        name:       the key in the model file
-        lineshape:  name of the lineshape
-        mass:       nominal mass m0, GeV; None if the lineshape has none
-        width:      nominal width Γ0, GeV; None if the lineshape has none
-        floating:   which of ``mass`` and ``width`` are fitted
-        radius:     barrier radius d of its decay vertex, GeV⁻¹
-        latex:      LaTeX name
+        name:        the key in the model file
+        lineshape:   name of the lineshape, an expression, or a lineshape made in Python
+        parameters:  values of its parameters by name; those left out have defaults
+        floating:    which of them are fitted
+        options:     options of the lineshape
+        radius:      barrier radius d of its decay vertex, GeV⁻¹
+        latex:       LaTeX name
     """
 
     name: str
-    lineshape: str
-    mass: float | None
-    width: float | None
+    lineshape: Any
+    parameters: Mapping[str, float]
     floating: tuple[str, ...]
     radius: float
     latex: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def mass(self) -> float | None:
+        """Nominal mass, GeV; None if the lineshape has none."""
+        return self.parameters.get("mass")
+
+    @property
+    def width(self) -> float | None:
+        """Nominal width, GeV; None if the lineshape has none."""
+        return self.parameters.get("width")

@@ -28,7 +28,9 @@ def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, Tensor]) -> Tensor:
             return values[node]
         if node.is_number:
             number = complex(node)
-            return torch.tensor(number if number.imag else number.real, device=like.device, dtype=torch.complex128 if number.imag else torch.float64)
+            return torch.tensor(
+                number if number.imag else number.real, device=like.device, dtype=torch.complex128 if number.imag else torch.float64
+            )
         if isinstance(node, (sp.Add, sp.Mul)):
             first, *rest = (visit(argument) for argument in node.args)
             for other in rest:
@@ -38,7 +40,11 @@ def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, Tensor]) -> Tensor:
             return power(visit(node.base), node.exp)
         if isinstance(node, csqrt):
             x = visit(node.args[0])
-            return torch.complex(torch.where(x > 0, x, 0.0).sqrt(), torch.where(x < 0, -x, 0.0).sqrt()) if not x.requires_grad else _smooth_csqrt(x)
+            return (
+                torch.complex(torch.where(x > 0, x, 0.0).sqrt(), torch.where(x < 0, -x, 0.0).sqrt())
+                if not x.requires_grad
+                else _smooth_csqrt(x)
+            )
         if isinstance(node, sp.Piecewise):
             return piecewise(node)
         if node.func.__name__ in _FUNCTIONS:
@@ -65,7 +71,7 @@ def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, Tensor]) -> Tensor:
 
 
 def _smooth_csqrt(x: Tensor) -> Tensor:
-    """csqrt without 0·∞ in its derivative: the argument of the unused branch is 1."""
+    """Csqrt without 0·∞ in its derivative: the argument of the unused branch is 1."""
     positive, negative = torch.where(x > 0, x, 1.0).sqrt(), torch.where(x < 0, -x, 1.0).sqrt()
     zero = torch.zeros_like(x)
     return torch.complex(torch.where(x > 0, positive, zero), torch.where(x < 0, negative, zero))

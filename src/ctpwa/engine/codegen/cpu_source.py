@@ -64,7 +64,9 @@ INTENSITY = """            # I = Σ_r |ψ_r|² and the weight of every event
 
 def cpu_source(plan: Plan, block: int) -> str:
     """Source of the module with ``sums_0``, ``sums_1``, ``sums_2``, ``intensities`` and ``columns``."""
-    parts = [HEADER.format(description="\n".join(describe(plan.kinds)), number="real" if plan.real else "complex", block=block, rows=plan.n_rows)]
+    parts = [
+        HEADER.format(description="\n".join(describe(plan.kinds)), number="real" if plan.real else "complex", block=block, rows=plan.n_rows)
+    ]
     parts += ["\n".join(_sums(plan, order)) for order in (0, 1, 2)]
     parts += ["\n".join(_intensities(plan)), "\n".join(_columns(plan))]
     return "\n".join(parts) + "\n"
@@ -101,7 +103,9 @@ def _forward(plan: Plan, indent: str, *, keep_F: bool) -> Iterator[str]:
         yield f"{indent}            psi_im[r, i] += k.real * u_im[i] + k.imag * u_re[i]"
 
 
-def _segments(plan: Plan, index: int, kind: Kind, indent: str, before: Sequence[str], code: KindCode, body: Sequence[str], after: Sequence[str] = ()) -> Iterator[str]:
+def _segments(
+    plan: Plan, index: int, kind: Kind, indent: str, before: Sequence[str], code: KindCode, body: Sequence[str], after: Sequence[str] = ()
+) -> Iterator[str]:
     """Loops over the segments, channels and events of one kind around ``body``."""
     yield f"{indent}# kind {index}"
     yield f"{indent}for g in range(ranges[t * {len(plan.kinds)} + {index}], ranges[t * {len(plan.kinds)} + {index} + 1]):"

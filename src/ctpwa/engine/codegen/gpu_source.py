@@ -32,12 +32,12 @@ def reciprocal(x):
     y = y + y * (1.0 - x * y)
     return y + y * (1.0 - x * y)
 '''
-PORTABLE_RECIPROCAL = '''
+PORTABLE_RECIPROCAL = """
 
 @triton.jit
 def reciprocal(x):
     return 1.0 / x
-'''
+"""
 
 LOCATE = """    # which events are mine
     event = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -48,7 +48,8 @@ LOCATE = """    # which events are mine
 def gpu_source(plan: Plan, *, portable: bool) -> str:
     """Source of the module; ``portable`` code runs in Triton's interpreter too.
 
-    It holds ``sums_0``, ``sums_1``, ``sums_2``, ``intensities`` and ``columns``."""
+    It holds ``sums_0``, ``sums_1``, ``sums_2``, ``intensities`` and ``columns``.
+    """
     head = HEADER.format(
         description="\n".join(describe(plan.kinds)),
         parts="" if plan.real else " as (re, im) pairs",
@@ -93,7 +94,7 @@ def _forward(plan: Plan) -> Iterator[str]:
 
 
 def _times_K(plan: Plan, out_re: str, out_im: str, re: str, im: str) -> list[str]:
-    """out += K · (re + i im)."""
+    """Out += K · (re + i im)."""
     if plan.real:
         return [f"{out_re} += k_re * {re}", f"{out_im} += k_re * {im}"]
     return [f"{out_re} += k_re * {re} - k_im * {im}", f"{out_im} += k_re * {im} + k_im * {re}"]
@@ -103,7 +104,10 @@ def _load_K(plan: Plan, r: int) -> list[str]:
     at = f"(t * {plan.n_rows} + {r}) * size + event"
     if plan.real:
         return [f"k_re = tl.load(K_ptr + {at}, mask=inside, other=0.0)"]
-    return [f"k_re = tl.load(K_ptr + 2 * ({at}), mask=inside, other=0.0)", f"k_im = tl.load(K_ptr + 2 * ({at}) + 1, mask=inside, other=0.0)"]
+    return [
+        f"k_re = tl.load(K_ptr + 2 * ({at}), mask=inside, other=0.0)",
+        f"k_im = tl.load(K_ptr + 2 * ({at}) + 1, mask=inside, other=0.0)",
+    ]
 
 
 def _segments(plan: Plan, index: int, kind: Kind, code: KindCode, body: Sequence[str], *, couplings: bool) -> Iterator[str]:
@@ -112,7 +116,8 @@ def _segments(plan: Plan, index: int, kind: Kind, code: KindCode, body: Sequence
     yield f"        # kind {index}"
     yield f"        for g in range(tl.load({at}), tl.load({at} + 1)):"
     yield from _load_e(plan, kind, "            ")
-    yield f"            for a in range(tl.load(segments_ptr + g * {segment_width(plan)}), tl.load(segments_ptr + g * {segment_width(plan)} + 1)):"
+    own = f"segments_ptr + g * {segment_width(plan)}"
+    yield f"            for a in range(tl.load({own}), tl.load({own} + 1)):"
     yield from _load_numbers(plan, kind, "                ", couplings=couplings)
     for line in [*code.lines, f"f_re = {code.F.re}", f"f_im = {imaginary(code.F)}", *body]:
         yield f"                {line}"
@@ -186,10 +191,8 @@ def _backward(plan: Plan, order: int) -> Iterator[str]:
 def _store_sum(position: int, value: Value) -> list[str]:
     """G goes to slots 1 + 2a; derivatives follow behind all G, where the channel's offset says."""
     re, im = value.re, imaginary(value)
-    if im == "0.0":
-        parts = (f"u_re * ({re})", f"u_im * ({re})")
-    else:
-        parts = (f"u_re * ({re}) - u_im * ({im})", f"u_re * ({im}) + u_im * ({re})")
+    whole = (f"u_re * ({re}) - u_im * ({im})", f"u_re * ({im}) + u_im * ({re})")
+    parts = (f"u_re * ({re})", f"u_im * ({re})") if im == "0.0" else whole
     if position == 0:
         return [f"tl.store(out + 1 + 2 * a + {i}, tl.sum({part}, axis=0))" for i, part in enumerate(parts)]
     lines = ["extra = out + tl.load(offsets_ptr + a)"] if position == 1 else []
@@ -221,7 +224,8 @@ def _columns(plan: Plan) -> Iterator[str]:
     """Columns of a chunk: ψ first, then one column after the other."""
     yield "@triton.jit"
     yield "def columns("
-    yield "    K_ptr, E_ptr, w_ptr, numbers_ptr, order_ptr, ranges_ptr, segments_ptr, factors_ptr, entries_ptr, entry_ranges_ptr, D_ptr, z_ptr,"
+    yield "    K_ptr, E_ptr, w_ptr, numbers_ptr, order_ptr, ranges_ptr, segments_ptr,"
+    yield "    factors_ptr, entries_ptr, entry_ranges_ptr, D_ptr, z_ptr,"
     yield "    first_event, n_chunk, n_events, n_structures, n_columns, LOG: tl.constexpr, BLOCK: tl.constexpr,"
     yield "):"
     yield '    """D [re | im, column, row, event] = √|ω| ∂ψ; if LOG, z [re | im, column, event] = √|w| / I · Σ_r conj(ψ_r) ∂ψ_r."""'

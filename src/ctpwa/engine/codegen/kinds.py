@@ -28,7 +28,10 @@ class KindCode:
 
 def kind_code(kind: Kind, dialect: Dialect, order: int) -> KindCode:
     """Code of F and its derivatives up to ``order``."""
-    names = {symbol: Value(f"{symbol}_re", f"{symbol}_im") if c else Value(str(symbol)) for symbol, c in zip(kind.e_symbols, kind.e_complex, strict=True)}
+    names = {
+        symbol: Value(f"{symbol}_re", f"{symbol}_im") if c else Value(str(symbol))
+        for symbol, c in zip(kind.e_symbols, kind.e_complex, strict=True)
+    }
     names |= {symbol: Value(str(symbol)) for symbol in kind.p_symbols}
     lowering = Lowering(dialect, names)
     F = lowering.lower(kind.expression)
@@ -39,7 +42,10 @@ def kind_code(kind: Kind, dialect: Dialect, order: int) -> KindCode:
 
 def describe(kinds: Sequence[Kind]) -> list[str]:
     """Comment lines that say which formulas a generated file holds."""
-    return [f"kind {index}: F = {kind.expression}" + (f", floating {', '.join(f'p{i}' for i in kind.floating)}" if kind.floating else "") for index, kind in enumerate(kinds)]
+    return [
+        f"kind {index}: F = {kind.expression}" + (f", floating {', '.join(f'p{i}' for i in kind.floating)}" if kind.floating else "")
+        for index, kind in enumerate(kinds)
+    ]
 
 
 def imaginary(value: Value) -> str:

@@ -6,7 +6,7 @@ symbolically instead would explode on complex square roots.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -33,7 +33,9 @@ class Dialect:
 
 
 NUMBA = Dialect({name: f"math.{name}" for name in REAL_FUNCTIONS.values()}, "1.0 / ({x})", "({yes} if {condition} else {no})")
-TRITON = Dialect({name: f"tl.{name}" for name in REAL_FUNCTIONS.values() if name != "atan"}, "reciprocal({x})", "tl.where({condition}, {yes}, {no})")
+TRITON = Dialect(
+    {name: f"tl.{name}" for name in REAL_FUNCTIONS.values() if name != "atan"}, "reciprocal({x})", "tl.where({condition}, {yes}, {no})"
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Lowering:
     names: Mapping[sp.Symbol, Value]
     prefix: str = "t"
     lines: list[str] = field(default_factory=list)
-    _seen: dict[sp.Expr, Value] = field(default_factory=dict)
+    _seen: dict[object, Value] = field(default_factory=dict)
 
     def lower(self, expression: sp.Expr) -> Value:
         """Code of the value of an expression; common parts are computed once."""
@@ -154,10 +156,10 @@ class Lowering:
         log = f"{self.dialect.functions['log']}({value.re})"
         return Value(self._assign(f"{self.dialect.functions['exp']}({float(exponent)!r} * {log})"))
 
-    def _once(self, key: object, compute) -> Value:  # type: ignore[no-untyped-def]
+    def _once(self, key: object, compute: Callable[[], Value]) -> Value:
         if key not in self._seen:
-            self._seen[key] = compute()  # type: ignore[index]
-        return self._seen[key]  # type: ignore[index]
+            self._seen[key] = compute()
+        return self._seen[key]
 
     def _power_of_root(self, value: Value, root: Value, twice: int) -> Value:
         whole = self._integer_power(value, abs(twice) // 2) if abs(twice) > 1 else None

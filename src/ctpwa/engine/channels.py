@@ -1,0 +1,153 @@
+"""From a model to channels: waves, their terms and lineshapes as the planner wants them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from ctpwa.decay.chain import Chain, Node
+from ctpwa.engine.plan import ChannelSpec, Plan, Propagator, build_plan
+from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.lineshapes.formula import Basis, Lineshape, Vertex
+from ctpwa.model.lineshapes.registry import build_lineshape
+from ctpwa.model.model import Model, Wave
+from ctpwa.model.parameters import Parameter
+from ctpwa.model.resonance import Resonance
+from ctpwa.spin.build import collect_structures
+from ctpwa.spin.rows import Rows
+
+
+@dataclass(frozen=True)
+class ModelChannels:
+    """A model ready to be planned.
+
+    Attributes:
+        couplings:  names of the complex couplings
+        specs:      the channels
+        theta:      every lineshape parameter, floating ones not fixed
+    """
+
+    couplings: tuple[str, ...]
+    specs: tuple[ChannelSpec, ...]
+    theta: tuple[Parameter, ...]
+
+    def plan(self, model: Model) -> Plan:
+        """The tables of these channels."""
+        structures, _ = collect_structures(model.waves, barrier=True)
+        rows = Rows(model.decay, model.polarisation)
+        return build_plan(
+            self.specs,
+            n_couplings=len(self.couplings),
+            n_structures=len(structures),
+            n_rows=rows.n_rows,
+            real=rows.real,
+            values={p.name: p.value for p in self.theta},
+            floating=[p.name for p in self.theta if not p.fixed],
+        )
+
+
+def model_channels(model: Model) -> ModelChannels:
+    """All channels of a model.
+
+    A wave has one channel per term of its symmetrisation, and for a lineshape that is a basis one per function of it, each with a
+    coupling of its own.
+    """
+    return _Collector(model).collect()
+
+
+class _Collector:
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.couplings: dict[str, int] = {}
+        self.theta: dict[str, Parameter] = {}
+        self.real = Rows(model.decay, model.polarisation).real
+        self.smallest_L = _smallest_L(model)
+
+    def collect(self) -> ModelChannels:
+        structures, terms = collect_structures(self.model.waves, barrier=True)
+        specs: list[ChannelSpec] = []
+        for wave, wave_terms in zip(self.model.waves, terms, strict=True):
+            lineshapes = [self._lineshape(wave.chain, node, r) for node, r in zip(wave.chain.nodes[1:], wave.resonances, strict=True)]
+            for term in wave_terms:
+                total_L = structures[term.structure][0][0].total_L
+                factor = wave.factor * term.factor * ((-1j) ** total_L if self.real else 1.0)
+                for label, propagators in self._choices(wave, lineshapes, term.systems):
+                    name = wave.coupling + label
+                    coupling = self.couplings.setdefault(name, len(self.couplings))
+                    specs.append(ChannelSpec(coupling, factor, term.structure, propagators))
+        return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()))
+
+    def _choices(
+        self, wave: Wave, lineshapes: list[Lineshape], systems: tuple[tuple[int, ...], ...]
+    ) -> list[tuple[str, tuple[Propagator, ...]]]:
+        """The propagators of one term; one entry for every combination of basis functions."""
+        options: list[list[tuple[str, Propagator]]] = []
+        relabelled = _relabel(wave.chain, systems)
+        for node, resonance, lineshape, system in zip(wave.chain.nodes[1:], wave.resonances, lineshapes, systems, strict=True):
+            daughters = relabelled[node]
+            if isinstance(lineshape, Basis):
+                members = zip(lineshape.labels, lineshape.functions, strict=True)
+                options.append([(f":{label}", Propagator(function, (), system, daughters)) for label, function in members])
+            else:
+                names = tuple(f"{resonance.name}.{p.name}" for p in lineshape.parameters)
+                options.append([("", Propagator(lineshape, names, system, daughters))])
+        return [("".join(label for label, _ in choice), tuple(p for _, p in choice)) for choice in product(*options)]
+
+    def _lineshape(self, chain: Chain, node: Node, resonance: Resonance) -> Lineshape:
+        masses = [self._nominal_mass(daughter) for daughter in node.daughters]
+        vertex = Vertex(masses[0], masses[1], self.smallest_L[chain, node], node.radius)
+        lineshape = build_lineshape(resonance.lineshape, vertex, **resonance.options)
+        known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
+        for name in [*resonance.parameters, *resonance.floating]:
+            if name not in {p.name for p in known} and name not in ("mass", "width"):
+                raise PhysicsError(f"lineshape of {resonance.name!r} has no parameter {name!r}", suggest(name, [p.name for p in known]))
+        for parameter in known:
+            value = resonance.parameters.get(parameter.name, parameter.default)
+            if value is None:
+                raise PhysicsError(
+                    f"{resonance.name!r} has no value for {parameter.name!r}", f"add it under 'parameters' of {resonance.name}"
+                )
+            name = f"{resonance.name}.{parameter.name}"
+            lower = -float("inf") if parameter.lower is None else parameter.lower
+            upper = float("inf") if parameter.upper is None else parameter.upper
+            self.theta.setdefault(name, Parameter(name, value, parameter.name not in resonance.floating, lower, upper))
+        return lineshape
+
+    def _nominal_mass(self, daughter: Node | int) -> float:
+        if isinstance(daughter, int):
+            particle = self.model.decay.final[daughter]
+            return 0.0 if particle.massless else float(particle.mass or 0.0)
+        resonance = self.model.resonances[daughter.resonance]
+        mass = resonance.mass if resonance.mass is not None else daughter.particle.mass
+        return mass if mass is not None else sum(self._nominal_mass(leaf) for leaf in daughter.leaves)
+
+
+def _smallest_L(model: Model) -> dict[tuple[Chain, Node], int]:
+    """Smallest L of every vertex over the waves of its chain."""
+    result: dict[tuple[Chain, Node], int] = {}
+    for wave in model.waves:
+        for node, ls in zip(wave.chain.nodes, wave.ls, strict=True):
+            key = (wave.chain, node)
+            result[key] = min(result.get(key, ls.L), ls.L)
+    return result
+
+
+def _relabel(chain: Chain, systems: tuple[tuple[int, ...], ...]) -> dict[Node, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Final particles of the daughters of every resonance after an exchange of identical particles.
+
+    A term knows which particles each resonance is made of; those of a final-state daughter are what its sister leaves over.
+    """
+    of_node = dict(zip(chain.nodes[1:], systems, strict=True))
+    result = {}
+    for node in chain.nodes[1:]:
+        known = [of_node[d] if isinstance(d, Node) else None for d in node.daughters]
+        whole = set(of_node[node])
+        if None not in known:
+            result[node] = (known[0], known[1])
+        elif known[0] is None and known[1] is None:
+            first, second = sorted(whole)
+            result[node] = ((first,), (second,))
+        else:
+            left = tuple(sorted(whole - set(known[0] or known[1] or ())))
+            result[node] = (known[0] or left, known[1] or left)
+    return result  # type: ignore[return-value]

@@ -1,0 +1,41 @@
+"""Which engine to use."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from ctpwa.engine.expansion import Engine, ReferenceEngine
+from ctpwa.engine.plan import Plan
+from ctpwa.errors import CtpwaError, suggest
+
+ENGINES = ("auto", "cuda", "cpu", "reference")
+
+
+def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Engine:
+    """The engine of this name; ``auto`` takes a GPU if there is one, or if ``device`` is one."""
+    if name not in ENGINES:
+        raise CtpwaError(f"unknown engine {name!r}\n fix: {suggest(name, ENGINES)}")
+    where = torch.device(device) if device is not None else None
+    if name == "auto":
+        wanted = where.type if where is not None else ("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if wanted == "cuda" else "cpu"
+    if name == "reference":
+        return ReferenceEngine(plan, where or torch.device("cpu"))
+    if name == "cpu":
+        if where is not None and where.type != "cpu":
+            raise CtpwaError(f"engine 'cpu' cannot compute on {where}\n fix: leave device out, or choose engine cuda")
+        from ctpwa.engine.cpu import CpuEngine
+
+        return CpuEngine(plan)
+    return _cuda_engine(plan, where)
+
+
+def _cuda_engine(plan: Plan, where: torch.device | None) -> Engine:
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if not torch.cuda.is_available() and not interpreted:
+        raise CtpwaError("engine 'cuda' needs an NVIDIA GPU, and torch sees none\n fix: choose engine cpu")
+    from ctpwa.engine.cuda import CudaEngine
+
+    return CudaEngine(plan, where or torch.device("cuda" if torch.cuda.is_available() else "cpu"))

@@ -1,0 +1,151 @@
+"""Value, gradient and Hessian of a sum over a sample, in the engine's own variables (Re c, Im c, floating p)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from ctpwa.engine import reference
+from ctpwa.engine.gram import Gram
+from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import Sample
+from ctpwa.engine.tables import LOG, ChannelSums, Tables, expand_gram, gradient, second_derivative_terms
+
+Task = tuple[Sample, int]  # a sample, and LOG or PLAIN
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """V = Σ w ln I or Σ w I around a point.
+
+    Attributes:
+        value:     V
+        gradient:  over (Re c, Im c, floating p); empty if not asked for
+        hessian:   likewise
+    """
+
+    value: float
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+
+NOTHING = np.zeros(0)
+
+
+class Engine(Protocol):
+    """What a likelihood needs of an engine."""
+
+    name: str
+    device: torch.device
+
+    def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
+        """Expansions of all tasks to the given order."""
+
+    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """M with Σ w I = c† M c, for fixed propagators."""
+
+    def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
+        """I of every event."""
+
+
+def from_sums(tables: Tables, sums: ChannelSums, gram: Gram | None, c: np.ndarray, mode: int) -> Expansion:
+    """Put the pieces together.
+
+    ∂²V = 2 Re Σ ω (∂ψ̄ ∂ψ + ψ̄ ∂²ψ) − [LOG] 4 Σ w/I² (Re ψ̄ ∂ψ)(Re ψ̄ ∂ψ)
+    """
+    channel_c = tables.channel_couplings(c)
+    grad = gradient(tables, sums, channel_c) if len(sums.G1) or not tables.plan.channels else NOTHING
+    if gram is None:
+        return Expansion(sums.value, grad, NOTHING)
+    n_c = tables.plan.n_couplings
+    H = 2 * expand_gram(gram.re, gram.im, n_c) + second_derivative_terms(tables, sums, channel_c)
+    if mode == LOG:
+        H -= 4 * _real_parts(gram.outer, n_c)
+    return Expansion(sums.value, grad, H)
+
+
+def _real_parts(outer: np.ndarray, n_couplings: int) -> np.ndarray:
+    """Products of Re ψ̄∂ψ over (Re c, Im c, p) from those of the real and imaginary parts of z over (c, p)."""
+    n_columns = outer.shape[0] // 2
+    rows = np.concatenate([np.arange(n_couplings), n_columns + np.arange(n_couplings), np.arange(n_couplings, n_columns)])
+    signs = np.concatenate([np.ones(n_couplings), -np.ones(n_couplings), np.ones(n_columns - n_couplings)])
+    return outer[np.ix_(rows, rows)] * np.outer(signs, signs)
+
+
+class ReferenceEngine:
+    """Plain torch with automatic differentiation.
+
+    Args:
+        plan:    what to compute
+        device:  where
+    """
+
+    name = "reference"
+
+    def __init__(self, plan: Plan, device: torch.device) -> None:
+        self.plan = plan
+        self.device = device
+
+    def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
+        """Expansions of all tasks to the given order."""
+        plan = self.plan
+        n = plan.n_couplings
+        fixed = torch.tensor(p[plan.n_floating :], device=self.device)
+        start = torch.tensor(np.concatenate([c.real, c.imag, p[: plan.n_floating]]), device=self.device)
+        result = []
+        for sample, mode in tasks:
+            function = reference.log_sum if mode == LOG else reference.plain_sum
+
+            def V(x: torch.Tensor, function=function, sample=sample) -> torch.Tensor:  # type: ignore[no-untyped-def]
+                return function(plan, torch.complex(x[:n], x[n : 2 * n]), torch.cat([x[2 * n :], fixed]), sample)
+
+            result.append(_autograd(V, start, order))
+        return result
+
+    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """M with Σ w I = c† M c, for fixed propagators."""
+        plan = self.plan
+        F = reference.channel_values(plan, torch.as_tensor(p, device=self.device), sample.E)
+        A = torch.zeros(plan.n_couplings, *sample.K.shape[1:], dtype=torch.complex128, device=self.device)
+        for channel, value in zip(plan.channels, F, strict=True):
+            A[channel.coupling] += channel.factor * value * sample.K[channel.structure]
+        return torch.einsum("are,bre,e->ab", A.conj(), A, sample.w.to(A.dtype)).cpu().numpy()
+
+    def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
+        """I of every event."""
+        couplings, numbers = (torch.as_tensor(values, device=self.device) for values in (c, p))
+        return reference.intensity(self.plan, couplings, numbers, sample)
+
+
+def _autograd(V, start: torch.Tensor, order: int) -> Expansion:  # type: ignore[no-untyped-def]
+    if order == 0:
+        with torch.no_grad():
+            return Expansion(float(V(start)), NOTHING, NOTHING)
+    x = start.clone().requires_grad_()
+    value = V(x)
+    (grad,) = torch.autograd.grad(value, x)
+    H = torch.autograd.functional.hessian(V, start).cpu().numpy() if order >= 2 else NOTHING
+    return Expansion(float(value.detach()), grad.cpu().numpy(), H)
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """A normalisation sample whose propagators are all fixed: one Hermitian matrix, Σ w I = c† M c.
+
+    Attributes:
+        matrix:  M_jk = Σ w conj(∂_jψ) ∂_kψ
+    """
+
+    matrix: np.ndarray
+
+    def expand(self, c: np.ndarray, order: int) -> Expansion:
+        """Value, gradient and Hessian of c† M c over (Re c, Im c)."""
+        Mc = self.matrix @ c
+        value = float((c.conj() @ Mc).real)
+        grad = 2 * np.concatenate([Mc.real, Mc.imag]) if order >= 1 else NOTHING
+        H = 2 * expand_gram(self.matrix.real, self.matrix.imag, len(c)) if order >= 2 else NOTHING
+        return Expansion(value, grad, H)

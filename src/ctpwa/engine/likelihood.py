@@ -1,0 +1,397 @@
+"""The negative log-likelihood of a model and its samples, with exact gradient and Hessian.
+
+NLL = −Σ_data w ln I + Σ_background w ln I + (Σ w_data − Σ w_background) ln σ + constraints,   σ = Σ_phsp w I / Σ_phsp w
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.data.momenta import read_momenta
+from ctpwa.engine.channels import model_channels
+from ctpwa.engine.choice import make_engine
+from ctpwa.engine.expansion import Collapsed, Expansion
+from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import Sample, build_sample, fill_callback
+from ctpwa.engine.tables import LOG, PLAIN
+from ctpwa.errors import DataError, PhysicsError, suggest
+from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.model.model import Model
+from ctpwa.model.parameters import CARTESIAN, Parameters, Product
+
+STREAM_FRACTION = 0.8  # of the free memory may be used before samples are streamed
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a likelihood needs.
+
+    Attributes:
+        bytes_per_event:  cached for every event
+        samples:          bytes of each sample while it is built; a collapsed one is released afterwards
+        streamed:         whether samples stay in main memory and pass through the device in chunks
+    """
+
+    bytes_per_event: int
+    samples: Mapping[str, int]
+    streamed: bool
+
+    @property
+    def total(self) -> int:
+        """Bytes of all samples."""
+        return sum(self.samples.values())
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.samples.items())
+        return f"{self.bytes_per_event} bytes per event; {parts}; {format_bytes(self.total)} in all" + (
+            ", streamed in chunks" if self.streamed else ""
+        )
+
+
+class Likelihood:
+    """The likelihood of one data set; likelihoods add up with ``+``, sharing parameters by name.
+
+    Args:
+        model:           what is fitted
+        data:            measured events; momenta by name, weights if it is an ``Events``
+        phase_space:     phase-space or accepted signal Monte Carlo events for the normalisation, with weights
+        background:      events whose contribution is subtracted
+        engine:          ``auto``, ``cuda``, ``cpu`` or ``reference``
+        device:          where to compute; default: a GPU if there is one
+        representation:  couplings as ``cartesian`` (re, im) or ``polar`` (abs, phase) parameters
+        reference_wave:  name of the coupling that is fixed to 1; default: the first
+        constraints:     parameter name → (mean, standard deviation) of a Gaussian
+        chunk_events:    stream samples in chunks of this many events; default: only if they do not fit
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        data: Mapping[str, Any],
+        phase_space: Mapping[str, Any],
+        background: Mapping[str, Any] | None = None,
+        engine: str = "auto",
+        device: str | torch.device | None = None,
+        *,
+        representation: str = CARTESIAN,
+        reference_wave: str | None = None,
+        constraints: Mapping[str, tuple[float, float]] | None = None,
+        chunk_events: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.model = model
+        channels = model_channels(model)
+        self.plan: Plan = channels.plan(model)
+        self.engine = make_engine(engine, self.plan, device)
+        self.parameters = _parameters(channels.couplings, channels.theta, representation, reference_wave)
+        self._theta_order = _theta_order(self.plan, [p.name for p in channels.theta])
+        self.constraints = dict(constraints or {})
+        self._check_constraints()
+        samples = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
+        self._sizes = {name: _n_events(name, sample, model) for name, sample in samples.items()}
+        self._memory = self._plan_memory(chunk_events)
+        self._chunk_events = chunk_events or self._stream_chunk() if self._memory.streamed else None
+        built = {name: self._build(name, sample, progress) for name, sample in samples.items()}
+        self.data, self.background = built["data"], built.get("background", [])
+        self.weight = _total(self.data) - _total(self.background)
+        if self.weight <= 0:
+            raise DataError(
+                f"the weights of the data minus the background add up to {self.weight:.6g}\n fix: check the scale of the background weights"
+            )
+        self._phsp_weight = _total(built["phase space"])
+        if self._phsp_weight <= 0:
+            raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
+        self.phase_space: list[Sample] | Collapsed = built["phase space"]
+        if self.plan.n_floating == 0 and not self.plan.callbacks:
+            self.phase_space = self._collapse(built.pop("phase space"))
+
+    # parameters
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the free parameters."""
+        return self.parameters.names
+
+    @property
+    def start(self) -> np.ndarray:
+        """Start values of the free parameters."""
+        return self.parameters.start
+
+    # evaluation
+
+    def value(self, p: Any) -> Any:
+        """NLL at the free parameters ``p``; an array for a batch [vector, parameter]."""
+        x = self._vector(p)
+        return np.array([self._evaluate(row, 0)[0] for row in x]) if x.ndim == 2 else self._evaluate(x, 0)[0]
+
+    def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
+        """NLL and its gradient; arrays [vector] and [vector, parameter] for a batch, which shares its passes over the events."""
+        x = self._vector(p)
+        if x.ndim == 1:
+            value, grad, _ = self._evaluate(x, 1)
+            return value, grad
+        return self._batch(x)
+
+    def hessian(self, p: Any) -> np.ndarray:
+        """Matrix of second derivatives of the NLL; [vector, parameter, parameter] for a batch."""
+        x = self._vector(p)
+        return np.array([self._evaluate(row, 2)[2] for row in x]) if x.ndim == 2 else self._evaluate(x, 2)[2]
+
+    def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
+        """NLL, gradient and Hessian in one go."""
+        return self._evaluate(self._vector(p), 2)
+
+    def intensity(self, p: Any, sample: str = "data") -> Tensor:
+        """I of every event of ``data``, ``background`` or ``phase space``, in the order of the input."""
+        c, theta = self.parameters.native(self._vector(p))
+        samples = {"data": self.data, "background": self.background, "phase space": self.phase_space}.get(sample)
+        if samples is None or isinstance(samples, Collapsed):
+            known = "data, background, phase space" if samples is None else "the phase-space sample was released: no resonance floats"
+            raise DataError(f"no intensities of {sample!r}\n fix: {known}")
+        numbers = self.plan.iteration.values(theta[self._theta_order])
+        parts = []
+        for part in samples:
+            resident = part.to(self.engine.device)
+            self._refresh(resident, theta, 0)
+            I = self.engine.intensity(resident, c, numbers)
+            parts.append(_original_order(I, resident.order))
+        return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+
+    def memory(self) -> MemoryPlan:
+        """Bytes per event and in all."""
+        return self._memory
+
+    def __add__(self, other: Likelihood | LikelihoodSum) -> LikelihoodSum:
+        return LikelihoodSum([self]) + other
+
+    def _vector(self, p: Any) -> np.ndarray:
+        x = np.asarray(p, dtype=float)
+        if x.shape[-1:] != (len(self.names),) or x.ndim > 2:
+            raise DataError(f"parameters have shape {x.shape}; this likelihood has {len(self.names)} free parameters\n fix: see .names")
+        return x
+
+    def _evaluate(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
+        c, theta = self.parameters.native(x)
+        expansions = self._expansions(c, theta, order)
+        value, grad, H = self._combine(*expansions, order)
+        value, grad, H = self._pull_back(x, theta, value, grad, H, order)
+        return self._add_constraints(x, value, grad, H)
+
+    def _expansions(self, c: np.ndarray, theta: np.ndarray, order: int) -> tuple[Expansion, Expansion, Expansion]:
+        """Σ w ln I of data and background and Σ w I of phase space, over (Re c, Im c, floating p)."""
+        numbers = self.plan.iteration.values(theta[self._theta_order])
+        groups = [(self.data, LOG), (self.background, LOG)]
+        if not isinstance(self.phase_space, Collapsed):
+            groups.append((self.phase_space, PLAIN))
+        size = 2 * self.plan.n_couplings + self.plan.n_floating
+        if self._chunk_events is None:
+            tasks = [(sample, mode) for samples, mode in groups for sample in samples]
+            for sample, _ in tasks:
+                self._refresh(sample, theta, order)
+            results = iter(self.engine.evaluate(tasks, c, numbers, order))
+            found = [_add_up([next(results) for _ in samples], size, order) for samples, _ in groups]
+        else:
+            found = [_add_up([self._streamed(s, mode, c, numbers, theta, order) for s in samples], size, order) for samples, mode in groups]
+        if isinstance(self.phase_space, Collapsed):
+            found.append(self.phase_space.expand(c, order))
+        return found[0], found[1], found[2]
+
+    def _streamed(self, sample: Sample, mode: int, c: np.ndarray, numbers: np.ndarray, theta: np.ndarray, order: int) -> Expansion:
+        resident = sample.to(self.engine.device)
+        self._refresh(resident, theta, order)
+        return self.engine.evaluate([(resident, mode)], c, numbers, order)[0]
+
+    def _refresh(self, sample: Sample, theta: np.ndarray, order: int) -> None:
+        if self.plan.callbacks:
+            values = dict(self.plan.fixed) | dict(zip(self.plan.parameters, theta[self._theta_order], strict=True))
+            for callback in self.plan.callbacks:
+                fill_callback(callback, sample, values, order)
+
+    def _combine(self, data: Expansion, background: Expansion, norm: Expansion, order: int) -> tuple[float, np.ndarray, np.ndarray]:
+        W = self.weight
+        value = -data.value + background.value + W * (np.log(norm.value) - np.log(self._phsp_weight))
+        grad, H = data.gradient, data.hessian
+        if order >= 1:
+            relative = norm.gradient / norm.value
+            grad = -data.gradient + background.gradient + W * relative
+        if order >= 2:
+            H = -data.hessian + background.hessian + W * (norm.hessian / norm.value - np.outer(relative, relative))
+        return float(value), grad, H
+
+    def _pull_back(
+        self, x: np.ndarray, theta: np.ndarray, value: float, grad: np.ndarray, H: np.ndarray, order: int
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """From (Re c, Im c, p) through (Re c, Im c, θ) to the free parameters."""
+        if order == 0:
+            return value, grad, H
+        n_c, n_native = 2 * self.plan.n_couplings, 2 * self.plan.n_couplings + self.parameters.n_theta
+        A = np.zeros((len(grad), n_native))
+        A[:n_c, :n_c] = np.eye(n_c)
+        floating_theta = theta[self._theta_order]
+        A[n_c:, n_c + self._theta_order] = self.plan.iteration.jacobian(floating_theta)
+        J = self.parameters.jacobian(x)
+        AJ = A @ J
+        if order >= 2:
+            native_second = np.zeros((n_native, n_native))
+            where = np.ix_(n_c + self._theta_order, n_c + self._theta_order)
+            native_second[where] = self.plan.iteration.second(floating_theta, grad[n_c:])
+            H = AJ.T @ H @ AJ + J.T @ native_second @ J + self.parameters.second(x, A.T @ grad)
+            H = (H + H.T) / 2
+        return value, AJ.T @ grad, H
+
+    def _add_constraints(self, x: np.ndarray, value: float, grad: np.ndarray, H: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        for name, (mean, sigma) in self.constraints.items():
+            index = self.names.index(name)
+            pull = (x[index] - mean) / sigma
+            value += pull**2 / 2
+            if grad.size:
+                grad[index] += pull / sigma
+            if H.size:
+                H[index, index] += 1 / sigma**2
+        return value, grad, H
+
+    def _batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        results = [self._evaluate(row, 1) for row in x]
+        return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
+
+    # construction
+
+    def _check_constraints(self) -> None:
+        for name, pair in self.constraints.items():
+            if name not in self.names:
+                raise PhysicsError(f"constraint on {name!r}, which is not a free parameter", suggest(name, self.names))
+            if len(pair) != 2 or not np.all(np.isfinite(pair)) or pair[1] <= 0:
+                raise PhysicsError(f"constraint on {name!r} is {pair!r}", "give (mean, standard deviation > 0)")
+
+    def _plan_memory(self, chunk_events: int | None) -> MemoryPlan:
+        per_event = self.plan.bytes_per_event
+        samples = {name: n * per_event for name, n in self._sizes.items()}
+        free = available_bytes(self.engine.device)
+        streamed = chunk_events is not None or (
+            free is not None and self.engine.device.type == "cuda" and sum(samples.values()) > STREAM_FRACTION * free
+        )
+        return MemoryPlan(per_event, samples, streamed)
+
+    def _stream_chunk(self) -> int:
+        free = available_bytes(self.engine.device) or 1 << 32
+        return max(int(free * STREAM_FRACTION / 4 / self.plan.bytes_per_event), 1)
+
+    def _build(self, name: str, source: Mapping[str, Any], progress: bool | None) -> list[Sample]:
+        """A sample in one piece on the device, or in chunks in main memory."""
+        device = self.engine.device
+        weights = getattr(source, "weights", None)
+        n = self._sizes[name]
+        if weights is not None and len(weights) != n:
+            raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
+        size = self._chunk_events or max(n, 1)
+        pieces = []
+        p4 = read_momenta(dict(source), self.model.decay.labels)
+        for start in range(0, n, size):
+            part = {label: p[start : start + size] for label, p in zip(self.model.decay.labels, p4, strict=True)}
+            amplitudes = self.model.spin_amplitudes(part, barrier=True, device=device, progress=progress)
+            own_weights = None if weights is None else torch.as_tensor(weights)[start : start + size]
+            momenta = [part[label].to(device) for label in self.model.decay.labels]
+            sample = build_sample(self.plan, amplitudes.K, momenta, own_weights)
+            pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
+        return pieces
+
+    def _collapse(self, samples: Sequence[Sample]) -> Collapsed:
+        c = np.ones(self.plan.n_couplings, dtype=complex)
+        numbers = self.plan.iteration.values(np.zeros(0))
+        matrix = np.zeros((self.plan.n_couplings, self.plan.n_couplings), dtype=complex)
+        for sample in samples:
+            matrix += self.engine.normalisation_matrix(sample.to(self.engine.device), c, numbers)
+        return Collapsed(matrix)
+
+
+class LikelihoodSum:
+    """Several likelihoods with parameters shared by name.
+
+    Args:
+        terms:  the likelihoods
+    """
+
+    def __init__(self, terms: Sequence[Likelihood]) -> None:
+        self.terms = tuple(terms)
+        self.names = tuple(dict.fromkeys(name for term in terms for name in term.names))
+        self._index = [np.array([self.names.index(name) for name in term.names], dtype=np.int64) for term in terms]
+
+    @property
+    def start(self) -> np.ndarray:
+        """Start values; of a shared parameter the one of the first likelihood."""
+        values = dict(pair for term in reversed(self.terms) for pair in zip(term.names, term.start, strict=True))
+        return np.array([values[name] for name in self.names])
+
+    def __add__(self, other: Likelihood | LikelihoodSum) -> LikelihoodSum:
+        return LikelihoodSum([*self.terms, *(other.terms if isinstance(other, LikelihoodSum) else [other])])
+
+    def value(self, p: Any) -> Any:
+        """Sum of the NLLs."""
+        x = np.asarray(p, dtype=float)
+        return sum(term.value(x[..., index]) for term, index in zip(self.terms, self._index, strict=True))
+
+    def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
+        """Sum of the NLLs and its gradient."""
+        x = np.asarray(p, dtype=float)
+        value, grad = 0.0, np.zeros_like(x)
+        for term, index in zip(self.terms, self._index, strict=True):
+            own_value, own_grad = term.value_and_grad(x[..., index])
+            value = value + own_value
+            grad[..., index] += own_grad
+        return value, grad
+
+    def hessian(self, p: Any) -> np.ndarray:
+        """Second derivatives of the sum."""
+        x = np.asarray(p, dtype=float)
+        H = np.zeros((*x.shape, x.shape[-1]))
+        for term, index in zip(self.terms, self._index, strict=True):
+            H[..., index[:, None], index[None, :]] += term.hessian(x[..., index])
+        return H
+
+
+def _parameters(couplings: Sequence[str], theta: Sequence[Any], representation: str, reference_wave: str | None) -> Parameters:
+    reference = couplings[0] if reference_wave is None else reference_wave
+    if reference not in couplings:
+        raise PhysicsError(f"reference wave {reference!r} is not a coupling of the model", suggest(reference, couplings))
+    products = [Product((i,)) for i in range(len(couplings))]
+    fixed = [f"{reference}.{part}" for part in (("re", "im") if representation == CARTESIAN else ("abs", "phase"))]
+    return Parameters(couplings, products, theta, representation=representation, fixed=fixed)
+
+
+def _theta_order(plan: Plan, names: Sequence[str]) -> np.ndarray:
+    """Where the plan's floating parameters stand among all lineshape parameters."""
+    return np.array([names.index(name) for name in plan.parameters], dtype=np.int64)
+
+
+def _n_events(name: str, sample: Mapping[str, Any], model: Model) -> int:
+    try:
+        return len(read_momenta(dict(sample), model.decay.labels)[0])
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+
+
+def _total(samples: Sequence[Sample]) -> float:
+    return float(sum(sample.total_weight for sample in samples))
+
+
+def _add_up(parts: Sequence[Expansion], size: int, order: int) -> Expansion:
+    grad = np.zeros(size if order >= 1 else 0)
+    H = np.zeros((size, size) if order >= 2 else (0, 0))
+    for part in parts:
+        grad = grad + part.gradient if order >= 1 else grad
+        H = H + part.hessian if order >= 2 else H
+    return Expansion(float(sum(part.value for part in parts)), grad, H)
+
+
+def _original_order(I: Tensor, order: Tensor | None) -> Tensor:
+    if order is None:
+        return I
+    result = torch.empty_like(I)
+    result[order] = I
+    return result

@@ -1,0 +1,168 @@
+"""Free parameters of a fit and the smooth map from them to what the engine works with.
+
+    free x  →  native (Re c, Im c, θ)
+
+A coupling c is a constant times a product of complex numbers, each cartesian (re, im) or polar (abs, phase); θ are the lineshape
+parameters. First and second derivatives of the map are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ctpwa.errors import PhysicsError, suggest
+
+CARTESIAN, POLAR = "cartesian", "polar"
+PARTS = {CARTESIAN: ("re", "im"), POLAR: ("abs", "phase")}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One real number of the model.
+
+    Attributes:
+        name:          unique, e.g. ``phi(1680).mass`` or ``phi(1680)[K+ K-] (1,1)(1,0).re``
+        value:         start value, or the value if fixed
+        fixed:         whether the fit leaves it alone
+        lower, upper:  limits; infinite if there is none
+    """
+
+    name: str
+    value: float
+    fixed: bool = False
+    lower: float = -np.inf
+    upper: float = np.inf
+
+
+@dataclass(frozen=True)
+class Product:
+    """A coupling of the engine: factor · Π numbers."""
+
+    numbers: tuple[int, ...]
+    factor: complex = 1.0
+
+
+class Parameters:
+    """All parameters of a model, free and fixed, and the map to native ones.
+
+    Args:
+        numbers:         names of the complex numbers
+        representation:  cartesian or polar
+        couplings:       each coupling as a product of numbers
+        theta:           lineshape parameters that may float
+        values:          start values by parameter name, where they are not the defaults
+        fixed:           names of parameters that are fixed
+    """
+
+    def __init__(
+        self,
+        numbers: Sequence[str],
+        couplings: Sequence[Product],
+        theta: Sequence[Parameter],
+        *,
+        representation: str = CARTESIAN,
+        values: Mapping[str, float] | None = None,
+        fixed: Sequence[str] = (),
+    ) -> None:
+        if representation not in PARTS:
+            raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
+        self.representation = representation
+        self.numbers = tuple(numbers)
+        self.couplings = tuple(couplings)
+        first, second = PARTS[representation]
+        complex_parameters = [Parameter(f"{name}.{part}", start) for name in numbers for part, start in ((first, 1.0), (second, 0.0))]
+        every = [*complex_parameters, *theta]
+        self.all = tuple(replace(p, value=(values or {}).get(p.name, p.value), fixed=p.fixed or p.name in fixed) for p in every)
+        self._check_names([*(values or {}), *fixed])
+        self.free = tuple(p for p in self.all if not p.fixed)
+        self.names = tuple(p.name for p in self.free)
+        self._free_index = np.array([i for i, p in enumerate(self.all) if not p.fixed], dtype=np.int64)
+        self._base = np.array([p.value for p in self.all])
+        self.n_theta = len(theta)
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        known = {p.name for p in self.all}
+        for name in names:
+            if name not in known:
+                raise PhysicsError(f"unknown parameter {name!r}", suggest(name, known))
+
+    @property
+    def start(self) -> np.ndarray:
+        """Start values of the free parameters."""
+        return self._base[self._free_index].copy()
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Lower and upper limits of the free parameters, [free, 2]."""
+        return np.array([[p.lower, p.upper] for p in self.free]).reshape(-1, 2)
+
+    def with_changes(self, *, values: Mapping[str, float] | None = None, fixed: Sequence[str] | None = None) -> Parameters:
+        """The same parameters with other start values or another choice of fixed ones."""
+        theta = self.all[2 * len(self.numbers) :]
+        kept = {p.name: p.value for p in self.all} | dict(values or {})
+        chosen = [p.name for p in self.all if p.fixed] if fixed is None else list(fixed)
+        free_theta = [replace(p, fixed=False) for p in theta]
+        return Parameters(self.numbers, self.couplings, free_theta, representation=self.representation, values=kept, fixed=chosen)
+
+    def full(self, x: np.ndarray) -> np.ndarray:
+        """All parameters, fixed ones included."""
+        values = self._base.copy()
+        values[self._free_index] = x
+        return values
+
+    def native(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Couplings c and lineshape parameters θ."""
+        values = self.full(x)
+        z = self._numbers(values)[0]
+        c = np.array([product.factor * np.prod(z[list(product.numbers)]) for product in self.couplings], dtype=complex)
+        return c, values[2 * len(self.numbers) :]
+
+    def _numbers(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """z, ∂z over its two parts [number, 2], and ∂²z over pairs of them [number, 2, 2]."""
+        a, b = values[0 : 2 * len(self.numbers) : 2], values[1 : 2 * len(self.numbers) : 2]
+        zero, one = np.zeros(len(a), dtype=complex), np.ones(len(a), dtype=complex)
+        if self.representation == CARTESIAN:
+            return a + 1j * b, np.stack([one, 1j * one], axis=1), np.zeros((len(a), 2, 2), dtype=complex)
+        turn = np.exp(1j * b)
+        second = np.stack([np.stack([zero, 1j * turn], axis=1), np.stack([1j * turn, -a * turn], axis=1)], axis=1)
+        return a * turn, np.stack([turn, 1j * a * turn], axis=1), second
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """∂(Re c, Im c, θ)/∂x, [native, free]."""
+        z, dz, _ = self._numbers(self.full(x))
+        n_c, n_z = len(self.couplings), len(self.numbers)
+        dc = np.zeros((n_c, 2 * n_z), dtype=complex)
+        for row, product in enumerate(self.couplings):
+            for position, k in enumerate(product.numbers):
+                others = product.factor * np.prod([z[j] for i, j in enumerate(product.numbers) if i != position])
+                dc[row, 2 * k : 2 * k + 2] += others * dz[k]
+        J = np.zeros((2 * n_c + self.n_theta, len(self.all)))
+        J[:n_c, : 2 * n_z], J[n_c : 2 * n_c, : 2 * n_z] = dc.real, dc.imag
+        J[2 * n_c :, 2 * n_z :] = np.eye(self.n_theta)
+        return J[:, self._free_index]
+
+    def second(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Σ_native weights ∂²native/∂x∂x, [free, free]."""
+        z, dz, d2z = self._numbers(self.full(x))
+        n_c = len(self.couplings)
+        # Σ g_re ∂²Re c + g_im ∂²Im c = Re Σ conj(g) ∂²c with g = g_re + i g_im
+        g = weights[:n_c] - 1j * weights[n_c : 2 * n_c]
+        H = np.zeros((len(self.all), len(self.all)))
+        for weight, product in zip(g, self.couplings, strict=True):
+            members = product.numbers
+            for i, k in enumerate(members):
+                others = product.factor * np.prod([z[m] for n, m in enumerate(members) if n != i])
+                H[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] += (weight * others * d2z[k]).real
+                for j, l in enumerate(members):
+                    if j != i:
+                        rest = product.factor * np.prod([z[m] for n, m in enumerate(members) if n not in (i, j)])
+                        H[2 * k : 2 * k + 2, 2 * l : 2 * l + 2] += (weight * rest * np.outer(dz[k], dz[l])).real
+        return H[np.ix_(self._free_index, self._free_index)]
+
+    @property
+    def linear(self) -> bool:
+        """Whether the map is linear in the couplings' parts, so that its Jacobian is constant."""
+        return self.representation == CARTESIAN and all(len(product.numbers) == 1 for product in self.couplings)
