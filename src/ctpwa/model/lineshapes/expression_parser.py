@@ -67,14 +67,10 @@ def parse_expression(text: str, vertex: Vertex, parameters: Iterable[LineshapePa
     declared = tuple(parameters)
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"expression of {len(text)} characters", f"keep expressions below {MAX_LENGTH} characters")
-    if not text.isascii() or not text.isprintable():
-        bad = next(letter for letter in text if not (letter.isascii() and letter.isprintable()))
-        raise ExpressionError(
-            f"character {bad!r} in column {text.index(bad) + 1} is not allowed",
-            "use plain ASCII letters on one line",
-            bad,
-            text.index(bad) + 1,
-        )
+    bad = next((letter for letter in text if not (letter.isascii() and letter.isprintable()) or letter == "#"), None)
+    if bad is not None:
+        column = text.index(bad) + 1
+        raise ExpressionError(f"character {bad!r} in column {column} is not allowed", "use plain ASCII letters on one line", bad, column)
     stripped = text.strip()
     try:
         tree = ast.parse(stripped, mode="eval")

@@ -16,6 +16,7 @@ from ctpwa.errors import PhysicsError
 from ctpwa.model.lineshapes.formula import LineshapeParameter, csqrt
 
 MAX_EXPONENT = 40
+MAX_COMPLEX_POWER = 4  # in the argument of exp
 MAX_NUMBER = 1e100
 
 
@@ -25,6 +26,7 @@ class Nodes:
     def __init__(self, parameters: Iterable[LineshapeParameter]) -> None:
         positive = [p.symbol for p in parameters if p.lower is not None and p.lower >= 0]
         self._positive = {symbol: sp.Dummy(symbol.name, positive=True) for symbol in positive}
+        self._absolute: set[sp.Expr] = set()
         self.functions: dict[str, Callable[[sp.Expr], sp.Expr]] = {
             "sqrt": self.sqrt,
             "csqrt": self.sqrt,
@@ -105,11 +107,7 @@ class Nodes:
             value = self._fold(x, math.exp)
             return sp.exp(x) if value is None else value
         self._need_real("exp", x.xreplace({sp.I: sp.Integer(1)}))
-        expanded = sp.expand(x)
-        imaginary = expanded.coeff(sp.I)
-        real = sp.expand(expanded - sp.I * imaginary)
-        if real.has(sp.I) or imaginary.has(sp.I):
-            raise PhysicsError(f"exp of the complex {x} is too complicated", "write its argument as a + i*b")
+        real, imaginary = _parts(x)
         rotation = self.cos(imaginary) + sp.I * self.sin(imaginary)
         return rotation if real.is_zero else self.exp(real) * rotation
 
@@ -142,9 +140,13 @@ class Nodes:
     def abs(self, x: sp.Expr) -> sp.Expr:
         """|x| of a real x."""
         self._need_real("abs", x)
-        if self.is_nonnegative(x):
+        if x in self._absolute or self.is_nonnegative(x):
             return x
-        return sp.Piecewise((x, sp.Ge(x, 0)), (-x, True))
+        if x.has(sp.Piecewise):  # sympy would fold the conditions into each other, at a cost that grows without bound
+            raise PhysicsError("abs of something that holds abs", "simplify its argument")
+        result = sp.Piecewise((x, sp.Ge(x, 0)), (-x, True))
+        self._absolute.add(result)
+        return result
 
     def _need_real(self, name: str, x: sp.Expr) -> None:
         if not self.is_real(x):
@@ -169,3 +171,24 @@ def _rational(exponent: sp.Expr) -> sp.Rational | None:
         fraction = Fraction(str(float(exponent))).limit_denominator(1000)
         return sp.Rational(fraction.numerator, fraction.denominator)
     return None
+
+
+def _parts(x: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """Real and imaginary part of sums, products and small powers; nothing is multiplied out that need not be."""
+    if x == sp.I:
+        return sp.Integer(0), sp.Integer(1)
+    if not x.has(sp.I):
+        return x, sp.Integer(0)
+    if x.is_Add:
+        parts = [_parts(term) for term in x.args]
+        return sp.Add(*(real for real, _ in parts)), sp.Add(*(imaginary for _, imaginary in parts))
+    if x.is_Mul or (x.is_Pow and x.exp.is_Integer and abs(x.exp) <= MAX_COMPLEX_POWER):
+        real, imaginary = sp.Integer(1), sp.Integer(0)
+        for factor in x.args if x.is_Mul else [x.base] * abs(int(x.exp)):
+            a, b = _parts(factor)
+            real, imaginary = real * a - imaginary * b, real * b + imaginary * a
+        if x.is_Pow and x.exp < 0:
+            norm = real**2 + imaginary**2
+            return real / norm, -imaginary / norm
+        return real, imaginary
+    raise PhysicsError(f"exp of the complex {x} is too complicated", "write its argument as a + i*b")
