@@ -100,7 +100,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
     if near:
         return "did you mean " + " or ".join(repr(match) for match in near) + "?"
     if 0 < len(words) <= 25:
-        return "known: " + ", ".join(words)
+        return "known: " + ", ".join(words) + "."
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctpwa.config.chains import VertexRules
 from ctpwa.config.problems import Problems, SpecError
-from ctpwa.config.resonances import build_resonance, check_on_shell
+from ctpwa.config.propagators import build_resonance, check_on_shell
 from ctpwa.config.schema import ModelSpec, ResonanceSpec
 from ctpwa.decay.chain import Chain, Decay, Node
 from ctpwa.decay.particle import Particle
@@ -38,7 +38,8 @@ class Draft:
 
     def add_resonance(self, name: str, spec: ResonanceSpec, state: Particle, leaves: tuple[int, ...]) -> None:
         """Check a resonance in a system and keep its propagator."""
-        resonance = build_resonance(name, spec, state, self.spec.radius)
+        system = tuple(self.decay.final[i] for i in leaves)
+        resonance = build_resonance(name, spec, state, system, self.spec.radius)
         check_on_shell(resonance, spec, self.decay, leaves)
         self.resonances.setdefault(name, resonance)
 

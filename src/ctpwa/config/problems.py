@@ -59,7 +59,9 @@ class Problems:
         key = error.key if isinstance(error, SpecError) else None
         word = error.word if isinstance(error, SpecError) else ""
         path = (*entry, *(value if key is None else key))
-        self.found.append(Problem(error.what, path, error.fix or fix, word=word, at_key=key == ()))
+        problem = Problem(error.what, path, error.fix or fix, word=word, at_key=key == ())
+        if problem not in self.found:  # a resonance in several systems has its problems once
+            self.found.append(problem)
 
     def stop(self) -> None:
         """Raise all problems, if there are any."""

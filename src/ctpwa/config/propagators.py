@@ -1,0 +1,114 @@
+"""The ``resonances`` section: which propagator a resonance carries, and whether it can be seen at all."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ctpwa.config.problems import SpecError
+from ctpwa.config.schema import ResonanceSpec
+from ctpwa.decay.chain import Decay, changes_flavour
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.rules import allowed_ls
+from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.lineshapes.formula import Basis, Lineshape, LineshapeParameter, Vertex
+from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
+from ctpwa.model.resonance import Resonance
+
+OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
+MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
+TRIAL_MASS = 0.14  # of daughters that are not known yet
+
+
+def build_resonance(name: str, spec: ResonanceSpec, state: Particle, system: tuple[Particle, ...], radius: float) -> Resonance:
+    """The propagator of a resonance in a system; mass and width not given come from the PDG."""
+    lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.radius or radius))
+    known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
+    _check_parameter_names(name, spec, [parameter.name for parameter in known])
+    values = {parameter.name: _value(name, spec, state, parameter) for parameter in known}
+    return Resonance(
+        name, spec.lineshape, values, tuple(dict.fromkeys(spec.float_)), spec.radius or radius, spec.latex or state.latex, _options(spec)
+    )
+
+
+def _value(name: str, spec: ResonanceSpec, state: Particle, parameter: LineshapeParameter) -> float:
+    """What the user says, else the default of the lineshape, else the PDG."""
+    key = parameter.name
+    own_key = key in ("mass", "width")
+    given = {"mass": spec.mass, "width": spec.width}.get(key)
+    choices = (given, spec.parameters.get(key), parameter.default, {"mass": state.mass, "width": state.width}.get(key))
+    value = next((choice for choice in choices if choice is not None), None)
+    if value is None or (own_key and not value):
+        where = f"{key}: …" if own_key else f"parameters: {{{key}: …}}"
+        unit = f" ({parameter.unit})" if parameter.unit else ""
+        raise SpecError(f"{name!r} has no {key}" + (", and the PDG gives none" if own_key else ""), f"add {where}{unit}", key=())
+    _check_limits(name, parameter, value)
+    return value
+
+
+def _options(spec: ResonanceSpec) -> dict[str, Any]:
+    """Options of the lineshape; an expression is told the names of its parameters."""
+    if spec.lineshape.strip() in KINDS or spec.lineshape.isidentifier():
+        return dict(spec.options)
+    words = set(re.findall(r"[A-Za-z_]\w*", spec.lineshape))
+    return dict(spec.options) | {"parameters": [*spec.parameters, *(key for key in ("mass", "width") if key in words)]}
+
+
+def _trial_lineshape(name: str, spec: ResonanceSpec, vertex: Vertex) -> Lineshape:
+    """The lineshape, to know its parameters; some refuse a vertex that is not made for them."""
+    try:
+        return build_lineshape(spec.lineshape, vertex, **_options(spec))
+    except PhysicsError as error:
+        raise SpecError(f"{name!r}: {error.what}", error.fix, key=("options",) if "option" in error.what else ("lineshape",)) from None
+
+
+def _vertex(state: Particle, system: tuple[Particle, ...], radius: float) -> Vertex:
+    """The vertex where the state decays; daughters of a larger system are only known once there are chains."""
+    if len(system) != 2:
+        return Vertex(TRIAL_MASS, TRIAL_MASS, 0, radius)
+    try:
+        L = min(ls.L for ls in allowed_ls(state, *system, weak=changes_flavour(state, system)))
+    except PhysicsError:  # reported with the chain it stands in
+        L = state.two_J // 2
+    return Vertex(system[0].mass or 0.0, system[1].mass or 0.0, L, radius)
+
+
+def _check_parameter_names(name: str, spec: ResonanceSpec, known: list[str]) -> None:
+    given: list[tuple[tuple[str, ...], str]] = [(("parameters", key), key) for key in spec.parameters]
+    given += [((key,), key) for key in ("mass", "width") if getattr(spec, key) is not None]
+    given += [(("float",), key) for key in spec.float_]
+    for path, key in given:
+        if key not in known:
+            has = f"its parameters are {', '.join(known)}" if known else "it has none"
+            near = suggest(key, known) if known else "remove it, or choose another lineshape"
+            raise SpecError(f"lineshape {spec.lineshape!r} of {name!r} has no parameter {key!r}: {has}", near or "remove it", key=path)
+
+
+def _check_limits(name: str, parameter: LineshapeParameter, value: float) -> None:
+    low, high = parameter.lower, parameter.upper
+    if (low is not None and value < low) or (high is not None and value > high):
+        limits = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
+        raise SpecError(f"{parameter.name} of {name!r} is {value:g}, outside {limits}", "correct it", key=())
+
+
+def check_on_shell(resonance: Resonance, spec: ResonanceSpec, decay: Decay, leaves: tuple[int, ...]) -> None:
+    """A resonance must come near the range of invariant masses that its system can have."""
+    if resonance.mass is None or resonance.width is None or spec.off_shell:
+        return
+    inside = [decay.final[i].mass or 0.0 for i in leaves]
+    outside = [particle.mass or 0.0 for i, particle in enumerate(decay.final) if i not in leaves]
+    low, high = sum(inside), (decay.parent.mass or 0.0) - sum(outside)
+    reach = OFF_SHELL_WIDTHS * resonance.width
+    if resonance.mass + reach >= low and resonance.mass - reach <= high:
+        return
+    system = " ".join(decay.labels[i] for i in leaves)
+    side = "below threshold everywhere" if resonance.mass < low else "above the kinematic limit everywhere"
+    fix = "remove it, correct mass and width, or say off_shell: true if its tail is meant"
+    if resonance.mass > MEV_SUSPICION * high:
+        fix = "masses and widths are in GeV: divide by 1000 if these are MeV"
+    raise SpecError(
+        f"{resonance.name!r} (mass {resonance.mass:g}, width {resonance.width:g} GeV) is {side} in {system}, whose mass "
+        f"runs from {low:.4g} to {high:.4g} GeV",
+        fix,
+        key=("mass",) if spec.mass is not None else (),
+    )
