@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,7 +47,7 @@ def read_momenta(momenta: Mapping[str, Any], labels: Sequence[str], device: torc
 
 def _as_tensor(label: str, value: Any, device: torch.device | str | None) -> Tensor:
     try:
-        tensor = torch.as_tensor(value, device=device)
+        tensor = torch.as_tensor(value if isinstance(value, Tensor) else _as_array(value), device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"momenta of {label!r} are not an array of numbers: {error}") from None
     if tensor.is_complex() or tensor.dtype == torch.bool:
@@ -55,6 +56,12 @@ def _as_tensor(label: str, value: Any, device: torch.device | str | None) -> Ten
         shape = "×".join(map(str, tensor.shape)) or "a single number"
         raise DataError(f"momenta of {label!r} have shape {shape}\n fix: give [event, 4] with columns E, px, py, pz")
     return tensor.to(torch.float64)
+
+
+def _as_array(value: Any) -> np.ndarray:
+    """A writable array in double precision; torch alone would read a list of numbers in single precision."""
+    array = np.asarray(value)
+    return np.require(array, np.float64, "W") if array.dtype.kind in "iuf" else array
 
 
 def check_momenta(p4: Sequence[Tensor], labels: Sequence[str], final: Sequence[Particle], first_event: int = 0) -> None:

@@ -121,6 +121,7 @@ class ParticleTable:
     def __init__(self, own: dict[str, Particle] | None = None) -> None:
         self._own = {normalise(name): particle for name, particle in (own or {}).items()}
         for particle in list(self._own.values()):
+            self._own.setdefault(normalise(particle.name), particle)
             self._own.setdefault(normalise(particle.antiparticle), particle.conjugate())
 
     def find(self, name: str) -> Particle | None:
@@ -131,7 +132,7 @@ class ParticleTable:
         entry = _index().by_spelling.get(key)
         if entry is None and len(states := _index().multiplets.get(key, [])) == 1:
             entry = states[0]
-        return None if entry is None else _from_entry(entry)
+        return None if entry is None else self._own.get(normalise(entry.name)) or _from_entry(entry)
 
     def get(self, name: str) -> Particle:
         """The particle of this name; an error with near names if there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import pi
 
 import numpy as np
@@ -106,7 +107,6 @@ class PhaseSpaceSampler:
     def __init__(self, parent: float, masses: Sequence[float], device: torch.device, seed: int) -> None:
         self.parent, self.masses, self.device = parent, list(masses), device
         self.random = torch.Generator(device=device).manual_seed(seed)
-        self.max_weight = self._max_weight()
 
     def sample(self, n: int) -> tuple[Tensor, Tensor]:
         """``n`` events: momenta [particle, 4, event] and weights [event]."""
@@ -162,7 +162,8 @@ class PhaseSpaceSampler:
     def _on_shell(p4: Tensor, mass: float) -> Tensor:
         return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
 
-    def _max_weight(self) -> float:
+    @cached_property
+    def max_weight(self) -> float:
         """The largest weight, by maximising Σ ln q over the gaps between the ordered masses; 1e-6 above it."""
         free = len(self.masses) - 2
 

@@ -80,7 +80,8 @@ class Evaluator:
 
     def mass(self, system: System) -> Tensor:
         """Invariant mass in the event, [event]; never the nominal one."""
-        return self._once(("mass", system), lambda: mass_squared(self.momentum(system)).sqrt())
+        # a boost can round m² of a light and fast particle to below 0
+        return self._once(("mass", system), lambda: mass_squared(self.momentum(system)).clamp(min=0).sqrt())
 
     def daughter_momentum(self, parent: System, daughter: System) -> Tensor:
         """Momentum of a daughter in the rest frame of its parent, [4, event]."""

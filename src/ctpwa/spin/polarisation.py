@@ -68,7 +68,7 @@ class Polarisation:
         rho = self.rho
         if not np.any(rho - np.diag(rho.diagonal())):
             values = rho.diagonal().real
-            return np.diag(np.sqrt(values))[values > 0].astype(complex)
+            return np.diag(np.sqrt(values.clip(min=0)))[values > 0].astype(complex)
         values, vectors = np.linalg.eigh(rho)
         keep = values > TOLERANCE * values.max()
         return (np.sqrt(values[keep]) * vectors[:, keep]).T[::-1]
