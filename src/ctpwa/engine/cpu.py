@@ -14,7 +14,7 @@ from ctpwa.engine.expansion import Expansion, Task, from_sums
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, scale_columns
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import PLAIN, ChannelSums, Tables, unpack
+from ctpwa.engine.tables import PLAIN, ChannelSums, Tables
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
 GRAM_CHUNK = 8192
@@ -28,6 +28,7 @@ class CpuEngine:
     """
 
     name = "cpu"
+    use_graphs = False
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -54,10 +55,10 @@ class CpuEngine:
         tables, threads = self.tables, numba.get_num_threads()
         function = getattr(self._module, f"sums_{order}")
         arguments = self._channel_arguments(c, p)
-        out = function(
-            sample.K.numpy(), sample.E.numpy(), sample.w.numpy(), 0, sample.n_events, mode, *arguments, tables.offsets(order), threads
-        )
-        return unpack(tables, out.sum(axis=0), order)
+        layout = tables.layouts[order]
+        arrays = (sample.K.numpy(), sample.E.numpy(), sample.w.numpy())
+        out = function(*arrays, 0, sample.n_events, mode, *arguments, layout.offsets, threads)
+        return ChannelSums(out.sum(axis=0), layout)
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""

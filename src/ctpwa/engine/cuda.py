@@ -14,7 +14,7 @@ from ctpwa.engine.expansion import Expansion, Task, from_sums
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables, unpack
+from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
@@ -38,8 +38,10 @@ class CudaEngine:
         self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda"))
         tables = self.tables
         self._tabled = [self._upload(t) for t in (tables.structure_order, tables.segment_range, tables.segment_table)]
-        self._offsets = {order: self._upload(self.tables.offsets(order)) for order in (0, 1, 2)}
-        self._n_out = {0: 1} | {order: int(self.tables.offsets(order)[-1]) for order in (1, 2)}
+        self._offsets = {order: self._upload(layout.offsets) for order, layout in tables.layouts.items()}
+        self.use_graphs = True
+        self._graphs: dict[tuple, _Graph] = {}
+        self._seen: set[tuple] = set()
         self._factors = self._upload(np.stack([plan.factors.real, plan.factors.imag], axis=1))
         entries, ranges = column_entries(self.tables)
         self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
@@ -50,14 +52,19 @@ class CudaEngine:
     def _upload(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
-    def _set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+    def _fill_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
         host = self._host_numbers.numpy()
         channel_c = self.tables.channel_couplings(c)
         host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
-        width = host.shape[1] - 2
-        if width:
+        if host.shape[1] > 2:
             host[:, 2:] = self.tables.channel_p(p)
+
+    def _upload_numbers(self) -> None:
         self._numbers.copy_(self._host_numbers, non_blocking=True)
+
+    def _set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        self._fill_numbers(c, p)
+        self._upload_numbers()
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
@@ -66,14 +73,29 @@ class CudaEngine:
         return [from_sums(self.tables, s, g, c, mode) for s, g, (_, mode) in zip(sums, grams, tasks, strict=True)]
 
     def sums(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[ChannelSums]:
-        """One pass over every sample, and one copy of all results."""
-        self._set_numbers(c, p)
-        rows = torch.stack([self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]).cpu().numpy()
-        return [unpack(self.tables, row, order) for row in rows]
+        """One pass over every sample, and one copy of all results.
+
+        From the second call on, copying the numbers, all kernels and copying the results back are replayed as one CUDA graph.
+        """
+        self._fill_numbers(c, p)
+        key = (order, *((id(sample), mode) for sample, mode in tasks))
+        if key in self._graphs:
+            rows = self._graphs[key].replay()
+        elif key in self._seen and self.use_graphs and self.device.type == "cuda":
+            self._graphs[key] = _Graph(self, tasks, order)
+            rows = self._graphs[key].replay()
+        else:
+            self._seen.add(key)
+            self._upload_numbers()
+            rows = self._results(tasks, order).cpu().numpy()
+        return [ChannelSums(row, self.tables.layouts[order]) for row in rows]
+
+    def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
+        return torch.stack([self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks])
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Results of every program, [program, 1 + results per channel]."""
-        n_out = self._n_out[order]
+        n_out = self.tables.layouts[order].length
         programs = -(-sample.n_events // BLOCK)
         out = torch.empty(programs, n_out, dtype=torch.float64, device=self.device)
         if programs:
@@ -119,6 +141,31 @@ class CudaEngine:
                 0, n, n, self.plan.n_structures, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
         return I
+
+
+class _Graph:
+    """One evaluation recorded on the device; it keeps its samples alive.
+
+    Args:
+        engine:  the engine, whose kernels have run before
+        tasks:   what to sum
+        order:   to which order
+    """
+
+    def __init__(self, engine: CudaEngine, tasks: Sequence[Task], order: int) -> None:
+        self.tasks = tuple(tasks)
+        self.rows = torch.empty(len(tasks), engine.tables.layouts[order].length, dtype=torch.float64, pin_memory=True)
+        self.graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize(engine.device)
+        with torch.cuda.graph(self.graph):
+            engine._upload_numbers()
+            self.rows.copy_(engine._results(tasks, order), non_blocking=True)
+
+    def replay(self) -> np.ndarray:
+        """Run it; the rows of results."""
+        self.graph.replay()
+        torch.cuda.current_stream().synchronize()
+        return self.rows.numpy().copy()
 
 
 def _as_real(K: Tensor) -> Tensor:

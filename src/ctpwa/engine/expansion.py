@@ -41,6 +41,7 @@ class Engine(Protocol):
 
     name: str
     device: torch.device
+    use_graphs: bool
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
@@ -58,7 +59,7 @@ def from_sums(tables: Tables, sums: ChannelSums, gram: Gram | None, c: np.ndarra
     ∂²V = 2 Re Σ ω (∂ψ̄ ∂ψ + ψ̄ ∂²ψ) − [LOG] 4 Σ w/I² (Re ψ̄ ∂ψ)(Re ψ̄ ∂ψ)
     """
     channel_c = tables.channel_couplings(c)
-    grad = gradient(tables, sums, channel_c) if len(sums.G1) or not tables.plan.channels else NOTHING
+    grad = gradient(tables, sums, channel_c) if sums.layout.order else NOTHING
     if gram is None:
         return Expansion(sums.value, grad, NOTHING)
     n_c = tables.plan.n_couplings
@@ -85,6 +86,7 @@ class ReferenceEngine:
     """
 
     name = "reference"
+    use_graphs = False
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan

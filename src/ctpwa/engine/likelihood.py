@@ -97,6 +97,7 @@ class Likelihood:
         self._sizes = {name: _n_events(name, sample, model) for name, sample in samples.items()}
         self._memory = self._plan_memory(chunk_events)
         self._chunk_events = chunk_events or self._stream_chunk() if self._memory.streamed else None
+        self.engine.use_graphs = not self._memory.streamed  # streamed chunks come and go
         built = {name: self._build(name, sample, progress) for name, sample in samples.items()}
         self.data, self.background = built["data"], built.get("background", [])
         self.weight = _total(self.data) - _total(self.background)
@@ -231,19 +232,22 @@ class Likelihood:
         if order == 0:
             return value, grad, H
         n_c, n_native = 2 * self.plan.n_couplings, 2 * self.plan.n_couplings + self.parameters.n_theta
-        A = np.zeros((len(grad), n_native))
-        A[:n_c, :n_c] = np.eye(n_c)
+        where = n_c + self._theta_order
         floating_theta = theta[self._theta_order]
-        A[n_c:, n_c + self._theta_order] = self.plan.iteration.jacobian(floating_theta)
+        dp = self.plan.iteration.jacobian(floating_theta)
+        native_grad = np.zeros(n_native)
+        native_grad[:n_c] = grad[:n_c]
+        native_grad[where] = grad[n_c:] @ dp
         J = self.parameters.jacobian(x)
-        AJ = A @ J
         if order >= 2:
-            native_second = np.zeros((n_native, n_native))
-            where = np.ix_(n_c + self._theta_order, n_c + self._theta_order)
-            native_second[where] = self.plan.iteration.second(floating_theta, grad[n_c:])
-            H = AJ.T @ H @ AJ + J.T @ native_second @ J + self.parameters.second(x, A.T @ grad)
+            A = np.zeros((len(grad), n_native))
+            A[:n_c, :n_c] = np.eye(n_c)
+            A[n_c:, where] = dp
+            native = A.T @ H @ A
+            native[np.ix_(where, where)] += self.plan.iteration.second(floating_theta, grad[n_c:])
+            H = J.T @ native @ J + self.parameters.second(x, native_grad)
             H = (H + H.T) / 2
-        return value, AJ.T @ grad, H
+        return value, native_grad @ J, H
 
     def _add_constraints(self, x: np.ndarray, value: float, grad: np.ndarray, H: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         for name, (mean, sigma) in self.constraints.items():

@@ -55,13 +55,10 @@ class Tables:
         width = max((len(kind.e_complex) for kind in self.plan.kinds), default=0)
         return np.hstack([self.segment_channels, self.segment_rows[:, :width]])
 
-    def offsets(self, order: int) -> np.ndarray:
-        """Where the sums of derivatives of every channel begin in a row of results; the last entry is its length."""
-        result = [1 + 2 * len(self.plan.channels)]
-        for channel in self.plan.channels:
-            n = len(self.plan.kinds[channel.kind].floating)
-            result.append(result[-1] + 2 * (n + (n * (n + 1) // 2 if order >= 2 else 0)))
-        return np.array(result, dtype=np.int64)
+    @cached_property
+    def layouts(self) -> dict[int, Layout]:
+        """How a row of results is laid out, for each order."""
+        return {order: Layout.of(self.plan, order) for order in (0, 1, 2)}
 
     @cached_property
     def coupling_column(self) -> np.ndarray:
@@ -83,11 +80,6 @@ class Tables:
         return [[channel.p[i] for i in self.plan.kinds[channel.kind].floating] for channel in self.plan.channels]
 
     @cached_property
-    def floating_channels(self) -> list[int]:
-        """Channels that have any."""
-        return [a for a, indices in enumerate(self.floating_p) if indices]
-
-    @cached_property
     def p_column(self) -> np.ndarray:
         """``floating_p`` as an array, −1 where there is none: [channel, most floating p]."""
         column = np.full((len(self.plan.channels), max(map(len, self.floating_p), default=0) or 1), -1, dtype=np.int64)
@@ -105,71 +97,99 @@ class Tables:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """A row of results: value, (Re G, Im G) of every channel, then the derivatives of one floating channel after the other.
+
+    To first order a derivative is the one number Re(c G1); to second order it is (Re, Im) of G1 for each floating p and then of G2 for
+    each pair.
+
+    Attributes:
+        order:    0, 1 or 2
+        offsets:  where the derivatives of each channel begin; the last entry is the length of the row
+        first:    position of every first derivative
+        channel:  its channel
+        p:        index of its p
+    """
+
+    order: int
+    offsets: np.ndarray
+    first: np.ndarray
+    channel: np.ndarray
+    p: np.ndarray
+
+    @classmethod
+    def of(cls, plan: Plan, order: int) -> Layout:
+        """The layout of a plan."""
+        offsets, first, channels, p = [1 + 2 * len(plan.channels) if order else 1], [], [], []
+        for a, channel in enumerate(plan.channels):
+            floating = plan.kinds[channel.kind].floating
+            n = len(floating)
+            for k, position in enumerate(floating):
+                first.append(offsets[-1] + (k if order == 1 else 2 * k))
+                channels.append(a)
+                p.append(channel.p[position])
+            offsets.append(offsets[-1] + {0: 0, 1: n, 2: 2 * n + n * (n + 1)}[order])
+        return cls(order, *(np.array(values, dtype=np.int64) for values in (offsets, first, channels, p)))
+
+    @property
+    def length(self) -> int:
+        """Length of a row."""
+        return int(self.offsets[-1])
+
+
+@dataclass(frozen=True)
 class ChannelSums:
-    """What one pass over a sample gives, before it is combined.
+    """What one pass over a sample gives: a row of results.
 
         G = Σ ω Q F,   G1 = Σ ω Q ∂F/∂p,   G2 = Σ ω Q ∂²F/∂p∂p,   Q = Σ_r K_r conj ψ_r,   ω = w/I or w
 
     Attributes:
-        value:  Σ w ln I or Σ w I
-        G:      [channel], complex
-        G1:     for every channel, over its floating p, complex
-        G2:     for every channel, over pairs of its floating p, complex
+        row:     the numbers
+        layout:  what they mean
     """
 
-    value: float
-    G: np.ndarray
-    G1: list[np.ndarray]
-    G2: list[np.ndarray]
+    row: np.ndarray
+    layout: Layout
 
-
-def unpack(tables: Tables, flat: np.ndarray, order: int) -> ChannelSums:
-    """Name the parts of a row of results: value, G of all channels, then G1 and G2 of one channel after the other."""
-    n_channels = len(tables.plan.channels)
-    if not order:
-        return ChannelSums(float(flat[0]), np.zeros(n_channels, dtype=complex), [], [])
-    pairs = flat[1::2] + 1j * flat[2::2]
-    starts = (tables.offsets(order) - 1) // 2
-    G1, G2 = [], []
-    for a, channel in enumerate(tables.plan.channels):
-        own = pairs[starts[a] : starts[a + 1]]
-        n = len(tables.plan.kinds[channel.kind].floating)
-        G1.append(own[:n])
-        G2.append(own[n:])
-    return ChannelSums(float(flat[0]), pairs[:n_channels], G1, G2)
+    @property
+    def value(self) -> float:
+        """Σ w ln I or Σ w I."""
+        return float(self.row[0])
 
 
 def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
     """∂V/∂(Re c, Im c, floating p) of V = Σ w ln I or Σ w I: 2 Re Σ ω ψ̄ ∂ψ."""
-    plan = tables.plan
-    by_coupling = np.zeros(plan.n_couplings, dtype=complex)
-    np.add.at(by_coupling, tables.coupling_column, plan.factors * sums.G)
-    by_p = np.zeros(plan.n_floating)
-    for a in tables.floating_channels:
-        np.add.at(by_p, tables.floating_p[a], (channel_c[a] * sums.G1[a]).real)
-    return 2 * np.concatenate([by_coupling.real, -by_coupling.imag, by_p])
+    plan, row, layout = tables.plan, sums.row, sums.layout
+    n_channels, n_c = len(plan.channels), plan.n_couplings
+    by_channel = plan.factors * (row[1 : 1 + 2 * n_channels : 2] + 1j * row[2 : 2 + 2 * n_channels : 2])
+    result = np.empty(2 * n_c + plan.n_floating)
+    result[:n_c] = np.bincount(tables.coupling_column, weights=by_channel.real, minlength=n_c)
+    result[n_c : 2 * n_c] = -np.bincount(tables.coupling_column, weights=by_channel.imag, minlength=n_c)
+    first = row[layout.first]
+    if layout.order == 2:
+        first = (channel_c[layout.channel] * (first + 1j * row[layout.first + 1])).real
+    result[2 * n_c :] = np.bincount(layout.p, weights=first, minlength=plan.n_floating)
+    return 2 * result
 
 
 def second_derivative_terms(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
     """2 Re Σ ω ψ̄ ∂²ψ over (Re c, Im c, floating p): non-zero only inside a channel."""
-    plan = tables.plan
+    plan, row, offsets = tables.plan, sums.row, sums.layout.offsets
     n_c, n = plan.n_couplings, 2 * plan.n_couplings + plan.n_floating
     H = np.zeros((n, n))
     for a, channel in enumerate(plan.channels):
-        floating = [2 * n_c + channel.p[i] for i in plan.kinds[channel.kind].floating]
-        for f, column in enumerate(floating):
-            value = 2 * channel.factor * sums.G1[a][f]
-            for row, part in ((channel.coupling, value.real), (n_c + channel.coupling, -value.imag)):
-                H[row, column] += part
-                H[column, row] += part
-        position = 0
-        for j in range(len(floating)):
-            for k in range(j, len(floating)):
-                value = 2 * (channel_c[a] * sums.G2[a][position]).real
-                H[floating[j], floating[k]] += value
-                if j != k:
-                    H[floating[k], floating[j]] += value
-                position += 1
+        own = row[offsets[a] : offsets[a + 1]]
+        values = own[0::2] + 1j * own[1::2]
+        floating = [2 * n_c + index for index in tables.floating_p[a]]
+        for column, value in zip(floating, 2 * channel.factor * values, strict=False):
+            for line, part in ((channel.coupling, value.real), (n_c + channel.coupling, -value.imag)):
+                H[line, column] += part
+                H[column, line] += part
+        pairs = [(j, k) for j in range(len(floating)) for k in range(j, len(floating))]
+        for (j, k), value in zip(pairs, 2 * (channel_c[a] * values[len(floating) :]).real, strict=True):
+            H[floating[j], floating[k]] += value
+            if j != k:
+                H[floating[k], floating[j]] += value
     return H
 
 

@@ -82,6 +82,10 @@ class Parameters:
         self._free_index = np.array([i for i, p in enumerate(self.all) if not p.fixed], dtype=np.int64)
         self._base = np.array([p.value for p in self.all])
         self.n_theta = len(theta)
+        self._single = all(len(product.numbers) == 1 for product in self.couplings)
+        self._number_of = np.array([product.numbers[0] if product.numbers else -1 for product in self.couplings], dtype=np.int64)
+        self._factors = np.array([product.factor for product in self.couplings], dtype=complex)
+        self._constant_jacobian = self._jacobian(self.start) if self.linear else None
 
     def _check_names(self, names: Sequence[str]) -> None:
         known = {p.name for p in self.all}
@@ -117,7 +121,10 @@ class Parameters:
         """Couplings c and lineshape parameters θ."""
         values = self.full(x)
         z = self._numbers(values)[0]
-        c = np.array([product.factor * np.prod(z[list(product.numbers)]) for product in self.couplings], dtype=complex)
+        if self._single:
+            c = self._factors * z[self._number_of]
+        else:
+            c = np.array([product.factor * np.prod(z[list(product.numbers)]) for product in self.couplings], dtype=complex)
         return c, values[2 * len(self.numbers) :]
 
     def _numbers(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -132,6 +139,9 @@ class Parameters:
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """∂(Re c, Im c, θ)/∂x, [native, free]."""
+        return self._jacobian(x) if self._constant_jacobian is None else self._constant_jacobian
+
+    def _jacobian(self, x: np.ndarray) -> np.ndarray:
         z, dz, _ = self._numbers(self.full(x))
         n_c, n_z = len(self.couplings), len(self.numbers)
         dc = np.zeros((n_c, 2 * n_z), dtype=complex)
@@ -146,6 +156,8 @@ class Parameters:
 
     def second(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Σ_native weights ∂²native/∂x∂x, [free, free]."""
+        if self.linear:
+            return np.zeros((len(x), len(x)))
         z, dz, d2z = self._numbers(self.full(x))
         n_c = len(self.couplings)
         # Σ g_re ∂²Re c + g_im ∂²Im c = Re Σ conj(g) ∂²c with g = g_re + i g_im
@@ -165,4 +177,4 @@ class Parameters:
     @property
     def linear(self) -> bool:
         """Whether the map is linear in the couplings' parts, so that its Jacobian is constant."""
-        return self.representation == CARTESIAN and all(len(product.numbers) == 1 for product in self.couplings)
+        return self.representation == CARTESIAN and self._single

@@ -184,19 +184,29 @@ def _backward(plan: Plan, order: int) -> Iterator[str]:
             yield f"        {line}"
     for index, kind in enumerate(plan.kinds):
         code = kind_code(kind, TRITON, order)
-        body = [line for k, value in enumerate([code.F, *code.first, *code.second]) for line in _store_sum(k, value)]
-        yield from _segments(plan, index, kind, code, body, couplings=False)
+        body = _store_complex("out + 1 + 2 * a", code.F)
+        if kind.floating:
+            body.append("extra = out + tl.load(offsets_ptr + a)")
+        for k, value in enumerate([*code.first, *code.second]):
+            body += _store_real(f"extra + {k}", value) if order == 1 else _store_complex(f"extra + {2 * k}", value)
+        yield from _segments(plan, index, kind, code, body, couplings=order == 1 and bool(kind.floating))
 
 
-def _store_sum(position: int, value: Value) -> list[str]:
-    """G goes to slots 1 + 2a; derivatives follow behind all G, where the channel's offset says."""
+def _store_complex(where: str, value: Value) -> list[str]:
+    """Σ_events u · value, real and imaginary part."""
     re, im = value.re, imaginary(value)
     whole = (f"u_re * ({re}) - u_im * ({im})", f"u_re * ({im}) + u_im * ({re})")
     parts = (f"u_re * ({re})", f"u_im * ({re})") if im == "0.0" else whole
-    if position == 0:
-        return [f"tl.store(out + 1 + 2 * a + {i}, tl.sum({part}, axis=0))" for i, part in enumerate(parts)]
-    lines = ["extra = out + tl.load(offsets_ptr + a)"] if position == 1 else []
-    return lines + [f"tl.store(extra + {2 * (position - 1) + i}, tl.sum({part}, axis=0))" for i, part in enumerate(parts)]
+    return [f"tl.store({where} + {i}, tl.sum({part}, axis=0))" for i, part in enumerate(parts)]
+
+
+def _store_real(where: str, value: Value) -> list[str]:
+    """Σ_events Re(c · u · value)."""
+    return [
+        f"v_re = u_re * ({value.re}) - u_im * ({imaginary(value)})",
+        f"v_im = u_re * ({imaginary(value)}) + u_im * ({value.re})",
+        f"tl.store({where}, tl.sum(cr * v_re - ci * v_im, axis=0))",
+    ]
 
 
 def _chunk_events() -> Iterator[str]:
