@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numba
 import numpy as np
@@ -62,14 +62,13 @@ class CpuEngine:
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
-        plan, tables = self.plan, self.tables
+        plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
         size = min(GRAM_CHUNK, max(sample.n_events, 1))
         D = np.empty((2, n_columns, plan.n_rows, size))
         psi = np.empty((2, plan.n_rows, size))
         total = ScaledGramAccumulator(n_columns, self.device)
-        factors = plan.factors
-        extra = (factors.real.copy(), factors.imag.copy(), tables.coupling_column, tables.p_column, plan.n_couplings)
+        extra = self._column_arguments()
         arguments = self._channel_arguments(c, p)
         K, E = sample.K.numpy(), sample.E.numpy()
         for start, stop in sample.chunks(size):
@@ -78,6 +77,20 @@ class CpuEngine:
             scaled = scale_columns(torch.from_numpy(D)[..., :n], torch.from_numpy(psi)[..., :n], sample.w[start:stop], mode)
             total.add(*scaled, negative=start >= sample.n_positive)
         return total.result()
+
+    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+        """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
+        plan = self.plan
+        arguments = self._channel_arguments(np.ones(plan.n_couplings, dtype=complex), p)
+        for start in range(0, sample.n_events, GRAM_CHUNK):
+            n = min(GRAM_CHUNK, sample.n_events - start)
+            D, psi = np.empty((2, plan.n_couplings, plan.n_rows, n)), np.empty((2, plan.n_rows, n))
+            self._module.columns(sample.K.numpy(), sample.E.numpy(), start, n, *arguments, *self._column_arguments(), D, psi)
+            yield start, start + n, torch.from_numpy(D).view(2 * plan.n_couplings, -1)
+
+    def _column_arguments(self) -> tuple:
+        factors = self.plan.factors
+        return factors.real.copy(), factors.imag.copy(), self.tables.coupling_column, self.tables.p_column, self.plan.n_couplings
 
     def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
         """M with Σ w I = c† M c, for fixed propagators."""

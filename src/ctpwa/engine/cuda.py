@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -18,7 +18,8 @@ from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
-GRAM_BYTES = 256 << 20  # columns of one chunk
+GRAM_BYTES = 512 << 20  # columns of one chunk
+BATCH_BYTES = 1 << 30  # columns and amplitudes of one chunk of a batch
 
 
 class CudaEngine:
@@ -113,17 +114,33 @@ class CudaEngine:
         per_event = 8 * n_columns * (2 * plan.n_rows + 2)
         size = max(min(GRAM_BYTES // per_event // BLOCK * BLOCK, sample.n_events), 1)
         total = ScaledGramAccumulator(n_columns, self.device)
-        K = _as_real(sample.K)
         for start, stop in sample.chunks(size):
             n = stop - start
-            D = torch.empty(2 * n_columns, plan.n_rows * n, dtype=torch.float64, device=self.device)
-            z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
-            self._module.columns[(-(-n // BLOCK),)](
-                K, sample.E, sample.w, self._numbers, *self._tabled, self._factors, self._entries, self._entry_ranges, D, z,
-                start, n, sample.n_events, plan.n_structures, n_columns, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
-            )  # fmt: skip
+            D, z = self._launch_columns(sample, sample.w, mode, start, n)
             total.add(D, z, negative=start >= sample.n_positive)
         return total.result()
+
+    def _launch_columns(self, sample: Sample, w: Tensor, mode: int, start: int, n: int) -> tuple[Tensor, Tensor]:
+        """∂ψ times √|ω| of a chunk, and z."""
+        plan = self.plan
+        n_columns = plan.n_couplings + plan.n_floating
+        D = torch.empty(2 * n_columns, plan.n_rows * n, dtype=torch.float64, device=self.device)
+        z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
+        self._module.columns[(-(-n // BLOCK),)](
+            _as_real(sample.K), sample.E, w, self._numbers, *self._tabled, self._factors, self._entries, self._entry_ranges, D, z,
+            start, n, sample.n_events, plan.n_structures, n_columns, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
+        )  # fmt: skip
+        return D, z
+
+    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
+        """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
+        plan = self.plan
+        self._set_numbers(np.ones(plan.n_couplings, dtype=complex), p)
+        ones = torch.ones_like(sample.w)
+        size = max(BATCH_BYTES // (16 * plan.n_rows * (plan.n_couplings + n_vectors)) // BLOCK * BLOCK, BLOCK)
+        for start in range(0, sample.n_events, size):
+            n = min(size, sample.n_events - start)
+            yield start, start + n, self._launch_columns(sample, ones, PLAIN, start, n)[0]
 
     def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
         """M with Σ w I = c† M c, for fixed propagators."""

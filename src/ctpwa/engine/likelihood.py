@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
+from ctpwa.engine.batch import log_sums
 from ctpwa.engine.channels import model_channels
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.expansion import Collapsed, Expansion
@@ -261,8 +262,33 @@ class Likelihood:
         return value, grad, H
 
     def _batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self._can_share_passes():
+            return self._shared_batch(x)
         results = [self._evaluate(row, 1) for row in x]
         return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
+
+    def _can_share_passes(self) -> bool:
+        return isinstance(self.phase_space, Collapsed) and hasattr(self.engine, "raw_columns")
+
+    def _shared_batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Couplings only: one pass over the events serves all vectors."""
+        c = np.array([self.parameters.native(row)[0] for row in x])
+        numbers = self.plan.iteration.values(np.zeros(0))
+        values, grads = np.zeros(len(x)), np.zeros((len(x), 2 * self.plan.n_couplings))
+        for sign, samples in ((-1.0, self.data), (1.0, self.background)):
+            for sample in samples:
+                own_values, own_grads = log_sums(self.engine, sample.to(self.engine.device), c, numbers)  # type: ignore[arg-type]
+                values += sign * own_values
+                grads += sign * own_grads
+        result_values, result_grads = np.empty(len(x)), np.empty_like(x)
+        for k, row in enumerate(x):
+            norm = self.phase_space.expand(c[k], 1)  # type: ignore[union-attr]
+            value = values[k] + self.weight * (np.log(norm.value) - np.log(self._phsp_weight))
+            grad = grads[k] + self.weight * norm.gradient / norm.value
+            theta = self.parameters.native(row)[1]
+            pulled = self._pull_back(row, theta, value, grad, grad, 1)
+            result_values[k], result_grads[k], _ = self._add_constraints(row, *pulled[:2], np.zeros(0))
+        return result_values, result_grads
 
     # construction
 
