@@ -147,8 +147,8 @@ def fill_callback(callback: CallbackRows, sample: Sample, values: Mapping[str, f
     row = callback.row
     sample.E[row : row + 2] = F(present)
     n = len(callback.floating)
-    for k in range(n if order >= 1 else 0):
-        sample.E[row + 2 + 2 * k : row + 4 + 2 * k] = along(F, floating[k])(present)
+    for k in range(n):
+        sample.E[row + 2 + 2 * k : row + 4 + 2 * k] = along(F, floating[k])(present) if order >= 1 else 0.0
     position = row + 2 + 2 * n
     for j in range(n):
         for k in range(j, n):
