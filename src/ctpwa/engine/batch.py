@@ -23,6 +23,16 @@ class ColumnSource(Protocol):
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
 
+    def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
+        """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
+
+
+def weigh(psi: Tensor, w: Tensor) -> Tensor:
+    """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
+    I = psi.square().sum(dim=(0, 2))
+    psi *= (w / I)[None, :, None]
+    return I.log() @ w
+
 
 def log_sums(engine: ColumnSource, sample: Sample, c: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Σ w ln I and its gradient over (Re c, Im c) for many coupling vectors.
@@ -41,9 +51,7 @@ def log_sums(engine: ColumnSource, sample: Sample, c: np.ndarray, p: np.ndarray)
     for start, stop, D in engine.raw_columns(sample, p, n_vectors):
         w = sample.w[start:stop]
         psi = (mix @ D).view(2, n_vectors, -1, stop - start)
-        I = psi.square().sum(dim=(0, 2))
-        values += I.log() @ w
-        psi *= (w / I)[None, :, None]
+        values += engine.weigh(psi, w)
         products.addmm_(psi.view(2 * n_vectors, -1), D.T)
     re_part, im_part = products[:n_vectors], products[n_vectors:]
     G_re = re_part[:, :n_c] + im_part[:, n_c:]

@@ -8,10 +8,11 @@ import numba
 import numpy as np
 import torch
 
+from ctpwa.engine.batch import weigh
 from ctpwa.engine.codegen.cpu_source import cpu_source
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_sums
-from ctpwa.engine.gram import Gram, ScaledGramAccumulator, scale_columns
+from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_sums, scale_columns
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import PLAIN, ChannelSums, Tables
@@ -76,7 +77,7 @@ class CpuEngine:
             self._module.columns(K, E, start, n, *arguments, *extra, D, psi)
             scaled = scale_columns(torch.from_numpy(D)[..., :n], torch.from_numpy(psi)[..., :n], sample.w[start:stop], mode)
             total.add(*scaled, negative=start >= sample.n_positive)
-        return total.result()
+        return gram_from_sums(total.sums.numpy())
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
@@ -87,6 +88,10 @@ class CpuEngine:
             D, psi = np.empty((2, plan.n_couplings, plan.n_rows, n)), np.empty((2, plan.n_rows, n))
             self._module.columns(sample.K.numpy(), sample.E.numpy(), start, n, *arguments, *self._column_arguments(), D, psi)
             yield start, start + n, torch.from_numpy(D).view(2 * plan.n_couplings, -1)
+
+    def weigh(self, psi: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
+        return weigh(psi, w)
 
     def _column_arguments(self) -> tuple:
         factors = self.plan.factors

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.engine.batch_gpu import weigh
 from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_sums
-from ctpwa.engine.gram import Gram, ScaledGramAccumulator
+from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_sums
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
-GRAM_BYTES = 512 << 20  # columns of one chunk
+GRAM_BYTES = 128 << 20  # columns of one chunk
 BATCH_BYTES = 1 << 30  # columns and amplitudes of one chunk of a batch
 
 
@@ -74,25 +75,24 @@ class CudaEngine:
         return [from_sums(self.tables, s, g, c, mode) for s, g, (_, mode) in zip(sums, grams, tasks, strict=True)]
 
     def sums(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[ChannelSums]:
-        """One pass over every sample, and one copy of all results.
-
-        From the second call on, copying the numbers, all kernels and copying the results back are replayed as one CUDA graph.
-        """
+        """One pass over every sample, and one copy of all results."""
         self._fill_numbers(c, p)
-        key = (order, *((id(sample), mode) for sample, mode in tasks))
-        if key in self._graphs:
-            rows = self._graphs[key].replay()
-        elif key in self._seen and self.use_graphs and self.device.type == "cuda":
-            self._graphs[key] = _Graph(self, tasks, order)
-            rows = self._graphs[key].replay()
-        else:
-            self._seen.add(key)
-            self._upload_numbers()
-            rows = self._results(tasks, order).cpu().numpy()
+        rows = self._recorded(("sums", order, *((id(s), mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
         return [ChannelSums(row, self.tables.layouts[order]) for row in rows]
 
+    def _recorded(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor]) -> np.ndarray:
+        """Do some work with the present numbers; from the second time on as one CUDA graph, copies to and from the host included."""
+        if key not in self._graphs and key in self._seen and self.use_graphs and self.device.type == "cuda":
+            self._graphs[key] = _Graph(self, tasks, work)
+        if key in self._graphs:
+            return self._graphs[key].replay()
+        self._seen.add(key)
+        self._upload_numbers()
+        return work().cpu().numpy()
+
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
-        return torch.stack([self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks])
+        rows = [self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]
+        return torch.stack(rows) if len(rows) > 1 else rows[0][None]
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Results of every program, [program, 1 + results per channel]."""
@@ -108,17 +108,19 @@ class CudaEngine:
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
-        self._set_numbers(c, p)
+        self._fill_numbers(c, p)
+        return gram_from_sums(self._recorded(("gram", id(sample), mode), [(sample, mode)], lambda: self._gram_sums(sample, mode)))
+
+    def _gram_sums(self, sample: Sample, mode: int) -> Tensor:
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
-        per_event = 8 * n_columns * (2 * plan.n_rows + 2)
+        per_event = 16 * n_columns * (plan.n_rows + (1 if mode == LOG else 0))
         size = max(min(GRAM_BYTES // per_event // BLOCK * BLOCK, sample.n_events), 1)
         total = ScaledGramAccumulator(n_columns, self.device)
         for start, stop in sample.chunks(size):
-            n = stop - start
-            D, z = self._launch_columns(sample, sample.w, mode, start, n)
+            D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
             total.add(D, z, negative=start >= sample.n_positive)
-        return total.result()
+        return total.sums
 
     def _launch_columns(self, sample: Sample, w: Tensor, mode: int, start: int, n: int) -> tuple[Tensor, Tensor]:
         """∂ψ times √|ω| of a chunk, and z."""
@@ -142,6 +144,10 @@ class CudaEngine:
             n = min(size, sample.n_events - start)
             yield start, start + n, self._launch_columns(sample, ones, PLAIN, start, n)[0]
 
+    def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
+        """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
+        return weigh(psi, w)
+
     def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
         """M with Σ w I = c† M c, for fixed propagators."""
         gram = self.gram(sample, PLAIN, c, p)
@@ -161,28 +167,29 @@ class CudaEngine:
 
 
 class _Graph:
-    """One evaluation recorded on the device; it keeps its samples alive.
+    """Some work recorded on the device, between copying the numbers to it and the result from it; it keeps its samples alive.
 
     Args:
         engine:  the engine, whose kernels have run before
-        tasks:   what to sum
-        order:   to which order
+        tasks:   the samples it works on
+        work:    gives the result
     """
 
-    def __init__(self, engine: CudaEngine, tasks: Sequence[Task], order: int) -> None:
+    def __init__(self, engine: CudaEngine, tasks: Sequence[Task], work: Callable[[], Tensor]) -> None:
         self.tasks = tuple(tasks)
-        self.rows = torch.empty(len(tasks), engine.tables.layouts[order].length, dtype=torch.float64, pin_memory=True)
-        self.graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize(engine.device)
+        self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             engine._upload_numbers()
-            self.rows.copy_(engine._results(tasks, order), non_blocking=True)
+            self.on_device = work()
+        self.on_host = torch.empty(self.on_device.shape, dtype=torch.float64, pin_memory=True)
 
     def replay(self) -> np.ndarray:
-        """Run it; the rows of results."""
+        """Run it; the result."""
         self.graph.replay()
+        self.on_host.copy_(self.on_device, non_blocking=True)
         torch.cuda.current_stream().synchronize()
-        return self.rows.numpy().copy()
+        return self.on_host.numpy().copy()
 
 
 def _as_real(K: Tensor) -> Tensor:

@@ -54,12 +54,18 @@ class ScaledGramAccumulator:
         if z.shape[0]:
             self.outer.addmm_(z, z.T, alpha=sign)
 
-    def result(self) -> Gram:
-        """The sums so far."""
-        n = self.n_columns
-        products = self.products.cpu().numpy()
-        re_re, re_im, im_im = products[:n, :n], products[:n, n:], products[n:, n:]
-        return Gram(re_re + im_im, re_im - re_im.T, self.outer.cpu().numpy())
+    @property
+    def sums(self) -> Tensor:
+        """The sums so far, [2, 2·column, 2·column]: of columns and of z."""
+        return torch.stack([self.products, self.outer])
+
+
+def gram_from_sums(sums: np.ndarray) -> Gram:
+    """Name the parts of what a ``ScaledGramAccumulator`` has added up."""
+    products, outer = sums
+    n = len(products) // 2
+    re_re, re_im, im_im = products[:n, :n], products[:n, n:], products[n:, n:]
+    return Gram(re_re + im_im, re_im - re_im.T, outer)
 
 
 def scale_columns(D: Tensor, psi: Tensor, w: Tensor, mode: int) -> tuple[Tensor, Tensor]:

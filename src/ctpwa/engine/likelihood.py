@@ -19,7 +19,7 @@ from ctpwa.engine.channels import model_channels
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.expansion import Collapsed, Expansion
 from ctpwa.engine.plan import Plan
-from ctpwa.engine.sample import Sample, build_sample, fill_callback
+from ctpwa.engine.sample import Sample, build_sample, checked_weights, fill_callback
 from ctpwa.engine.tables import LOG, PLAIN
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.memory import available_bytes, format_bytes
@@ -173,10 +173,7 @@ class Likelihood:
         return LikelihoodSum([self]) + other
 
     def _vector(self, p: Any) -> np.ndarray:
-        x = np.asarray(p, dtype=float)
-        if x.shape[-1:] != (len(self.names),) or x.ndim > 2:
-            raise DataError(f"parameters have shape {x.shape}; this likelihood has {len(self.names)} free parameters\n fix: see .names")
-        return x
+        return _checked_vector(p, len(self.names))
 
     def _evaluate(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
         c, theta = self.parameters.native(x)
@@ -319,13 +316,14 @@ class Likelihood:
         n = self._sizes[name]
         if weights is not None and len(weights) != n:
             raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
+        w = None if weights is None else checked_weights(weights, n, device)
         size = self._chunk_events or max(n, 1)
         pieces = []
         p4 = read_momenta(dict(source), self.model.decay.labels)
         for start in range(0, n, size):
             part = {label: p[start : start + size] for label, p in zip(self.model.decay.labels, p4, strict=True)}
             amplitudes = self.model.spin_amplitudes(part, barrier=True, device=device, progress=progress)
-            own_weights = None if weights is None else torch.as_tensor(weights)[start : start + size]
+            own_weights = None if w is None else w[start : start + size]
             momenta = [part[label].to(device) for label in self.model.decay.labels]
             sample = build_sample(self.plan, amplitudes.K, momenta, own_weights)
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
@@ -363,12 +361,12 @@ class LikelihoodSum:
 
     def value(self, p: Any) -> Any:
         """Sum of the NLLs."""
-        x = np.asarray(p, dtype=float)
+        x = _checked_vector(p, len(self.names))
         return sum(term.value(x[..., index]) for term, index in zip(self.terms, self._index, strict=True))
 
     def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
         """Sum of the NLLs and its gradient."""
-        x = np.asarray(p, dtype=float)
+        x = _checked_vector(p, len(self.names))
         value, grad = 0.0, np.zeros_like(x)
         for term, index in zip(self.terms, self._index, strict=True):
             own_value, own_grad = term.value_and_grad(x[..., index])
@@ -378,11 +376,18 @@ class LikelihoodSum:
 
     def hessian(self, p: Any) -> np.ndarray:
         """Second derivatives of the sum."""
-        x = np.asarray(p, dtype=float)
+        x = _checked_vector(p, len(self.names))
         H = np.zeros((*x.shape, x.shape[-1]))
         for term, index in zip(self.terms, self._index, strict=True):
             H[..., index[:, None], index[None, :]] += term.hessian(x[..., index])
         return H
+
+
+def _checked_vector(p: Any, n: int) -> np.ndarray:
+    x = np.asarray(p, dtype=float)
+    if x.shape[-1:] != (n,) or x.ndim > 2:
+        raise DataError(f"parameters have shape {x.shape}; this likelihood has {n} free parameters\n fix: see .names")
+    return x
 
 
 def _parameters(couplings: Sequence[str], theta: Sequence[Any], representation: str, reference_wave: str | None) -> Parameters:

@@ -75,7 +75,7 @@ def build_sample(plan: Plan, K: Tensor, p4: Sequence[Tensor], weights: Tensor | 
         weights:  [event]; None if all are 1
     """
     n_events = K.shape[-1]
-    w = torch.ones(n_events, dtype=torch.float64, device=K.device) if weights is None else _checked_weights(weights, n_events, K.device)
+    w = torch.ones(n_events, dtype=torch.float64, device=K.device) if weights is None else checked_weights(weights, n_events, K.device)
     order = None
     if bool((w < 0).any()):
         order = torch.argsort((w < 0).to(torch.int8), stable=True)
@@ -89,7 +89,8 @@ def build_sample(plan: Plan, K: Tensor, p4: Sequence[Tensor], weights: Tensor | 
     return Sample(K, E, w, int((w >= 0).sum()), order, vertices)
 
 
-def _checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:
+def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:
+    """Weights in double precision on a device; refuses a wrong number of them, NaN and infinity."""
     w = torch.as_tensor(weights, dtype=torch.float64, device=device)
     if w.shape != (n_events,):
         raise DataError(f"weights have shape {'×'.join(map(str, w.shape))} for {n_events} events\n fix: give one weight per event")

@@ -177,7 +177,8 @@ def second_derivative_terms(tables: Tables, sums: ChannelSums, channel_c: np.nda
     plan, row, offsets = tables.plan, sums.row, sums.layout.offsets
     n_c, n = plan.n_couplings, 2 * plan.n_couplings + plan.n_floating
     H = np.zeros((n, n))
-    for a, channel in enumerate(plan.channels):
+    for a in (a for a, indices in enumerate(tables.floating_p) if indices):
+        channel = plan.channels[a]
         own = row[offsets[a] : offsets[a + 1]]
         values = own[0::2] + 1j * own[1::2]
         floating = [2 * n_c + index for index in tables.floating_p[a]]

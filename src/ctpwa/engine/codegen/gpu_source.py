@@ -117,7 +117,7 @@ def _segments(plan: Plan, index: int, kind: Kind, code: KindCode, body: Sequence
     yield f"        for g in range(tl.load({at}), tl.load({at} + 1)):"
     yield from _load_e(plan, kind, "            ")
     own = f"segments_ptr + g * {segment_width(plan)}"
-    yield f"            for a in range(tl.load({own}), tl.load({own} + 1)):"
+    yield f"            for a in tl.range(tl.load({own}), tl.load({own} + 1), loop_unroll_factor=2):"
     yield from _load_numbers(plan, kind, "                ", couplings=couplings)
     for line in [*code.lines, f"f_re = {code.F.re}", f"f_im = {imaginary(code.F)}", *body]:
         yield f"                {line}"
@@ -171,12 +171,12 @@ def _sums(plan: Plan, order: int) -> Iterator[str]:
 
 
 def _backward(plan: Plan, order: int) -> Iterator[str]:
-    """G = Σ ω Q F and its companions, Q = Σ_r K_r conj ψ_r."""
+    """G = Σ ω Q F and its companions, Q = Σ_r K_r conj ψ_r; structures backwards, since the last ones are still in the caches."""
     for r in _rows(plan):
         yield f"    psi_re{r} *= omega"
         yield f"    psi_im{r} *= -omega"
     yield "    for i in range(n_structures):"
-    yield "        t = tl.load(order_ptr + i)"
+    yield "        t = tl.load(order_ptr + n_structures - 1 - i)"
     yield "        u_re = tl.zeros((BLOCK,), tl.float64)"
     yield "        u_im = tl.zeros((BLOCK,), tl.float64)"
     for r in _rows(plan):
