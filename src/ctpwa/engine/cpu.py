@@ -12,13 +12,13 @@ from ctpwa.engine.batch import weigh
 from ctpwa.engine.codegen.cpu_source import cpu_source
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_sums
-from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_sums, scale_columns
+from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_sums
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import PLAIN, ChannelSums, Tables
+from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
-GRAM_CHUNK = 8192
+GRAM_CHUNK = 4096  # events per matrix product
 
 
 class CpuEngine:
@@ -66,27 +66,26 @@ class CpuEngine:
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
         size = min(GRAM_CHUNK, max(sample.n_events, 1))
-        D = np.empty((2, n_columns, plan.n_rows, size))
-        psi = np.empty((2, plan.n_rows, size))
         total = ScaledGramAccumulator(n_columns, self.device)
-        extra = self._column_arguments()
-        arguments = self._channel_arguments(c, p)
-        K, E = sample.K.numpy(), sample.E.numpy()
+        arguments = (*self._channel_arguments(c, p), *self._column_arguments())
+        arrays = (sample.K.numpy(), sample.E.numpy(), sample.w.numpy())
         for start, stop in sample.chunks(size):
             n = stop - start
-            self._module.columns(K, E, start, n, *arguments, *extra, D, psi)
-            scaled = scale_columns(torch.from_numpy(D)[..., :n], torch.from_numpy(psi)[..., :n], sample.w[start:stop], mode)
-            total.add(*scaled, negative=start >= sample.n_positive)
+            D, z = np.empty((2, n_columns, plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
+            self._module.columns(*arrays, start, n, mode, *arguments, D, z)
+            total.add(torch.from_numpy(D).view(2 * n_columns, -1), torch.from_numpy(z).flatten(0, 1), negative=start >= sample.n_positive)
         return gram_from_sums(total.sums.numpy())
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
         plan = self.plan
         arguments = self._channel_arguments(np.ones(plan.n_couplings, dtype=complex), p)
+        ones = np.ones(sample.n_events)
         for start in range(0, sample.n_events, GRAM_CHUNK):
             n = min(GRAM_CHUNK, sample.n_events - start)
-            D, psi = np.empty((2, plan.n_couplings, plan.n_rows, n)), np.empty((2, plan.n_rows, n))
-            self._module.columns(sample.K.numpy(), sample.E.numpy(), start, n, *arguments, *self._column_arguments(), D, psi)
+            D, z = np.empty((2, plan.n_couplings, plan.n_rows, n)), np.empty((2, plan.n_couplings, 0))
+            arrays = (sample.K.numpy(), sample.E.numpy(), ones)
+            self._module.columns(*arrays, start, n, PLAIN, *arguments, *self._column_arguments(), D, z)
             yield start, start + n, torch.from_numpy(D).view(2 * plan.n_couplings, -1)
 
     def weigh(self, psi: torch.Tensor, w: torch.Tensor) -> torch.Tensor:

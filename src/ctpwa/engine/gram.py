@@ -11,8 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.engine.tables import LOG
-
 
 @dataclass(frozen=True)
 class Gram:
@@ -66,21 +64,3 @@ def gram_from_sums(sums: np.ndarray) -> Gram:
     n = len(products) // 2
     re_re, re_im, im_im = products[:n, :n], products[:n, n:], products[n:, n:]
     return Gram(re_re + im_im, re_im - re_im.T, outer)
-
-
-def scale_columns(D: Tensor, psi: Tensor, w: Tensor, mode: int) -> tuple[Tensor, Tensor]:
-    """Columns times √|ω| [re | im · column, row · event], and z.
-
-    Args:
-        D:     columns [re | im, column, row, event]
-        psi:   amplitude [re | im, row, event]
-        w:     weights [event]
-        mode:  LOG or PLAIN
-    """
-    root = w.abs().sqrt()
-    if mode != LOG:
-        return (D * root).flatten(2).flatten(0, 1), D.new_empty(0, D.shape[-1])
-    I = psi.square().sum(dim=(0, 1))
-    z_re = (D[0] * psi[0] + D[1] * psi[1]).sum(dim=1)
-    z_im = (D[1] * psi[0] - D[0] * psi[1]).sum(dim=1)
-    return (D * (root / I.sqrt())).flatten(2).flatten(0, 1), torch.cat([z_re, z_im]) * (root / I)

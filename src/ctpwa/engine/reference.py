@@ -27,7 +27,7 @@ def channel_values(plan: Plan, p: Tensor, E: Tensor) -> list[Tensor]:
             values[symbol] = torch.complex(E[row], E[row + 1]) if is_complex else E[row]
         for symbol, index in zip(kind.p_symbols, channel.p, strict=True):
             values[symbol] = p[index]
-        F = evaluate(kind.expression, values) if values else torch.tensor(complex(kind.expression), device=E.device)
+        F = evaluate(kind.expression, values) if values else torch.tensor(complex(kind.expression), dtype=torch.complex128, device=E.device)
         result.append(F.to(torch.complex128).expand(E.shape[1]))
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 import sympy as sp
 import torch
@@ -63,7 +64,10 @@ def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, Tensor]) -> Tensor:
             result = torch.where(compare(condition), visit(branch), result)
         return result
 
-    def compare(condition: sp.Rel) -> Tensor:
+    def compare(condition: sp.Basic) -> Tensor:
+        if isinstance(condition, (sp.And, sp.Or)):
+            combine = torch.logical_and if isinstance(condition, sp.And) else torch.logical_or
+            return reduce(combine, (compare(part) for part in condition.args))
         left, right = visit(condition.lhs), visit(condition.rhs)
         return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[condition.rel_op]
 

@@ -46,20 +46,49 @@ def sums_{order}(K, E, w, start, stop, mode, ranges, channels, rows, c_re, c_im,
 '''
 
 INTENSITY = """            # I = Σ_r |ψ_r|² and the weight of every event
+            omega[:n] = 0.0
+            for r in range(ROWS):
+                for i in range(n):
+                    omega[i] += psi_re[r, i] * psi_re[r, i] + psi_im[r, i] * psi_im[r, i]
             total = 0.0
-            for i in range(n):
-                I = 0.0
-                for r in range(ROWS):
-                    I += psi_re[r, i] * psi_re[r, i] + psi_im[r, i] * psi_im[r, i]
-                weight = w[begin + i]
-                if mode == 0:
-                    total += weight * math.log(I)
-                    omega[i] = weight / I
-                else:
-                    total += weight * I
-                    omega[i] = weight
+            if mode == 0:
+                for i in range(n):
+                    total += w[begin + i] * math.log(omega[i])
+                for i in range(n):
+                    omega[i] = w[begin + i] / omega[i]
+            else:
+                for i in range(n):
+                    total += w[begin + i] * omega[i]
+                    omega[i] = w[begin + i]
             result[0] += total
 """
+
+SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r
+        for i in range(n):
+            u_re[i] = math.sqrt(abs(w[begin + i]))
+        if mode == 0:
+            u_im[:n] = 0.0
+            for r in range(ROWS):
+                for i in range(n):
+                    u_im[i] += psi_re[r, i] * psi_re[r, i] + psi_im[r, i] * psi_im[r, i]
+            for column in range(D.shape[1]):
+                z[0, column, at : at + n] = 0.0
+                z[1, column, at : at + n] = 0.0
+                for r in range(ROWS):
+                    for i in range(n):
+                        d_re, d_im = D[0, column, r, at + i], D[1, column, r, at + i]
+                        z[0, column, at + i] += psi_re[r, i] * d_re + psi_im[r, i] * d_im
+                        z[1, column, at + i] += psi_re[r, i] * d_im - psi_im[r, i] * d_re
+                for i in range(n):
+                    z[0, column, at + i] *= u_re[i] / u_im[i]
+                    z[1, column, at + i] *= u_re[i] / u_im[i]
+            for i in range(n):
+                u_re[i] /= math.sqrt(u_im[i])
+        for column in range(D.shape[1]):
+            for r in range(ROWS):
+                for i in range(n):
+                    D[0, column, r, at + i] *= u_re[i]
+                    D[1, column, r, at + i] *= u_re[i]"""
 
 
 def cpu_source(plan: Plan, block: int) -> str:
@@ -220,8 +249,11 @@ def _columns(plan: Plan) -> Iterator[str]:
     """∂ψ/∂c and ∂ψ/∂p of a chunk of events."""
     yield """
 @numba.njit(**JIT)
-def columns(K, E, first_event, n_events, ranges, channels, rows, c_re, c_im, P, f_re_of, f_im_of, coupling, p_column, n_couplings, D, psi):
-    \"\"\"D [re | im, column, row, event] = ∂ψ/∂c for every coupling, then ∂ψ/∂p; psi [re | im, row, event].\"\"\"
+def columns(
+    K, E, w, first_event, n_events, mode, ranges, channels, rows, c_re, c_im, P,
+    f_re_of, f_im_of, coupling, p_column, n_couplings, D, z,
+):
+    \"\"\"D [re | im, column, row, event] = √|ω| ∂ψ for every coupling, then every p; if mode is 0, z [re | im, column, event].\"\"\"
     n_structures = K.shape[0]
     for block in numba.prange((n_events + BLOCK - 1) // BLOCK):
         psi_re, psi_im = np.zeros((ROWS, BLOCK)), np.zeros((ROWS, BLOCK))
@@ -253,8 +285,7 @@ def columns(K, E, first_event, n_events, ranges, channels, rows, c_re, c_im, P, 
         yield f"{indent}            k = K[t, r, begin + i]"
         yield f"{indent}            psi_re[r, i] += k.real * u_re[i] - k.imag * u_im[i]"
         yield f"{indent}            psi_im[r, i] += k.real * u_im[i] + k.imag * u_re[i]"
-    yield f"{indent}psi[0, :, at : at + n] = psi_re[:, :n]"
-    yield f"{indent}psi[1, :, at : at + n] = psi_im[:, :n]"
+    yield SCALE
 
 
 def _column_lines(plan: Plan, column: str, parts: tuple[str, str], tag: str) -> list[str]:

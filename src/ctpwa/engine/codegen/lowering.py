@@ -14,6 +14,7 @@ import sympy as sp
 from ctpwa.engine.codegen.staging import is_complex
 from ctpwa.model.lineshapes.formula import csqrt
 
+FLOAT32_BITS = 24  # numbers of at most these many significant bits survive single precision
 REAL_FUNCTIONS = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "atan": "atan", "sqrt": "sqrt"}
 
 
@@ -25,16 +26,21 @@ class Dialect:
         functions:  name of each elementary function
         inverse:    code of 1/{x}
         where:      a conditional expression with {condition}, {yes}, {no}
+        constant:   the number {x} in double precision where nothing else in the expression says so
     """
 
     functions: Mapping[str, str]
     inverse: str
     where: str
+    constant: str = "{x}"
 
 
 NUMBA = Dialect({name: f"math.{name}" for name in REAL_FUNCTIONS.values()}, "1.0 / ({x})", "({yes} if {condition} else {no})")
 TRITON = Dialect(
-    {name: f"tl.{name}" for name in REAL_FUNCTIONS.values() if name != "atan"}, "reciprocal({x})", "tl.where({condition}, {yes}, {no})"
+    {name: f"tl.{name}" for name in REAL_FUNCTIONS.values() if name != "atan"},
+    "reciprocal({x})",
+    "tl.where({condition}, {yes}, {no})",
+    "tl.full((), {x}, tl.float64)",  # a number on its own would be float32
 )
 
 
@@ -70,7 +76,7 @@ class Lowering:
         return self._seen[expression]
 
     def _assign(self, code: str) -> str:
-        if code.replace(".", "").replace("_", "").isalnum():
+        if code.isidentifier() or _is_number(code):
             return code
         name = f"{self.prefix}{len(self.lines)}"
         self.lines.append(f"{name} = {code}")
@@ -81,8 +87,9 @@ class Lowering:
             return self.names[node]
         if node is sp.I:
             return Value("0.0", "1.0")
-        if node.is_number and node.is_real:
-            return Value(repr(float(node)))
+        if node.is_number:
+            number = complex(node)
+            return Value(repr(number.real), repr(number.imag) if number.imag else None)
         if isinstance(node, sp.Add):
             return self._add([self.lower(argument) for argument in _cheap_first(node.args)])
         if isinstance(node, sp.Mul):
@@ -201,11 +208,32 @@ class Lowering:
         value = self.lower(last)
         for expression, condition in reversed(branches):
             yes = self.lower(expression)
-            if yes.im is not None or value.im is not None:
-                raise TypeError(f"no code for a complex Piecewise {node}")
-            test = f"{self.lower(condition.lhs).re} {condition.rel_op} {self.lower(condition.rhs).re}"
-            value = Value(self._assign(self.dialect.where.format(condition=test, yes=yes.re, no=value.re)))
+            test = self._condition(condition)
+            real = self._where(test, yes.re, value.re)
+            is_real = yes.im is None and value.im is None
+            value = Value(real, None if is_real else self._where(test, yes.im or "0.0", value.im or "0.0"))
         return value
+
+    def _condition(self, test: sp.Basic) -> str:
+        if isinstance(test, (sp.And, sp.Or)):
+            return (" & " if isinstance(test, sp.And) else " | ").join(f"({self._condition(part)})" for part in test.args)
+        return f"{self.lower(test.lhs).re} {test.rel_op} {self.lower(test.rhs).re}"
+
+    def _where(self, condition: str, yes: str, no: str) -> str:
+        return self._assign(self.dialect.where.format(condition=condition, yes=self.constant(yes), no=self.constant(no)))
+
+    def constant(self, code: str) -> str:
+        """The same code, in double precision even if it is a plain number."""
+        exact = not _is_number(code) or float(code).as_integer_ratio()[0].bit_length() <= FLOAT32_BITS
+        return code if exact else self._assign(self.dialect.constant.format(x=code))
+
+
+def _is_number(code: str) -> bool:
+    try:
+        float(code)
+    except ValueError:
+        return False
+    return True
 
 
 def _cheap_first(arguments: Sequence[sp.Expr]) -> list[sp.Expr]:

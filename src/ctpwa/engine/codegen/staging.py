@@ -67,7 +67,15 @@ class _Stager:
             return self._named(node, kind)
         if isinstance(node, (sp.Add, sp.Mul)):
             return self._regroup(node)
+        if isinstance(node, sp.Piecewise):
+            return sp.Piecewise(*((self._visit(value), self._condition(test)) for value, test in node.args))
         return node.func(*(self._visit(argument) for argument in node.args))
+
+    def _condition(self, test: sp.Basic) -> sp.Basic:
+        if test in (sp.true, sp.false):
+            return test
+        visit = self._condition if isinstance(test, (sp.And, sp.Or)) else self._visit
+        return test.func(*(visit(part) for part in test.args))
 
     def _regroup(self, node: sp.Add | sp.Mul) -> sp.Expr:
         groups: dict[str, list[sp.Expr]] = {"number": [], "event": [], "iteration": [], "mixed": []}
