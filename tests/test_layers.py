@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "config": LEAVES | {"decay", "data", "spin", "model"},
     "report": LEAVES | {"decay", "kinematics", "data", "model", "results"},
 }
-TOP = {"__init__", "demo", "cli", "analysis"}  # may import everything
+TOP = {"__init__", "__main__", "demo", "cli", "analysis"}  # may import everything
 HOME = {
     "triton": {"engine"},
     "numba": {"engine"},
@@ -37,6 +37,7 @@ HOME = {
     "sympy": {"model", "engine"},
     "particle": {"decay"},
     "rich": {"progress", "cli", "report"},
+    "typer": {"cli"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -1,6 +1,8 @@
 """Partial wave analysis of hadron decays: covariant L-S amplitudes, fitted at the speed of the hardware."""
 
 from ctpwa.config.read import load_model as load_model
+from ctpwa.data.events import Events as Events
+from ctpwa.engine.likelihood import Likelihood as Likelihood
 from ctpwa.errors import ConfigError as ConfigError
 from ctpwa.errors import CtpwaError as CtpwaError
 from ctpwa.errors import DataError as DataError

@@ -42,7 +42,8 @@ def _known_state(name: str, spec: ResonanceSpec, system: tuple[Particle, ...], t
         state = table.get_state(spec.particle or name, system)
     except PhysicsError as error:
         raise PhysicsError(error.what, f"{error.fix}; {_OWN_NAME}" if own else error.fix) from None
-    if state is not None and own and spec.weak is None and changes_flavour(state, system):
+    two_body = len(system) == 2  # of a larger system the direct daughters are not known yet, and one of them may decay weakly
+    if state is not None and own and spec.weak is None and two_body and changes_flavour(state, system):
         members = " ".join(particle.name for particle in system)
         raise SpecError(
             f"{name!r} is {state.name} of the PDG, which could only decay weakly to {members}",

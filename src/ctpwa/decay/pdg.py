@@ -162,6 +162,12 @@ class ParticleTable:
                 f"its states are {known}",
             )
         flavoured = {n: s for n, s in fitting.items() if s.flavours & combined_flavours(system)}
+        if not flavoured and len(fitting) > 1:
+            members = " ".join(particle.name for particle in system)
+            raise PhysicsError(
+                f"{name!r} cannot decay strongly to {members}: {' and '.join(sorted(fitting))} have another flavour",
+                "correct the system, or name the charge state in full and say weak: true",
+            )
         if len(flavoured or fitting) > 1:
             raise PhysicsError(f"{name!r} could be any of {', '.join(sorted(flavoured or fitting))}", "name the charge state in full")
         return next(iter((flavoured or fitting).values()))
@@ -172,7 +178,7 @@ class ParticleTable:
 
 def unknown_particle(name: str, also_known: list[str]) -> PhysicsError:
     """The error for a name that neither the PDG nor the user knows."""
-    near = suggest(name, _index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)"
+    near = suggest(name, _index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)."
     return PhysicsError(f"unknown particle {name!r}", f"{near} A resonance outside the PDG needs JP, mass and width.")
 
 

@@ -19,7 +19,7 @@ from ctpwa.model.model import Model
 from ctpwa.progress import Progress
 
 MIN_BODIES, MAX_BODIES = 2, 6
-CHUNK = 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
+MIN_CHUNK, CHUNK = 1 << 10, 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
 
 
 def generate_phase_space(
@@ -51,7 +51,7 @@ def generate_phase_space(
     done = 0
     with Progress("phase space", n, show=progress) as bar:
         while done < n:
-            p4, weight = sampler.sample(CHUNK) if not weighted else sampler.sample(min(CHUNK, n - done))
+            p4, weight = sampler.sample(min(CHUNK, n - done) if weighted else min(CHUNK, max(2 * n, MIN_CHUNK)))
             if not weighted:
                 accepted = sampler.accept(weight)
                 p4, weight = p4[..., accepted], weight[accepted]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import sympy as sp
+
 from ctpwa.engine.codegen.kinds import KindCode, describe, imaginary, kind_code
 from ctpwa.engine.codegen.lowering import TRITON, Value
 from ctpwa.engine.plan import Kind, Plan
@@ -21,7 +23,7 @@ Parallel over blocks of events. ψ never leaves the registers; F is computed aga
 
 import triton
 import triton.language as tl
-{reciprocal}'''
+{helpers}'''
 
 RECIPROCAL = '''
 
@@ -39,6 +41,30 @@ def reciprocal(x):
     return 1.0 / x
 """
 
+# the rational approximation of the Cephes library, S. L. Moshier (1989); 1.2e-16 relative
+ARCTANGENT = '''
+
+@triton.jit
+def arctangent(x):
+    """Reduced to |t| ≤ 0.66 with atan a = π/4 + atan((a − 1)/(a + 1)) = π/2 − atan(1/a), there t + t³ P(t²)/Q(t²)."""
+    a = tl.abs(x)
+    far, middle = a > 2.414213562373095, a > 0.66
+    t = tl.where(far, -1.0 / tl.where(far, a, 1.0), tl.where(middle, (a - 1.0) / (a + 1.0), a))
+    half_turns = tl.where(far, 1.0, tl.where(middle, 0.5, 0.0))
+    z = t * t
+    P = -0.8750608600031904 * z - 16.157537187333652
+    P = P * z - 75.00855792314705
+    P = P * z - 122.88666844901361
+    P = P * z - 64.85021904942025
+    Q = z + 24.858464901423062
+    Q = Q * z + 165.02700983169885
+    Q = Q * z + 432.88106049129027
+    Q = Q * z + 485.3903996359137
+    Q = Q * z + 194.5506571482614
+    value = half_turns.to(tl.float64) * 1.5707963267948966 + (t + t * (z * P / Q))
+    return tl.where(x < 0.0, -value, value)
+'''
+
 LOCATE = """    # which events are mine
     event = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = event < n_events
@@ -55,10 +81,14 @@ def gpu_source(plan: Plan, *, portable: bool) -> str:
         parts="" if plan.real else " as (re, im) pairs",
         n_numbers=n_numbers(plan),
         n_segment=segment_width(plan),
-        reciprocal=PORTABLE_RECIPROCAL if portable else RECIPROCAL,
+        helpers=(PORTABLE_RECIPROCAL if portable else RECIPROCAL) + (ARCTANGENT if _has_arctangent(plan) else ""),
     )
     parts = [head, *("\n".join(_sums(plan, order)) for order in (0, 1, 2)), "\n".join(_intensities(plan)), "\n".join(_columns(plan))]
     return "\n\n".join(parts) + "\n"
+
+
+def _has_arctangent(plan: Plan) -> bool:
+    return any(kind.expression.has(sp.atan) for kind in plan.kinds)
 
 
 def n_numbers(plan: Plan) -> int:

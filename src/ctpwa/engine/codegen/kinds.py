@@ -35,7 +35,8 @@ def kind_code(kind: Kind, dialect: Dialect, order: int) -> KindCode:
     names |= {symbol: Value(str(symbol)) for symbol in kind.p_symbols}
     lowering = Lowering(dialect, names)
     F = lowering.lower(kind.expression)
-    F = Value(lowering.constant(F.re), None if F.im is None else lowering.constant(F.im))
+    if kind.expression.is_number and kind.expression != 1:
+        F = Value(lowering.constant(F.re), None if F.im is None else lowering.constant(F.im))
     first = tuple(lowering.lower(expression) for expression in kind.first) if order >= 1 else ()
     second = tuple(lowering.lower(expression) for expression in kind.second.values()) if order >= 2 else ()
     return KindCode(tuple(lowering.lines), F, first, second)

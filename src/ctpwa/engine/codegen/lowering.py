@@ -14,7 +14,6 @@ import sympy as sp
 from ctpwa.engine.codegen.staging import is_complex
 from ctpwa.model.lineshapes.formula import csqrt
 
-FLOAT32_BITS = 24  # numbers of at most these many significant bits survive single precision
 REAL_FUNCTIONS = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "atan": "atan", "sqrt": "sqrt"}
 
 
@@ -37,7 +36,7 @@ class Dialect:
 
 NUMBA = Dialect({name: f"math.{name}" for name in REAL_FUNCTIONS.values()}, "1.0 / ({x})", "({yes} if {condition} else {no})")
 TRITON = Dialect(
-    {name: f"tl.{name}" for name in REAL_FUNCTIONS.values() if name != "atan"},
+    {name: f"tl.{name}" for name in REAL_FUNCTIONS.values()} | {"atan": "arctangent"},  # Triton has none
     "reciprocal({x})",
     "tl.where({condition}, {yes}, {no})",
     "tl.full((), {x}, tl.float64)",  # a number on its own would be float32
@@ -224,8 +223,7 @@ class Lowering:
 
     def constant(self, code: str) -> str:
         """The same code, in double precision even if it is a plain number."""
-        exact = not _is_number(code) or float(code).as_integer_ratio()[0].bit_length() <= FLOAT32_BITS
-        return code if exact else self._assign(self.dialect.constant.format(x=code))
+        return self._assign(self.dialect.constant.format(x=code)) if _is_number(code) else code
 
 
 def _is_number(code: str) -> bool:
