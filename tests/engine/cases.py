@@ -1,0 +1,263 @@
+"""Models, samples and likelihoods that the tests of this folder share; a likelihood is built once per session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+import yaml
+
+import ctpwa
+from ctpwa.data.events import Events
+from ctpwa.engine.likelihood import Likelihood
+from ctpwa.model.lineshapes.formula import Callback, Formula, LineshapeParameter, s
+from ctpwa.model.model import Model
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GPU = torch.cuda.is_available()
+# machine code of every model takes minutes on a small machine; there most generated CPU kernels are run as plain Python
+COMPILE_ALL = GPU or os.environ.get("CTPWA_TEST_COMPILE") == "1"
+
+on_gpu = [pytest.mark.gpu] if GPU else []
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+CUDA = pytest.param("cuda", marks=[*on_gpu, needs_triton])
+FAST_ENGINES = ["cpu", CUDA]
+ENGINES = ["reference", "cpu", CUDA]
+
+
+def example(name: str) -> dict[str, Any]:
+    return yaml.safe_load((EXAMPLES / name / "model.yml").read_text(encoding="utf-8"))
+
+
+def kk_eta() -> Model:
+    return ctpwa.load_model(example("jpsi_kk_eta"))
+
+
+def kk_eta_fixed() -> Model:
+    description = example("jpsi_kk_eta")
+    for resonance in description["resonances"].values():
+        resonance.pop("float", None)
+    return ctpwa.load_model(description)
+
+
+def small() -> Model:
+    """A few waves of K+ K- eta with the same kinds of formulas as all of them, so that the kernels are the same."""
+    every = example("jpsi_kk_eta")
+    chosen = ["phi(1020)", "phi(1680)", "K*(1410)", "NR1"]
+    return ctpwa.load_model(every | {"resonances": {name: every["resonances"][name] for name in chosen}})
+
+
+def flatte() -> Model:
+    every = example("jpsi_gamma_pi0_pi0")
+    chosen = ["f(0)(500)", "f(0)(1500)", "f(2)(1270)"]
+    f980 = {
+        "in": "pi0 pi0",
+        "mass": 0.98,
+        "lineshape": "flatte",
+        "options": {"channels": {"pipi": "own", "KK": [0.493677, 0.493677], "K0K0": [0.497611, 0.497611]}},
+        "parameters": {"g_pipi": 0.4, "g_KK": 0.8, "g_K0K0": 0.7},
+        "float": ["mass", "g_pipi", "g_KK"],
+    }
+    return ctpwa.load_model(every | {"resonances": {name: every["resonances"][name] for name in chosen} | {"f(0)(980)": f980}})
+
+
+def p_pbar_eta() -> Model:
+    return ctpwa.load_model(example("jpsi_p_pbar_eta"))
+
+
+def four_pions() -> Model:
+    description = example("jpsi_4pi")
+    for resonance in description["resonances"].values():
+        resonance["float"] = ["mass", "width"]
+    return ctpwa.load_model(description)
+
+
+def rho_rho() -> Model:
+    """The same resonance twice in one chain: a channel depends on one parameter through both propagators."""
+    rho = {"in": "pi+ pi-", "float": ["mass", "width"]}
+    f0 = {"in": "pi+ pi-", "mass": 1.0, "width": 0.1}
+    return ctpwa.load_model({"decay": "chi(c0)(1P) -> pi+ pi- pi+ pi-", "resonances": {"rho(770)": rho, "f(0)(980)": f0}})
+
+
+def polarised() -> Model:
+    description = example("lambdac_p_k_pi")
+    description["polarisation"] = [["0.65", "0.1+0.2j"], ["0.1-0.2j", "0.35"]]
+    description["resonances"]["Lambda(1520)"]["float"] = ["mass", "width"]
+    return ctpwa.load_model(description)
+
+
+def callback_shape(s, q2, parameters):
+    """Something that sympy never saw."""
+    m0, gamma0 = parameters["mass"], parameters["width"]
+    return 1 / (m0**2 - s - 1j * m0 * gamma0 * torch.tanh(3 * q2 * gamma0).sqrt())
+
+
+CALLBACK = Callback("mine", callback_shape, (LineshapeParameter("mass"), LineshapeParameter("width"), LineshapeParameter("unused")))
+EXPRESSION = "exp(i*phi)*mass*width/(mass**2 - s - i*mass*width*rho*exp(-a*q2)) + 0.1*atan(phi*(s - 2.5)*4)*abs(s - mass**2)"
+
+
+def with_resonance(model: Model, name: str, **changes: Any) -> Model:
+    """The model with a changed resonance."""
+    new = replace(model.resonances[name], **changes)
+    waves = tuple(replace(w, resonances=tuple(new if r.name == name else r for r in w.resonances)) for w in model.waves)
+    return replace(model, waves=waves, resonances={**model.resonances, name: new})
+
+
+def own_lineshapes() -> Model:
+    """An expression, a Python function, a spline and steps."""
+    every = example("jpsi_kk_eta")
+    resonances = {
+        "phi(1680)": every["resonances"]["phi(1680)"],
+        "X(1750)": {
+            **every["resonances"]["X(1750)"],
+            "lineshape": EXPRESSION,
+            "parameters": {"phi": 0.3, "a": 0.2},
+            "float": ["mass", "width", "phi"],
+        },
+        "smooth": {"in": "K+ K-", "JP": "1-", "lineshape": "spline", "options": {"knots": [0.9, 1.3, 1.7, 2.1, 2.6]}},
+        "steps": {"in": "K+ K-", "JP": "3-", "lineshape": "step", "options": {"edges": [0.9, 1.5, 2.0, 2.6]}},
+        "K*(1410)": every["resonances"]["K*(1410)"],
+    }
+    model = ctpwa.load_model(every | {"resonances": resonances})
+    parameters = {**model.resonances["K*(1410)"].parameters, "unused": 1.0}
+    return with_resonance(model, "K*(1410)", lineshape=CALLBACK, parameters=parameters)
+
+
+def literals() -> Model:
+    """Numbers that no float32 holds, where formulas leave them on their own."""
+    every = example("jpsi_kk_eta")
+    resonances = {
+        "phi(1680)": {**every["resonances"]["phi(1680)"], "lineshape": "-0.1/(mass**2 - s - i*mass*width) + 3e-7*sqrt(s - mass)"},
+        "constant": {"in": "K+ K-", "JP": "1-", "lineshape": "0.1 + 0.3*i"},
+        "bend": {"in": "K+ K-", "JP": "1-", "lineshape": "a*s", "parameters": {"a": 1.5}, "float": ["a"]},
+    }
+    model = ctpwa.load_model(every | {"resonances": resonances})
+    a = sp.Symbol("a", real=True)
+    bend = sp.Piecewise((sp.Float(0.1), s > a), (sp.Float(0.3) + a - s, s > a - sp.Float(0.2)), (sp.Float(0.7), True))
+    return with_resonance(model, "bend", lineshape=Formula("bend", bend, (LineshapeParameter("a"),)), options={})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A likelihood to test.
+
+    Attributes:
+        model:     function that makes the model
+        data, phase_space, background:  numbers of events; no background if zero
+        weights:   kind of weights: none, positive or mixed (some negative)
+        options:   further arguments of Likelihood
+        compiled:  whether the CPU kernels are always compiled to machine code
+    """
+
+    model: Callable[[], Model]
+    data: int
+    phase_space: int
+    background: int = 0
+    weights: str = "none"
+    options: dict[str, Any] = field(default_factory=dict)
+    compiled: bool = False
+
+
+CONSTRAINTS = {"phi(1680).mass": (1.68, 0.02), "phi(1680).width": (0.15, 0.05)}
+CASES = {
+    "kk_eta": Case(kk_eta, 127, 129, 30, "mixed", {"constraints": CONSTRAINTS}, compiled=True),
+    "kk_eta fixed": Case(kk_eta_fixed, 129, 300, 30, "positive"),
+    "small": Case(small, 129, 300, compiled=True),
+    "small polar": Case(small, 127, 129, 30, "mixed", {"representation": "polar"}, compiled=True),
+    "small streamed": Case(small, 129, 300, 60, "mixed", {"chunk_events": 50}, compiled=True),
+    "small not streamed": Case(small, 129, 300, 60, "mixed", compiled=True),
+    "one event": Case(small, 1, 1, compiled=True),
+    "flatte": Case(flatte, 127, 129, 30, "positive"),
+    "p_pbar_eta": Case(p_pbar_eta, 64, 127),
+    "four_pions": Case(four_pions, 40, 129),
+    "rho_rho": Case(rho_rho, 127, 129),
+    "polarised": Case(polarised, 127, 129, 30, "mixed"),
+    "literals": Case(literals, 64, 65),
+    "own_lineshapes": Case(own_lineshapes, 127, 129, 30, "mixed"),
+}
+
+
+@cache
+def model(name: str) -> Model:
+    return CASES[name].model()
+
+
+@cache
+def samples(name: str) -> dict[str, Events]:
+    """Phase space everywhere: how events are distributed does not matter here."""
+    case = CASES[name]
+    sizes = {"data": case.data, "phase_space": case.phase_space} | ({"background": case.background} if case.background else {})
+    return {key: events(name, n, seed, case.weights) for seed, (key, n) in enumerate(sizes.items(), start=1)}
+
+
+def events(name: str, n: int, seed: int, weights: str = "none") -> Events:
+    flat = ctpwa.generate_phase_space(model(name), n, seed=seed)
+    if weights == "none":
+        return flat
+    random = np.random.default_rng(100 + seed)
+    w = random.uniform(0.2, 1.5, n)
+    if weights == "mixed":
+        w[random.random(n) < 0.15] *= -0.5
+    w *= {1: 1.0, 2: 1.0, 3: 0.3}[seed]
+    return Events(flat.momenta, torch.from_numpy(w))
+
+
+@contextmanager
+def plain_python() -> Iterator[None]:
+    """Generated CPU kernels that are loaded inside stay Python functions."""
+    before = numba.config.DISABLE_JIT
+    numba.config.DISABLE_JIT = True
+    try:
+        yield
+    finally:
+        numba.config.DISABLE_JIT = before
+
+
+def make(name: str, engine: str, **changes: Any) -> Likelihood:
+    """The likelihood of a case with changed samples or options."""
+    case = CASES[name]
+    arguments = {**samples(name), **case.options, **changes, "engine": engine}
+    if case.compiled or COMPILE_ALL or engine != "cpu":
+        return Likelihood(model(name), **arguments)
+    with plain_python():
+        return Likelihood(model(name), **arguments)
+
+
+@cache
+def likelihood(name: str, engine: str) -> Likelihood:
+    return make(name, engine)
+
+
+def point(like: Any, seed: int = 0) -> np.ndarray:
+    """Parameters near the start: couplings of order one, lineshape parameters off by some per cent."""
+    random = np.random.default_rng(seed)
+    is_coupling = np.array([name.rsplit(".", 1)[1] in ("re", "im", "abs", "phase") for name in like.names], dtype=bool)
+    step = random.normal(size=len(like.names))
+    return np.where(is_coupling, like.start + 0.7 * step, like.start * (1 + 0.03 * step))
+
+
+@cache
+def expansion(name: str, engine: str) -> tuple[float, np.ndarray, np.ndarray]:
+    """Value, gradient and Hessian at the usual point."""
+    like = likelihood(name, engine)
+    return like.value_grad_hessian(point(like))
+
+
+def assert_close(found: Any, expected: Any, tolerance: float, scale: float = 0.0) -> None:
+    """Equal relative to the largest element, or to ``scale`` if that is larger."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.shape == expected.shape
+    assert np.isfinite(found).all()
+    scale = max(scale, float(np.abs(expected).max(initial=0.0)))
+    assert np.abs(found - expected).max(initial=0.0) <= tolerance * scale

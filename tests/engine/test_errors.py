@@ -1,0 +1,202 @@
+"""Mistakes are refused with what is wrong and what to do; memory is what it says."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from ctpwa.data.events import Events
+from ctpwa.engine.choice import make_engine
+from ctpwa.engine.likelihood import Likelihood
+from ctpwa.errors import CtpwaError, DataError, PhysicsError
+from ctpwa.model.lineshapes.formula import Callback, LineshapeParameter
+from engine.cases import GPU, events, likelihood, make, model, point, samples, with_resonance
+
+
+def build(**changes):
+    return make("small", "reference", **changes)
+
+
+def weights(values):
+    data = samples("small")["data"]
+    return Events(data.momenta, torch.as_tensor(values, dtype=torch.float64))
+
+
+def ones(n=129):
+    return np.ones(n)
+
+
+def at(index, value):
+    w = ones()
+    w[index] = value
+    return w
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"reference_wave": "phi(1020)"}, PhysicsError, "reference wave 'phi(1020)' is not a coupling of the model\n fix: did you mean"),
+        ({"representation": "polr"}, PhysicsError, "unknown representation 'polr' of couplings\n fix: did you mean 'polar'?"),
+        (
+            {"constraints": {"phi(1680).mas": (1.68, 0.02)}},
+            PhysicsError,
+            "constraint on 'phi(1680).mas', which is not a free parameter\n fix: did you mean 'phi(1680).mass'",
+        ),
+        ({"constraints": {"phi(1020).mass": (1.02, 0.02)}}, PhysicsError, "constraint on 'phi(1020).mass', which is not a free parameter"),
+        (
+            {"constraints": {"phi(1680).mass": (1.68, 0.0)}},
+            PhysicsError,
+            "constraint on 'phi(1680).mass' is (1.68, 0.0)\n fix: give (mean, standard deviation > 0)",
+        ),
+        ({"constraints": {"phi(1680).mass": (1.68, -0.1)}}, PhysicsError, "standard deviation > 0"),
+        ({"constraints": {"phi(1680).mass": (float("nan"), 0.1)}}, PhysicsError, "standard deviation > 0"),
+        ({"constraints": {"phi(1680).mass": (1.68, 0.1, 2.0)}}, PhysicsError, "standard deviation > 0"),
+    ],
+)
+def test_mistakes_in_options(changes, error, message):
+    with pytest.raises(error) as found:
+        build(**changes)
+    assert message in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (ones(128), "data: 128 weights for 129 events\n fix: give one weight per event"),
+        (ones(129)[:, None], "weights have shape 129×1 for 129 events\n fix: give one weight per event"),
+        (at(77, np.nan), "the weight of event 77 is not finite\n fix: remove these events or correct their weights"),
+        (at(3, np.inf), "the weight of event 3 is not finite"),
+        (0 * ones(), "the weights of the data minus the background add up to 0\n fix: check the scale"),
+        (-ones(), "the weights of the data minus the background add up to -129\n"),
+    ],
+)
+def test_mistakes_in_data_weights(data, message):
+    with pytest.raises(DataError) as error:
+        build(data=weights(data))
+    assert message in str(error.value)
+
+
+def test_number_of_an_event_in_a_chunk_counts_from_the_start():
+    with pytest.raises(DataError, match="the weight of event 77 is not finite"):
+        build(data=weights(at(77, np.nan)), chunk_events=50)
+
+
+def test_too_much_background():
+    with pytest.raises(DataError, match="data minus the background add up to -71"):
+        build(background=events("small", 200, 3))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_a_normalisation_without_weight(value):
+    phase_space = samples("small")["phase_space"]
+    with pytest.raises(DataError, match="the weights of the phase-space sample add up to"):
+        build(phase_space=Events(phase_space.momenta, torch.full((300,), value, dtype=torch.float64)))
+
+
+def test_empty_samples():
+    with pytest.raises(DataError, match="the weights of the data minus the background add up to 0"):
+        build(data=events("small", 0, 1))
+    with pytest.raises(DataError, match="the weights of the phase-space sample add up to 0"):
+        build(phase_space=events("small", 0, 1))
+    assert build(background=events("small", 0, 1)).value(point(likelihood("small", "reference"))) == pytest.approx(
+        likelihood("small", "reference").value(point(likelihood("small", "reference"))), rel=1e-14
+    )
+
+
+def test_momenta_of_a_sample_are_named_in_errors():
+    incomplete = {name: p for name, p in samples("small")["data"].items() if name != "eta"}
+    with pytest.raises(DataError, match="phase space: momenta of eta are missing"):
+        build(phase_space=incomplete)
+
+
+@pytest.mark.parametrize("method", ["value", "value_and_grad", "hessian", "intensity"])
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (), (2, 2, 3)])
+def test_wrong_number_of_parameters(method, shape):
+    like = likelihood("small", "reference")
+    with pytest.raises(DataError) as error:
+        getattr(like, method)(np.zeros(shape))
+    n = len(like.names)
+    assert f"parameters have shape {shape}; this likelihood has {n} free parameters\n fix: see .names" in str(error.value)
+
+
+def test_wrong_number_of_parameters_of_a_sum():
+    total = likelihood("small", "reference") + likelihood("small", "reference")
+    for x in (np.zeros(len(total.names) + 1), np.zeros(len(total.names) - 1)):
+        with pytest.raises(DataError, match="free parameters"):
+            total.value(x)
+
+
+def test_unknown_engine():
+    with pytest.raises(CtpwaError, match="unknown engine 'cdua'\n fix: did you mean 'cuda'"):
+        make("small", "cdua")
+
+
+@pytest.mark.skipif(GPU, reason="there is a GPU")
+def test_the_gpu_engine_without_a_gpu(monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET")
+    with pytest.raises(CtpwaError, match="engine 'cuda' needs an NVIDIA GPU, and torch sees none\n fix: choose engine cpu"):
+        make("small", "cuda")
+    with pytest.raises(CtpwaError, match="needs an NVIDIA GPU"):
+        make("small", "auto", device="cuda")
+
+
+def test_the_cpu_engine_on_a_gpu():
+    with pytest.raises(CtpwaError, match="engine 'cpu' cannot compute on cuda:0"):
+        make_engine("cpu", likelihood("small", "reference").plan, "cuda:0")
+
+
+@pytest.mark.skipif(GPU, reason="there is a GPU")
+def test_the_default_engine_without_a_gpu():
+    assert make_engine("auto", likelihood("small", "reference").plan, None).name == "cpu"
+    assert make_engine("auto", likelihood("small", "reference").plan, "cpu").name == "cpu"
+
+
+def test_intensities_of_a_released_sample():
+    like = likelihood("kk_eta fixed", "reference")
+    with pytest.raises(DataError, match="no intensities of 'phase space'\n fix: the phase-space sample was released: no resonance floats"):
+        like.intensity(point(like), "phase space")
+
+
+def test_intensities_of_an_unknown_sample():
+    like = likelihood("small", "reference")
+    with pytest.raises(DataError, match="no intensities of 'signal'\n fix: data, background, phase space"):
+        like.intensity(point(like), "signal")
+    assert like.intensity(point(like), "background").shape == (0,)
+
+
+def test_parameters_of_a_lineshape_without_value_and_without_meaning():
+    mine = Callback("mine", lambda s, q2, p: s * p["strength"], (LineshapeParameter("strength"),))
+    without = with_resonance(model("small"), "phi(1680)", lineshape=mine)
+    with pytest.raises(PhysicsError, match=r"'phi\(1680\)' has no value for 'strength'\n fix: add it under 'parameters' of phi\(1680\)"):
+        Likelihood(without, **samples("small"), engine="reference")
+    typo = with_resonance(model("small"), "phi(1680)", lineshape=mine, parameters={"strength": 1.0}, floating=("stregth",))
+    with pytest.raises(PhysicsError, match="has no parameter 'stregth'\n fix: did you mean 'strength'"):
+        Likelihood(typo, **samples("small"), engine="reference")
+
+
+# memory
+
+
+@pytest.mark.parametrize("name", ["small", "polarised", "own_lineshapes", "four_pions"])
+def test_memory_is_what_is_allocated(name):
+    like = likelihood(name, "reference")
+    plan = like.memory()
+    groups = {"data": like.data, "phase space": like.phase_space, "background": like.background}
+    total = 0
+    for key, planned in plan.samples.items():
+        held = sum(t.numel() * t.element_size() for sample in groups[key] for t in (sample.K, sample.E, sample.w))
+        n = sum(sample.n_events for sample in groups[key])
+        assert held == planned == n * plan.bytes_per_event
+        total += held
+    assert plan.total == total
+    assert str(plan.bytes_per_event) in str(plan)
+
+
+def test_memory_without_copies():
+    # every tensor is as large as its storage: no view keeps a larger one alive
+    for sample in likelihood("small", "cpu").data:
+        for tensor in (sample.K, sample.E, sample.w):
+            assert tensor.is_contiguous()
+            assert tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+            assert dataclasses.is_dataclass(sample)

@@ -1,0 +1,136 @@
+"""Generated modules on disk: named by content, whole or absent, safe with several processes."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctpwa.engine.codegen import source
+from ctpwa.engine.codegen.source import load_generated
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("CTPWA_CACHE", str(tmp_path))
+    return tmp_path / "kernels"
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+def forget(module):
+    sys.modules.pop(module.__name__, None)
+
+
+def test_a_module_is_written_once_and_found_by_its_content(folder):
+    module = load_generated("demo", "ANSWER = 42\n")
+    assert module.ANSWER == 42
+    (name,) = files(folder)
+    assert name == f"{module.__name__}.py"
+    assert (folder / name).read_text(encoding="utf-8") == "ANSWER = 42\n"
+    assert load_generated("demo", "ANSWER = 42\n") is module
+    other = load_generated("demo", "ANSWER = 43\n")
+    assert other.ANSWER == 43
+    assert len(files(folder)) == 2
+    forget(module)
+    before = (folder / name).stat().st_mtime_ns
+    assert load_generated("demo", "ANSWER = 42\n").ANSWER == 42
+    assert (folder / name).stat().st_mtime_ns == before
+
+
+def test_a_damaged_file_is_written_again(folder):
+    text = "VALUE = 'λ → whole'\n"
+    module = load_generated("damaged", text)
+    path = Path(module.__file__)
+    for content in ("VALUE = 'changed'\n", "VALUE = 'lam", ""):
+        path.write_text(content, encoding="utf-8")
+        forget(module)
+        module = load_generated("damaged", text)
+        assert module.VALUE == "λ → whole"
+        assert path.read_text(encoding="utf-8") == text
+    assert files(folder) == [path.name]
+
+
+def test_nothing_is_left_when_writing_fails(folder, monkeypatch):
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(source.os, "replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        load_generated("unwritten", "X = 1\n")
+    assert [name for name in files(folder) if name.endswith(".py")] == []
+
+
+def test_a_module_that_fails_is_not_kept(folder):
+    text = "raise RuntimeError('broken')\n"
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="broken"):
+            load_generated("broken", text)
+    assert not any("broken" in name for name in sys.modules if name.startswith("ctpwa_broken"))
+
+
+def test_the_folder_of_the_user_is_respected(tmp_path, monkeypatch):
+    monkeypatch.setenv("CTPWA_CACHE", str(tmp_path / "deep" / "mine"))
+    assert source.cache_folder() == tmp_path / "deep" / "mine" / "kernels"
+    module = load_generated("elsewhere", "Y = 2\n")
+    assert Path(module.__file__).is_relative_to(tmp_path / "deep" / "mine")
+    monkeypatch.delenv("CTPWA_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert source.cache_folder() == tmp_path / "xdg" / "ctpwa" / "kernels"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert source.cache_folder() == tmp_path / "home" / ".cache" / "ctpwa" / "kernels"
+
+
+def test_these_tests_do_not_touch_the_cache_of_the_user(cache_folder):
+    assert source.cache_folder() == cache_folder / "kernels"
+
+
+LONG = "".join(f"X{i} = {i}\n" for i in range(20_000)) + "END = 'end'\n"
+
+
+def _load(start, results):
+    start.wait()
+    module = load_generated("shared", LONG)
+    results.put((module.END, module.X19999))
+
+
+def test_two_processes_at_once(folder):
+    context = multiprocessing.get_context("spawn")
+    start, results = context.Event(), context.Queue()
+    workers = [context.Process(target=_load, args=(start, results)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    start.set()
+    found = [results.get(timeout=60) for _ in workers]
+    for worker in workers:
+        worker.join(timeout=60)
+    assert found == [("end", 19999)] * 2
+    (name,) = files(folder)
+    assert (folder / name).read_text(encoding="utf-8") == LONG
+
+
+WRITER = """
+import sys
+from ctpwa.engine.codegen.source import load_generated
+text = "".join(f"X{i} = {i}\\n" for i in range(20_000))
+for repeat in range(10):
+    module = load_generated("contended", text)
+    del sys.modules[module.__name__]
+    with open(module.__file__, "r", encoding="utf-8") as file:
+        assert file.read() == text
+"""
+
+
+def test_a_reader_never_sees_half_a_file(folder):
+    # both processes write the same file again and again: one spoils it, both repair it
+    environment = {**os.environ, "CTPWA_CACHE": str(folder.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    processes = [subprocess.Popen([sys.executable, "-c", WRITER], env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in processes:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    assert len(files(folder)) == 1
