@@ -19,7 +19,7 @@ from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
-GRAM_BYTES = 128 << 20  # columns of one chunk
+GRAM_BYTES = 192 << 20  # columns of one chunk
 BATCH_BYTES = 1 << 30  # columns and amplitudes of one chunk of a batch
 
 

@@ -144,6 +144,11 @@ class Collapsed:
 
     matrix: np.ndarray
 
+    def expand_batch(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and gradients for many coupling vectors [vector, coupling]."""
+        Mc = c @ self.matrix.T
+        return (c.conj() * Mc).sum(axis=1).real, 2 * np.concatenate([Mc.real, Mc.imag], axis=1)
+
     def expand(self, c: np.ndarray, order: int) -> Expansion:
         """Value, gradient and Hessian of c† M c over (Re c, Im c)."""
         Mc = self.matrix @ c

@@ -269,23 +269,22 @@ class Likelihood:
 
     def _shared_batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Couplings only: one pass over the events serves all vectors."""
-        c = np.array([self.parameters.native(row)[0] for row in x])
+        assert isinstance(self.phase_space, Collapsed)
+        c = self.parameters.couplings_of(x)
         numbers = self.plan.iteration.values(np.zeros(0))
-        values, grads = np.zeros(len(x)), np.zeros((len(x), 2 * self.plan.n_couplings))
+        sigma, d_sigma = self.phase_space.expand_batch(c)
+        values = self.weight * (np.log(sigma) - np.log(self._phsp_weight))
+        grads = self.weight * d_sigma / sigma[:, None]
         for sign, samples in ((-1.0, self.data), (1.0, self.background)):
             for sample in samples:
                 own_values, own_grads = log_sums(self.engine, sample.to(self.engine.device), c, numbers)  # type: ignore[arg-type]
                 values += sign * own_values
                 grads += sign * own_grads
-        result_values, result_grads = np.empty(len(x)), np.empty_like(x)
-        for k, row in enumerate(x):
-            norm = self.phase_space.expand(c[k], 1)  # type: ignore[union-attr]
-            value = values[k] + self.weight * (np.log(norm.value) - np.log(self._phsp_weight))
-            grad = grads[k] + self.weight * norm.gradient / norm.value
-            theta = self.parameters.native(row)[1]
-            pulled = self._pull_back(row, theta, value, grad, grad, 1)
-            result_values[k], result_grads[k], _ = self._add_constraints(row, *pulled[:2], np.zeros(0))
-        return result_values, result_grads
+        n_c = 2 * self.plan.n_couplings
+        pulled = np.array([grad @ self.parameters.jacobian(row)[:n_c] for grad, row in zip(grads, x, strict=True)]).reshape(x.shape)
+        for k, row in enumerate(x if self.constraints else ()):
+            values[k], pulled[k], _ = self._add_constraints(row, values[k], pulled[k], np.zeros(0))
+        return values, pulled
 
     # construction
 

@@ -291,6 +291,8 @@ class IterationNumbers:
 
     def values(self, theta: np.ndarray) -> np.ndarray:
         """All p."""
+        if not self.n_floating:
+            return self.constant
         result = np.empty(self.n_floating + len(self.constant))
         result[self.n_floating :] = self.constant
         for j, used in enumerate(self.used):

@@ -127,6 +127,16 @@ class Parameters:
             c = np.array([product.factor * np.prod(z[list(product.numbers)]) for product in self.couplings], dtype=complex)
         return c, values[2 * len(self.numbers) :]
 
+    def couplings_of(self, x: np.ndarray) -> np.ndarray:
+        """Couplings of many vectors, [vector, coupling]."""
+        if not self._single:
+            return np.array([self.native(row)[0] for row in x])
+        values = np.repeat(self._base[None], len(x), axis=0)
+        values[:, self._free_index] = x
+        a, b = values[:, 0 : 2 * len(self.numbers) : 2], values[:, 1 : 2 * len(self.numbers) : 2]
+        z = a + 1j * b if self.representation == CARTESIAN else a * np.exp(1j * b)
+        return self._factors * z[:, self._number_of]
+
     def _numbers(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """z, ∂z over its two parts [number, 2], and ∂²z over pairs of them [number, 2, 2]."""
         a, b = values[0 : 2 * len(self.numbers) : 2], values[1 : 2 * len(self.numbers) : 2]
