@@ -31,15 +31,15 @@ class ModelChannels:
     specs: tuple[ChannelSpec, ...]
     theta: tuple[Parameter, ...]
 
-    def plan(self, model: Model) -> Plan:
-        """The tables of these channels."""
+    def plan(self, model: Model, n_rows: int | None = None) -> Plan:
+        """The tables of these channels; ``n_rows`` if fewer polarisation rows are enough."""
         structures, _ = collect_structures(model.waves, barrier=True)
         rows = Rows(model.decay, model.polarisation)
         return build_plan(
             self.specs,
             n_couplings=len(self.couplings),
             n_structures=len(structures),
-            n_rows=rows.n_rows,
+            n_rows=rows.n_rows if n_rows is None else n_rows,
             real=rows.real,
             values={p.name: p.value for p in self.theta},
             floating=[p.name for p in self.theta if not p.fixed],

@@ -73,7 +73,9 @@ class CpuEngine:
             n = stop - start
             D, z = np.empty((2, n_columns, plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
             self._module.columns(*arrays, start, n, mode, *arguments, D, z)
-            total.add(torch.from_numpy(D).view(2 * n_columns, -1), torch.from_numpy(z).flatten(0, 1), negative=start >= sample.n_positive)
+            flat = torch.from_numpy(D).view(2 * n_columns, -1)
+            only_z = mode == LOG and plan.n_rows == 1
+            total.add(flat[:0] if only_z else flat, torch.from_numpy(z).flatten(0, 1), negative=start >= sample.n_positive)
         return gram_from_sums(total.sums.numpy())
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:

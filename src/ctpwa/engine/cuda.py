@@ -114,7 +114,7 @@ class CudaEngine:
     def _gram_sums(self, sample: Sample, mode: int) -> Tensor:
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
-        per_event = 16 * n_columns * (plan.n_rows + (1 if mode == LOG else 0))
+        per_event = 16 * n_columns * ((plan.n_rows if mode != LOG or plan.n_rows > 1 else 0) + (1 if mode == LOG else 0))
         size = max(min(GRAM_BYTES // per_event // BLOCK * BLOCK, sample.n_events), 1)
         total = ScaledGramAccumulator(n_columns, self.device)
         for start, stop in sample.chunks(size):
@@ -126,11 +126,12 @@ class CudaEngine:
         """∂ψ times √|ω| of a chunk, and z."""
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
-        D = torch.empty(2 * n_columns, plan.n_rows * n, dtype=torch.float64, device=self.device)
+        with_D = mode != LOG or plan.n_rows > 1
+        D = torch.empty(2 * n_columns if with_D else 0, plan.n_rows * n, dtype=torch.float64, device=self.device)
         z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
         self._module.columns[(-(-n // BLOCK),)](
             _as_real(sample.K), sample.E, w, self._numbers, *self._tabled, self._factors, self._entries, self._entry_ranges, D, z,
-            start, n, sample.n_events, plan.n_structures, n_columns, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
+            start, n, sample.n_events, plan.n_structures, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
         )  # fmt: skip
         return D, z
 

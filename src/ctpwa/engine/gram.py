@@ -38,24 +38,28 @@ class ScaledGramAccumulator:
         self.n_columns = n_columns
         self.products = torch.zeros(2 * n_columns, 2 * n_columns, dtype=torch.float64, device=device)
         self.outer = torch.zeros_like(self.products)
+        self._only_z = False
 
     def add(self, D: Tensor, z: Tensor, *, negative: bool) -> None:
         """Add a chunk.
 
         Args:
-            D:         columns [re | im · column, row · event], scaled
+            D:         columns [re | im · column, row · event], scaled; no rows if there is one polarisation row and z is given: then
+                       conj(z_j) z_k = ω conj(D_j) D_k, and z is enough
             z:         [re | im · column, event], scaled; no rows for Σ w I
             negative:  whether the weights are negative
         """
         sign = -1.0 if negative else 1.0
-        self.products.addmm_(D, D.T, alpha=sign)
+        if D.shape[0]:
+            self.products.addmm_(D, D.T, alpha=sign)
         if z.shape[0]:
             self.outer.addmm_(z, z.T, alpha=sign)
+        self._only_z = not D.shape[0]
 
     @property
     def sums(self) -> Tensor:
         """The sums so far, [2, 2·column, 2·column]: of columns and of z."""
-        return torch.stack([self.products, self.outer])
+        return torch.stack([self.outer if self._only_z else self.products, self.outer])
 
 
 def gram_from_sums(sums: np.ndarray) -> Gram:

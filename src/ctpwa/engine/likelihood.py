@@ -25,7 +25,10 @@ from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.memory import available_bytes, format_bytes
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import CARTESIAN, Parameters, Product
+from ctpwa.spin.build import build_rotated_rows
+from ctpwa.spin.rotate import RowRotation, RowsNeeded
 
+PROBE_EVENTS = 256  # of each sample, to find out how many polarisation rows are needed
 STREAM_FRACTION = 0.8  # of the free memory may be used before samples are streamed
 
 
@@ -88,14 +91,15 @@ class Likelihood:
     ) -> None:
         self.model = model
         channels = model_channels(model)
-        self.plan: Plan = channels.plan(model)
+        samples = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
+        self._sizes = {name: _n_events(name, sample, model) for name, sample in samples.items()}
+        self._rotation = _find_rotation(model, samples)
+        self.plan: Plan = channels.plan(model, self._rotation.n_rows)
         self.engine = make_engine(engine, self.plan, device)
         self.parameters = _parameters(channels.couplings, channels.theta, representation, reference_wave)
         self._theta_order = _theta_order(self.plan, [p.name for p in channels.theta])
         self.constraints = dict(constraints or {})
         self._check_constraints()
-        samples = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
-        self._sizes = {name: _n_events(name, sample, model) for name, sample in samples.items()}
         self._memory = self._plan_memory(chunk_events)
         self._chunk_events = chunk_events or self._stream_chunk() if self._memory.streamed else None
         self.engine.use_graphs = not self._memory.streamed  # streamed chunks come and go
@@ -321,12 +325,25 @@ class Likelihood:
         p4 = read_momenta(dict(source), self.model.decay.labels)
         for start in range(0, n, size):
             part = {label: p[start : start + size] for label, p in zip(self.model.decay.labels, p4, strict=True)}
-            amplitudes = self.model.spin_amplitudes(part, barrier=True, device=device, progress=progress)
+            K = self._spin_amplitudes(part, progress)
             own_weights = None if w is None else w[start : start + size]
             momenta = [part[label].to(device) for label in self.model.decay.labels]
-            sample = build_sample(self.plan, amplitudes.K, momenta, own_weights)
+            sample = build_sample(self.plan, K, momenta, own_weights)
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
         return pieces
+
+    def _spin_amplitudes(self, momenta: Mapping[str, Tensor], progress: bool | None) -> Tensor:
+        model, device = self.model, self.engine.device
+        rotation = RowRotation(self._rotation.n_rows, self._rotation.scale.to(device))
+        try:
+            return build_rotated_rows(
+                model.decay, model.waves, momenta, model.polarisation, rotation, zou_bugg=model.zou_bugg, device=device, progress=progress
+            )
+        except RowsNeeded:
+            raise DataError(
+                f"some events need more polarisation rows than the {rotation.n_rows} that the first {PROBE_EVENTS} of each sample need\n"
+                " fix: shuffle the samples so that their first events are typical"
+            ) from None
 
     def _collapse(self, samples: Sequence[Sample]) -> Collapsed:
         c = np.ones(self.plan.n_couplings, dtype=complex)
@@ -387,6 +404,14 @@ def _checked_vector(p: Any, n: int) -> np.ndarray:
     if x.shape[-1:] != (n,) or x.ndim > 2:
         raise DataError(f"parameters have shape {x.shape}; this likelihood has {n} free parameters\n fix: see .names")
     return x
+
+
+def _find_rotation(model: Model, samples: Mapping[str, Mapping[str, Any]]) -> RowRotation:
+    """Rows that the first events of all samples need."""
+    labels = model.decay.labels
+    probes = [[p[:PROBE_EVENTS].cpu() for p in read_momenta(dict(sample), labels)] for sample in samples.values()]
+    together = {label: torch.cat([probe[i] for probe in probes]) for i, label in enumerate(labels)}
+    return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
 
 
 def _parameters(couplings: Sequence[str], theta: Sequence[Any], representation: str, reference_wave: str | None) -> Parameters:

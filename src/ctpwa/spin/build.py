@@ -18,6 +18,7 @@ from ctpwa.progress import Progress
 from ctpwa.spin.amplitudes import SpinAmplitudes, WaveTerm
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed, on_light_cone
 from ctpwa.spin.polarisation import Polarisation
+from ctpwa.spin.rotate import RowRotation
 from ctpwa.spin.rows import Rows
 
 # temporary memory per chunk: small on a CPU so that it stays near the caches, large on a GPU to hide kernel launches
@@ -38,12 +39,51 @@ def build_spin_amplitudes(
     progress: bool | None = None,
 ) -> SpinAmplitudes:
     """Compute K of all waves for all events; see ``Model.spin_amplitudes``."""
-    p4 = read_momenta(momenta, decay.labels, device)
-    n_events = len(p4[0])
     structures, terms = collect_structures(waves, barrier)
     rows = Rows(decay, polarisation)
+    K = _compute(
+        decay, structures, momenta, rows, None, barrier=barrier, zou_bugg=zou_bugg, device=device, chunk_size=chunk_size, progress=progress
+    )
+    return SpinAmplitudes(K, structures, terms, tuple(waves), rows)
+
+
+def build_rotated_rows(
+    decay: Decay,
+    waves: Sequence[Any],
+    momenta: Mapping[str, Any],
+    polarisation: Polarisation,
+    rotation: RowRotation,
+    *,
+    zou_bugg: bool = False,
+    device: str | torch.device | None = None,
+    progress: bool | None = None,
+) -> Tensor:
+    """K with barrier factors and only the rows that ``rotation`` keeps: all that an intensity needs."""
+    structures, _ = collect_structures(waves, barrier=True)
+    rows = Rows(decay, polarisation)
+    return _compute(
+        decay, structures, momenta, rows, rotation, barrier=True, zou_bugg=zou_bugg, device=device, chunk_size=None, progress=progress
+    )
+
+
+def _compute(
+    decay: Decay,
+    structures: Sequence[Sequence[tuple[Structure, int]]],
+    momenta: Mapping[str, Any],
+    rows: Rows,
+    rotation: RowRotation | None,
+    *,
+    barrier: bool,
+    zou_bugg: bool,
+    device: str | torch.device | None,
+    chunk_size: int | None,
+    progress: bool | None,
+) -> Tensor:
+    p4 = read_momenta(momenta, decay.labels, device)
+    n_events = len(p4[0])
     where = p4[0].device
-    K = _allocate((len(structures), rows.n_rows, n_events), rows.dtype, where)
+    n_rows = rows.n_rows if rotation is None else rotation.n_rows
+    K = _allocate((len(structures), n_rows, n_events), rows.dtype, where)
     tops = [structure for parts in structures for structure, _ in parts]
     max_L = harmonics_needed(tops)
 
@@ -51,15 +91,19 @@ def build_spin_amplitudes(
         chunk = [_on_shell(p[start:stop].T.contiguous(), particle.massless) for p, particle in zip(p4, decay.final, strict=True)]
         check_momenta([p[start:stop].T for p in p4], decay.labels, decay.final, start)
         evaluator = Evaluator(decay.final, chunk, max_L, barrier=barrier, zou_bugg=zou_bugg)
+        whole = n_rows == rows.n_rows
+        target = K[..., start:stop] if whole else K.new_empty(len(structures), rows.n_rows, stop - start)
         for index, parts in enumerate(structures):
             A = _sum_parts(evaluator, parts, rows.two_ms)
-            rows.store(A, parts[0][0].total_L, K[index, :, start:stop])
+            rows.store(A, parts[0][0].total_L, target[index])
+        if not whole and rotation is not None:
+            K[..., start:stop] = rotation.apply(target)
         return evaluator.cached_bytes
 
     if n_events:
         size = chunk_size or _chunk_size(evaluate, where.type)
         _for_chunks(evaluate, n_events, size, where.type, progress)
-    return SpinAmplitudes(K, structures, terms, tuple(waves), rows)
+    return K
 
 
 def collect_structures(

@@ -266,7 +266,7 @@ def _columns(plan: Plan) -> Iterator[str]:
     yield "def columns("
     yield "    K_ptr, E_ptr, w_ptr, numbers_ptr, order_ptr, ranges_ptr, segments_ptr,"
     yield "    factors_ptr, entries_ptr, entry_ranges_ptr, D_ptr, z_ptr,"
-    yield "    first_event, n_chunk, n_events, n_structures, n_columns, LOG: tl.constexpr, BLOCK: tl.constexpr,"
+    yield "    first_event, n_chunk, n_events, n_structures, n_columns, LOG: tl.constexpr, WITH_D: tl.constexpr, BLOCK: tl.constexpr,"
     yield "):"
     yield '    """D [re | im, column, row, event] = √|ω| ∂ψ; if LOG, z [re | im, column, event] = √|w| / I · Σ_r conj(ψ_r) ∂ψ_r."""'
     yield from _chunk_events()
@@ -294,9 +294,10 @@ def _columns(plan: Plan) -> Iterator[str]:
         yield f"            z_im += psi_re{r} * d_im{r} - psi_im{r} * d_re{r}"
     yield "            tl.store(z_ptr + column * chunk + mine, z_re * z_scale, mask=inside)"
     yield "            tl.store(z_ptr + (n_columns + column) * chunk + mine, z_im * z_scale, mask=inside)"
+    yield "        if WITH_D:"
     for r in _rows(plan):
-        yield f"        tl.store(D_ptr + (column * {plan.n_rows} + {r}) * chunk + mine, d_re{r} * scale, mask=inside)"
-        yield f"        tl.store(D_ptr + ((n_columns + column) * {plan.n_rows} + {r}) * chunk + mine, d_im{r} * scale, mask=inside)"
+        yield f"            tl.store(D_ptr + (column * {plan.n_rows} + {r}) * chunk + mine, d_re{r} * scale, mask=inside)"
+        yield f"            tl.store(D_ptr + ((n_columns + column) * {plan.n_rows} + {r}) * chunk + mine, d_im{r} * scale, mask=inside)"
 
 
 def _column_slot(plan: Plan, index: int, which: int | None, first: str) -> Iterator[str]:
