@@ -58,7 +58,7 @@ def from_sums(tables: Tables, sums: ChannelSums, gram: Gram | None, c: np.ndarra
 
     ∂²V = 2 Re Σ ω (∂ψ̄ ∂ψ + ψ̄ ∂²ψ) − [LOG] 4 Σ w/I² (Re ψ̄ ∂ψ)(Re ψ̄ ∂ψ)
     """
-    channel_c = tables.channel_couplings(c)
+    channel_c = tables.channel_couplings(c) if sums.layout.order == 2 else NOTHING
     grad = gradient(tables, sums, channel_c) if sums.layout.order else NOTHING
     if gram is None:
         return Expansion(sums.value, grad, NOTHING)

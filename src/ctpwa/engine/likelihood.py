@@ -285,7 +285,10 @@ class Likelihood:
                 values += sign * own_values
                 grads += sign * own_grads
         n_c = 2 * self.plan.n_couplings
-        pulled = np.array([grad @ self.parameters.jacobian(row)[:n_c] for grad, row in zip(grads, x, strict=True)]).reshape(x.shape)
+        if self.parameters.linear:
+            pulled = grads @ self.parameters.jacobian(x[0])[:n_c] if len(x) else np.zeros(x.shape)
+        else:
+            pulled = np.array([grad @ self.parameters.jacobian(row)[:n_c] for grad, row in zip(grads, x, strict=True)]).reshape(x.shape)
         for k, row in enumerate(x if self.constraints else ()):
             values[k], pulled[k], _ = self._add_constraints(row, values[k], pulled[k], np.zeros(0))
         return values, pulled
@@ -440,6 +443,8 @@ def _total(samples: Sequence[Sample]) -> float:
 
 
 def _add_up(parts: Sequence[Expansion], size: int, order: int) -> Expansion:
+    if len(parts) == 1:
+        return parts[0]
     grad = np.zeros(size if order >= 1 else 0)
     H = np.zeros((size, size) if order >= 2 else (0, 0))
     for part in parts:

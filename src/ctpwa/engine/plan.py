@@ -275,48 +275,48 @@ class IterationNumbers:
         fixed: Mapping[str, float],
         centred: frozenset[int],
     ) -> None:
-        self.centred = centred
         symbols = [sp.Symbol(name, real=True) for name in parameters]
         numbers = {sp.Symbol(name, real=True): value for name, value in fixed.items()}
         self.n_floating, self.n_theta = n_floating, len(symbols)
         self.constant = np.array([float(expression.subs(numbers)) for expression in expressions[n_floating:]])
         floating = [expression.subs(numbers) for expression in expressions[:n_floating]]
-        self.used = [[i for i, symbol in enumerate(symbols) if expression.has(symbol)] for expression in floating]
-        self._values = [_compile([symbols[i] for i in used], [e]) for e, used in zip(floating, self.used, strict=True)]
-        self._first, self._second = [], []
-        for expression, used in zip(floating, self.used, strict=True):
-            first, second = derivatives(expression, [symbols[i] for i in used])
-            self._first.append(_compile([symbols[i] for i in used], first))
-            self._second.append(_compile([symbols[i] for i in used], list(second.values())))
+        self._fixed_at_zero = sorted(centred)
+        self._values = _compile(symbols, floating)
+        first, second = [], []
+        for j, expression in enumerate(floating):
+            used = [k for k, symbol in enumerate(symbols) if expression.has(symbol)]
+            one, two = derivatives(expression, [symbols[k] for k in used])
+            first += [((j, used[k]), derivative) for k, derivative in enumerate(one)]
+            second += [((j, used[k], used[m]), derivative) for (k, m), derivative in two.items()]
+        self._first_at = np.array([at for at, _ in first], dtype=np.int64).reshape(-1, 2)
+        self._second_at = np.array([at for at, _ in second], dtype=np.int64).reshape(-1, 3)
+        self._first = _compile(symbols, [derivative for _, derivative in first])
+        self._second = _compile(symbols, [derivative for _, derivative in second])
 
     def values(self, theta: np.ndarray) -> np.ndarray:
         """All p."""
         if not self.n_floating:
             return self.constant
-        result = np.empty(self.n_floating + len(self.constant))
-        result[self.n_floating :] = self.constant
-        for j, used in enumerate(self.used):
-            result[j] = 0.0 if j in self.centred else self._values[j](*theta[used])[0]
+        result = np.concatenate([self._values(*theta), self.constant])
+        result[self._fixed_at_zero] = 0.0
         return result
 
     def jacobian(self, theta: np.ndarray) -> np.ndarray:
         """∂p/∂θ [floating p, θ]."""
         result = np.zeros((self.n_floating, self.n_theta))
-        for j, used in enumerate(self.used):
-            result[j, used] = self._first[j](*theta[used])
+        if self.n_floating:
+            result[self._first_at[:, 0], self._first_at[:, 1]] = self._first(*theta)
         return result
 
     def second(self, theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Σ_j weights_j ∂²p_j/∂θ∂θ [θ, θ]."""
         result = np.zeros((self.n_theta, self.n_theta))
-        for j, used in enumerate(self.used):
-            values = iter(self._second[j](*theta[used]))
-            for a in range(len(used)):
-                for b in range(a, len(used)):
-                    value = weights[j] * next(values)
-                    result[used[a], used[b]] += value
-                    if a != b:
-                        result[used[b], used[a]] += value
+        if self.n_floating:
+            j, k, m = self._second_at.T
+            values = weights[j] * np.array(self._second(*theta))
+            np.add.at(result, (k, m), values)
+            off = k != m
+            np.add.at(result, (m[off], k[off]), values[off])
         return result
 
 

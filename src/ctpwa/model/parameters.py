@@ -120,7 +120,8 @@ class Parameters:
     def native(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Couplings c and lineshape parameters θ."""
         values = self.full(x)
-        z = self._numbers(values)[0]
+        a, b = values[0 : 2 * len(self.numbers) : 2], values[1 : 2 * len(self.numbers) : 2]
+        z = a + 1j * b if self.representation == CARTESIAN else a * np.exp(1j * b)
         if self._single:
             c = self._factors * z[self._number_of]
         else:

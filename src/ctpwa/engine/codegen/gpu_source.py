@@ -147,7 +147,7 @@ def _segments(plan: Plan, index: int, kind: Kind, code: KindCode, body: Sequence
     yield f"        for g in range(tl.load({at}), tl.load({at} + 1)):"
     yield from _load_e(plan, kind, "            ")
     own = f"segments_ptr + g * {segment_width(plan)}"
-    yield f"            for a in tl.range(tl.load({own}), tl.load({own} + 1), loop_unroll_factor=2):"
+    yield f"            for a in range(tl.load({own}), tl.load({own} + 1)):"
     yield from _load_numbers(plan, kind, "                ", couplings=couplings)
     for line in [*code.lines, f"f_re = {code.F.re}", f"f_im = {imaginary(code.F)}", *body]:
         yield f"                {line}"
