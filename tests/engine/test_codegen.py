@@ -18,6 +18,11 @@ from lineshapes.contract import CASES
 from lineshapes.evaluate import numpy_values
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
+two_of_each = pytest.mark.parametrize(
+    "case",
+    [case for k, case in enumerate(CASES) if sum(case.spec == other.spec for other in CASES[:k]) < 2],
+    ids=lambda case: case.label,
+)
 each_formula = pytest.mark.parametrize("case", {case.spec: case for case in CASES}.values(), ids=lambda case: case.label)
 m, g, phi = (sp.Symbol(name, real=True) for name in ("m", "g", "phi"))
 
@@ -133,7 +138,7 @@ def assert_equal(found, expected, tolerance):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
-@each_case
+@two_of_each
 @pytest.mark.parametrize("dialect", ["numba", "triton"])
 def test_code_equals_the_formula_and_its_derivatives(case, dialect):
     formula = case.build()
