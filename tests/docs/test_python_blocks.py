@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ctpwa.model.lineshapes.registry import KINDS
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCKS = [
@@ -13,6 +15,15 @@ BLOCKS = [
     for page in PAGES
     for i, text in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 ]
+
+
+@pytest.fixture(autouse=True)
+def _registry_as_before():
+    """An example may register a lineshape."""
+    before = dict(KINDS)
+    yield
+    KINDS.clear()
+    KINDS.update(before)
 
 
 def test_there_are_examples():
