@@ -123,17 +123,6 @@ def test_limits_are_those_of_the_free_parameters():
     assert np.isinf(own.bounds[:-2]).all()
 
 
-def test_changes_make_new_parameters():
-    own = parameters(SINGLE, "cartesian")
-    changed = own.with_changes(values={"R.mass": 1.5, "z1.re": 0.25})
-    assert changed.names == own.names
-    assert changed.start[changed.names.index("R.mass")] == 1.5
-    assert changed.start[0] == 0.25
-    assert own.start[own.names.index("R.mass")] == 1.2
-    other = own.with_changes(fixed=["R.mass", "R.width", "z3.re"])
-    assert set(own.names) ^ set(other.names) == {"z0.re", "z0.im", "R.mass", "z3.re"}
-
-
 def test_start_is_a_copy():
     own = parameters(SINGLE, "cartesian")
     own.start[:] = 7

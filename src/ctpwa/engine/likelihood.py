@@ -23,8 +23,9 @@ from ctpwa.engine.sample import Sample, build_sample, checked_weights, fill_call
 from ctpwa.engine.tables import LOG, PLAIN
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.model.couplings import WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import CARTESIAN, Parameters, Product
+from ctpwa.model.parameters import CARTESIAN, Parameters
 from ctpwa.spin.build import build_rotated_rows
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 
@@ -70,6 +71,8 @@ class Likelihood:
         device:          where to compute; default: a GPU if there is one
         representation:  couplings as ``cartesian`` (re, im) or ``polar`` (abs, phase) parameters
         reference_wave:  name of the coupling that is fixed to 1; default: the first
+        couplings:       ``wave``: one complex number per coupling; ``vertex``: products of one number per vertex and (L, S)
+        ties:            coupling → (other coupling, complex factor): it is factor times the other
         constraints:     parameter name → (mean, standard deviation) of a Gaussian
         chunk_events:    stream samples in chunks of this many events; default: only if they do not fit
     """
@@ -85,6 +88,8 @@ class Likelihood:
         *,
         representation: str = CARTESIAN,
         reference_wave: str | None = None,
+        couplings: str = WAVE,
+        ties: Ties | None = None,
         constraints: Mapping[str, tuple[float, float]] | None = None,
         chunk_events: int | None = None,
         progress: bool | None = None,
@@ -96,7 +101,10 @@ class Likelihood:
         self._rotation = _find_rotation(model, samples)
         self.plan: Plan = channels.plan(model, self._rotation.n_rows)
         self.engine = make_engine(engine, self.plan, device)
-        self.parameters = _parameters(channels.couplings, channels.theta, representation, reference_wave)
+        mapped = map_couplings(model, channels.couplings, couplings, ties or {}, reference_wave)
+        self.parameters = Parameters(
+            mapped.numbers, mapped.products, channels.theta, representation=representation, fixed_numbers=mapped.fixed
+        )
         self._theta_order = _theta_order(self.plan, [p.name for p in channels.theta])
         self.constraints = dict(constraints or {})
         self._check_constraints()
@@ -367,6 +375,12 @@ class LikelihoodSum:
     def __init__(self, terms: Sequence[Likelihood]) -> None:
         self.terms = tuple(terms)
         self.names = tuple(dict.fromkeys(name for term in terms for name in term.names))
+        constrained = [name for term in terms for name in term.constraints]
+        if len(constrained) > len(set(constrained)):
+            name = next(n for n in constrained if constrained.count(n) > 1)
+            raise PhysicsError(
+                f"{name!r} is constrained in more than one likelihood of a sum", "give the constraint to one of them, or it counts twice"
+            )
         self._index = [np.array([self.names.index(name) for name in term.names], dtype=np.int64) for term in terms]
 
     @property
@@ -415,15 +429,6 @@ def _find_rotation(model: Model, samples: Mapping[str, Mapping[str, Any]]) -> Ro
     probes = [[p[:PROBE_EVENTS].cpu() for p in read_momenta(dict(sample), labels)] for sample in samples.values()]
     together = {label: torch.cat([probe[i] for probe in probes]) for i, label in enumerate(labels)}
     return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
-
-
-def _parameters(couplings: Sequence[str], theta: Sequence[Any], representation: str, reference_wave: str | None) -> Parameters:
-    reference = couplings[0] if reference_wave is None else reference_wave
-    if reference not in couplings:
-        raise PhysicsError(f"reference wave {reference!r} is not a coupling of the model", suggest(reference, couplings))
-    products = [Product((i,)) for i in range(len(couplings))]
-    fixed = [f"{reference}.{part}" for part in (("re", "im") if representation == CARTESIAN else ("abs", "phase"))]
-    return Parameters(couplings, products, theta, representation=representation, fixed=fixed)
 
 
 def _theta_order(plan: Plan, names: Sequence[str]) -> np.ndarray:

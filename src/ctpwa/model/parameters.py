@@ -55,6 +55,7 @@ class Parameters:
         theta:           lineshape parameters that may float
         values:          start values by parameter name, where they are not the defaults
         fixed:           names of parameters that are fixed
+        fixed_numbers:   complex numbers that are fixed, both parts
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Parameters:
         representation: str = CARTESIAN,
         values: Mapping[str, float] | None = None,
         fixed: Sequence[str] = (),
+        fixed_numbers: Sequence[str] = (),
     ) -> None:
         if representation not in PARTS:
             raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
@@ -73,6 +75,7 @@ class Parameters:
         self.numbers = tuple(numbers)
         self.couplings = tuple(couplings)
         first, second = PARTS[representation]
+        fixed = [*fixed, *(f"{name}.{part}" for name in fixed_numbers for part in PARTS[representation])]
         complex_parameters = [Parameter(f"{name}.{part}", start) for name in numbers for part, start in ((first, 1.0), (second, 0.0))]
         every = [*complex_parameters, *theta]
         self.all = tuple(replace(p, value=(values or {}).get(p.name, p.value), fixed=p.fixed or p.name in fixed) for p in every)
@@ -102,14 +105,6 @@ class Parameters:
     def bounds(self) -> np.ndarray:
         """Lower and upper limits of the free parameters, [free, 2]."""
         return np.array([[p.lower, p.upper] for p in self.free]).reshape(-1, 2)
-
-    def with_changes(self, *, values: Mapping[str, float] | None = None, fixed: Sequence[str] | None = None) -> Parameters:
-        """The same parameters with other start values or another choice of fixed ones."""
-        theta = self.all[2 * len(self.numbers) :]
-        kept = {p.name: p.value for p in self.all} | dict(values or {})
-        chosen = [p.name for p in self.all if p.fixed] if fixed is None else list(fixed)
-        free_theta = [replace(p, fixed=False) for p in theta]
-        return Parameters(self.numbers, self.couplings, free_theta, representation=self.representation, values=kept, fixed=chosen)
 
     def full(self, x: np.ndarray) -> np.ndarray:
         """All parameters, fixed ones included."""

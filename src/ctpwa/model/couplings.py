@@ -1,0 +1,102 @@
+"""From the couplings of waves to the complex numbers that are fitted: one each, tied to others, or products over vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.model import Model
+from ctpwa.model.parameters import Product
+
+WAVE, VERTEX = "wave", "vertex"
+Ties = Mapping[str, tuple[str, complex]]
+
+
+@dataclass(frozen=True)
+class CouplingMap:
+    """How couplings are made of fitted numbers.
+
+    Attributes:
+        numbers:   names of the complex numbers
+        products:  every coupling as a constant times a product of them
+        fixed:     numbers that are fixed to 1
+    """
+
+    numbers: tuple[str, ...]
+    products: tuple[Product, ...]
+    fixed: tuple[str, ...]
+
+
+def map_couplings(model: Model, names: Sequence[str], kind: str, ties: Ties, reference: str | None) -> CouplingMap:
+    """The map of all couplings of a model.
+
+    Args:
+        model:      the model
+        names:      its couplings
+        kind:       ``wave``: one number per coupling; ``vertex``: a product of one number for each vertex and (L, S)
+        ties:       coupling → (other coupling, complex factor): it is factor times the other
+        reference:  the coupling whose number is fixed to 1; default: the first
+    """
+    if reference is not None and reference not in names:
+        raise PhysicsError(f"reference wave {reference!r} is not a coupling of the model", suggest(reference, names))
+    if kind == WAVE:
+        return _per_wave(names, ties, reference or next(name for name in names if name not in ties))
+    if kind == VERTEX:
+        if ties:
+            raise PhysicsError(
+                "couplings that are products over vertices cannot be tied one by one", "leave 'ties' out, or use couplings='wave'"
+            )
+        return _per_vertex(model, names, reference or names[0])
+    raise PhysicsError(f"unknown kind of couplings {kind!r}", suggest(kind, [WAVE, VERTEX]))
+
+
+def _per_wave(names: Sequence[str], ties: Ties, reference: str) -> CouplingMap:
+    for name, (other, _) in ties.items():
+        for coupling in (name, other):
+            if coupling not in names:
+                raise PhysicsError(f"tie of {coupling!r}, which is not a coupling of the model", suggest(coupling, names))
+    if reference in ties:
+        raise PhysicsError(
+            f"the reference wave {reference!r} is tied to {ties[reference][0]!r}", "choose another reference wave, or untie it"
+        )
+    numbers = [name for name in names if name not in ties]
+    products = []
+    for name in names:
+        source, factor = _follow(name, ties)
+        products.append(Product((numbers.index(source),), factor))
+    return CouplingMap(tuple(numbers), tuple(products), (reference,))
+
+
+def _follow(name: str, ties: Ties) -> tuple[str, complex]:
+    """The untied coupling at the end of a row of ties, and the product of the factors on the way."""
+    seen, factor = [name], 1.0 + 0j
+    while name in ties:
+        name, own = ties[name]
+        factor *= own
+        if name in seen:
+            raise PhysicsError(f"couplings are tied in a circle: {' -> '.join([*seen, name])}", "leave one of them untied")
+        seen.append(name)
+    return name, factor
+
+
+def _per_vertex(model: Model, names: Sequence[str], reference: str) -> CouplingMap:
+    """C = Π_vertices g(vertex, L, S). The first (L, S) of every vertex of a resonance is 1: its scale is in the vertex above.
+
+    Of the parent's vertex the number in the reference coupling is 1.
+    """
+    waves = {wave.coupling: wave for wave in reversed(model.waves)}
+    numbers: dict[str, int] = {}
+    products: dict[str, Product] = {}
+    fixed: dict[str, str] = {}
+    for name in names:
+        if name not in waves:
+            raise PhysicsError(f"the coupling {name!r} belongs to a function of a basis", "splines and K-matrices need couplings='wave'")
+        wave = waves[name]
+        own = [f"{wave.chain.vertex(node)} {ls}" for node, ls in zip(wave.chain.nodes, wave.ls, strict=True)]
+        products[name] = Product(tuple(numbers.setdefault(vertex, len(numbers)) for vertex in own))
+        for node, vertex in zip(wave.chain.nodes[1:], own[1:], strict=True):
+            fixed.setdefault(wave.chain.vertex(node), vertex)
+        if name == reference:
+            fixed[""] = own[0]
+    return CouplingMap(tuple(numbers), tuple(products[name] for name in names), tuple(fixed.values()))
