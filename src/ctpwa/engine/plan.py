@@ -276,12 +276,15 @@ class IterationNumbers:
         centred: frozenset[int],
     ) -> None:
         symbols = [sp.Symbol(name, real=True) for name in parameters]
-        numbers = {sp.Symbol(name, real=True): value for name, value in fixed.items()}
+        others = sorted(set().union(*(e.free_symbols for e in expressions)) - set(symbols), key=str)
+        self._others = [fixed[symbol.name] for symbol in others]
         self.n_floating, self.n_theta = n_floating, len(symbols)
-        self.constant = np.array([float(expression.subs(numbers)) for expression in expressions[n_floating:]])
-        floating = [expression.subs(numbers) for expression in expressions[:n_floating]]
+        every = [*symbols, *others]
+        constant = _compile(every, expressions[n_floating:])(*[0.0] * len(symbols), *self._others)
+        self.constant = np.array(constant, dtype=float)
+        floating = expressions[:n_floating]
         self._fixed_at_zero = sorted(centred)
-        self._values = _compile(symbols, floating)
+        self._values = _compile(every, floating)
         first, second = [], []
         for j, expression in enumerate(floating):
             used = [k for k, symbol in enumerate(symbols) if expression.has(symbol)]
@@ -290,14 +293,14 @@ class IterationNumbers:
             second += [((j, used[k], used[m]), derivative) for (k, m), derivative in two.items()]
         self._first_at = np.array([at for at, _ in first], dtype=np.int64).reshape(-1, 2)
         self._second_at = np.array([at for at, _ in second], dtype=np.int64).reshape(-1, 3)
-        self._first = _compile(symbols, [derivative for _, derivative in first])
-        self._second = _compile(symbols, [derivative for _, derivative in second])
+        self._first = _compile(every, [derivative for _, derivative in first])
+        self._second = _compile(every, [derivative for _, derivative in second])
 
     def values(self, theta: np.ndarray) -> np.ndarray:
         """All p."""
         if not self.n_floating:
             return self.constant
-        result = np.concatenate([self._values(*theta), self.constant])
+        result = np.concatenate([self._values(*theta, *self._others), self.constant])
         result[self._fixed_at_zero] = 0.0
         return result
 
@@ -305,7 +308,7 @@ class IterationNumbers:
         """∂p/∂θ [floating p, θ]."""
         result = np.zeros((self.n_floating, self.n_theta))
         if self.n_floating:
-            result[self._first_at[:, 0], self._first_at[:, 1]] = self._first(*theta)
+            result[self._first_at[:, 0], self._first_at[:, 1]] = self._first(*theta, *self._others)
         return result
 
     def second(self, theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -313,7 +316,7 @@ class IterationNumbers:
         result = np.zeros((self.n_theta, self.n_theta))
         if self.n_floating:
             j, k, m = self._second_at.T
-            values = weights[j] * np.array(self._second(*theta))
+            values = weights[j] * np.array(self._second(*theta, *self._others))
             np.add.at(result, (k, m), values)
             off = k != m
             np.add.at(result, (m[off], k[off]), values[off])
@@ -321,7 +324,8 @@ class IterationNumbers:
 
 
 def _compile(symbols: Sequence[sp.Symbol], expressions: Sequence[sp.Expr]) -> Callable[..., Sequence[float]]:
-    return sp.lambdify(list(symbols), list(expressions), modules=["math", {"Abs": abs, "sign": np.sign}], cse=True)
+    modules = ["math", {"Abs": abs, "sign": np.sign}]
+    return sp.lambdify(list(symbols), list(expressions), modules=modules, cse=lambda e: sp.cse(e, list=False, order="none"))
 
 
 def n_callback_quantities(n_floating: int) -> int:

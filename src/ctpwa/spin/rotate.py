@@ -2,7 +2,7 @@
 
 I = Σ_r |ψ_r|² does not change when the rows of all waves are rotated together, in each event by another rotation. If the amplitudes of
 all wave structures span fewer dimensions than there are rows, the rest can be rotated to zero and dropped: in a parity-conserving decay to
-three particles reflection in the decay plane leaves half of the rows, and J/ψ → K⁺K⁻η needs one instead of two.
+three particles reflection in the decay plane leaves half of the rows, and J/ψ → K⁺K⁻η needs one instead of two (F10).
 """
 
 from __future__ import annotations
