@@ -30,6 +30,7 @@ class CpuEngine:
 
     name = "cpu"
     use_graphs = False
+    shares_passes = True
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

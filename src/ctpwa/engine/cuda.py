@@ -32,6 +32,7 @@ class CudaEngine:
     """
 
     name = "cuda"
+    shares_passes = True
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan

@@ -42,6 +42,7 @@ class Engine(Protocol):
     name: str
     device: torch.device
     use_graphs: bool
+    shares_passes: bool
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
@@ -87,6 +88,7 @@ class ReferenceEngine:
 
     name = "reference"
     use_graphs = False
+    shares_passes = False
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan

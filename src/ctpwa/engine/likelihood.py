@@ -277,7 +277,7 @@ class Likelihood:
         return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
 
     def _can_share_passes(self) -> bool:
-        return isinstance(self.phase_space, Collapsed) and hasattr(self.engine, "raw_columns")
+        return isinstance(self.phase_space, Collapsed) and self.engine.shares_passes
 
     def _shared_batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Couplings only: one pass over the events serves all vectors."""

@@ -121,6 +121,11 @@ def _forward(plan: Plan, indent: str, *, keep_F: bool) -> Iterator[str]:
         keep = ["F_re[a, i] = f_re", "F_im[a, i] = f_im"] if keep_F else []
         body = [*keep, "u_re[i] += cr * f_re - ci * f_im", "u_im[i] += cr * f_im + ci * f_re"]
         yield from _segments(plan, index, kind, indent + "    ", ["cr, ci = c_re[a], c_im[a]"], code, body)
+    yield from _add_structure(plan, indent)
+
+
+def _add_structure(plan: Plan, indent: str) -> Iterator[str]:
+    """ψ_r += K_tr u."""
     yield f"{indent}    for r in range(ROWS):"
     yield f"{indent}        for i in range(n):"
     if plan.real:
@@ -276,15 +281,7 @@ def columns(
             parts = (f"cr * ({value.re}) - ci * ({imaginary(value)})", f"cr * ({imaginary(value)}) + ci * ({value.re})")
             body += _column_lines(plan, f"column{k}", parts, str(k))
         yield from _segments(plan, index, kind, indent + "    ", before, code, body)
-    yield f"{indent}    for r in range(ROWS):"
-    yield f"{indent}        for i in range(n):"
-    if plan.real:
-        yield f"{indent}            psi_re[r, i] += K[t, r, begin + i] * u_re[i]"
-        yield f"{indent}            psi_im[r, i] += K[t, r, begin + i] * u_im[i]"
-    else:
-        yield f"{indent}            k = K[t, r, begin + i]"
-        yield f"{indent}            psi_re[r, i] += k.real * u_re[i] - k.imag * u_im[i]"
-        yield f"{indent}            psi_im[r, i] += k.real * u_im[i] + k.imag * u_re[i]"
+    yield from _add_structure(plan, indent)
     yield SCALE
 
 
