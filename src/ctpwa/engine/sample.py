@@ -85,7 +85,7 @@ def build_sample(plan: Plan, K: Tensor, p4: Sequence[Tensor], weights: Tensor | 
     for start in range(0, n_events, CHUNK_EVENTS):
         _fill(plan, E[:, start : start + CHUNK_EVENTS], [p[start : start + CHUNK_EVENTS].T for p in p4])
     places = {(c.system, c.daughters) for c in plan.callbacks}
-    vertices = {place: _vertex_variables([p.T for p in p4], *place) for place in places}
+    vertices = {place: vertex_variables([p.T for p in p4], *place) for place in places}
     return Sample(K, E, w, int((w >= 0).sum()), order, vertices)
 
 
@@ -100,7 +100,7 @@ def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Ten
     return w
 
 
-def _vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[System, System]) -> tuple[Tensor, Tensor]:
+def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[System, System]) -> tuple[Tensor, Tensor]:
     """S and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
     s_R, s_1, s_2 = (mass_squared(sum(p4[i] for i in group)) for group in (system, *daughters))  # type: ignore[arg-type]
     m1, m2 = s_1.clamp(min=0).sqrt(), s_2.clamp(min=0).sqrt()
@@ -112,7 +112,7 @@ def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
     for quantity, row in plan.quantities.items():
         place = (quantity.system, quantity.daughters)
         if place not in known:
-            known[place] = _vertex_variables(p4, *place)
+            known[place] = vertex_variables(p4, *place)
         value = _value(quantity, *known[place])
         if quantity.complex:
             value = value.to(torch.complex128)
