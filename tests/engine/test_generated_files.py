@@ -10,6 +10,7 @@ import pytest
 
 from ctpwa.engine.codegen import source
 from ctpwa.engine.codegen.source import load_generated
+from ctpwa.errors import CtpwaError
 
 
 @pytest.fixture
@@ -134,3 +135,10 @@ def test_a_reader_never_sees_half_a_file(folder):
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
     assert len(files(folder)) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("CTPWA_CACHE", str(tmp_path / "file"))
+    with pytest.raises(CtpwaError, match="cannot write generated kernels to .*\n fix: set CTPWA_CACHE"):
+        load_generated("unwritable", "x = 1\n")

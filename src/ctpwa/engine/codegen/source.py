@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
+from ctpwa.errors import CtpwaError
+
 
 def cache_folder() -> Path:
     """Where generated code is kept: ``$CTPWA_CACHE``, else the user's cache folder."""
@@ -31,11 +33,12 @@ def load_generated(name: str, text: str) -> ModuleType:
         return sys.modules[module_name]
     path = cache_folder() / f"{module_name}.py"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{module_name}.", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
+        try:
+            _write_whole(path, text)
+        except OSError as error:
+            raise CtpwaError(
+                f"cannot write generated kernels to {str(path.parent)!r}: {error.strerror}\n fix: set CTPWA_CACHE to a folder that can be written"
+            ) from None
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -47,3 +50,16 @@ def load_generated(name: str, text: str) -> ModuleType:
         del sys.modules[module_name]
         raise
     return module
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """The file is there with all its text or not at all, whatever other processes do."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
