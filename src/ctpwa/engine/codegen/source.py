@@ -36,9 +36,8 @@ def load_generated(name: str, text: str) -> ModuleType:
         try:
             _write_whole(path, text)
         except OSError as error:
-            raise CtpwaError(
-                f"cannot write generated kernels to {str(path.parent)!r}: {error.strerror}\n fix: set CTPWA_CACHE to a folder that can be written"
-            ) from None
+            what = f"cannot write generated kernels to {str(path.parent)!r}: {error.strerror or error}"
+            raise CtpwaError(f"{what}\n fix: set CTPWA_CACHE to a folder that can be written") from None
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
