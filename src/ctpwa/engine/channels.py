@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from ctpwa.decay.chain import Chain, Node
-from ctpwa.engine.plan import ChannelSpec, Plan, Propagator, build_plan
+from ctpwa.engine.plan import BasisMember, ChannelSpec, Plan, Propagator, build_plan
 from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.formula import Basis, Lineshape, Vertex
 from ctpwa.model.lineshapes.registry import build_lineshape
@@ -60,6 +60,7 @@ class _Collector:
         self.model = model
         self.couplings: dict[str, int] = {}
         self.theta: dict[str, Parameter] = {}
+        self.lineshapes: dict[tuple[str, Vertex], Lineshape] = {}
         self.real = Rows(model.decay, model.polarisation).real
         self.smallest_L = _smallest_L(model)
 
@@ -86,8 +87,8 @@ class _Collector:
         for node, resonance, lineshape, system in zip(wave.chain.nodes[1:], wave.resonances, lineshapes, systems, strict=True):
             daughters = relabelled[node]
             if isinstance(lineshape, Basis):
-                members = zip(lineshape.labels, lineshape.functions, strict=True)
-                options.append([(f":{label}", Propagator(function, (), system, daughters)) for label, function in members])
+                members = [(f":{label}", BasisMember(lineshape, i)) for i, label in enumerate(lineshape.labels)]
+                options.append([(label, Propagator(member, (), system, daughters)) for label, member in members])
             else:
                 names = tuple(f"{resonance.name}.{p.name}" for p in lineshape.parameters)
                 options.append([("", Propagator(lineshape, names, system, daughters))])
@@ -96,7 +97,9 @@ class _Collector:
     def _lineshape(self, chain: Chain, node: Node, resonance: Resonance) -> Lineshape:
         masses = [self._nominal_mass(daughter) for daughter in node.daughters]
         vertex = Vertex(masses[0], masses[1], self.smallest_L[chain, node], node.radius)
-        lineshape = build_lineshape(resonance.lineshape, vertex, **resonance.options)
+        if (resonance.name, vertex) not in self.lineshapes:
+            self.lineshapes[resonance.name, vertex] = build_lineshape(resonance.lineshape, vertex, **resonance.options)
+        lineshape = self.lineshapes[resonance.name, vertex]
         known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
         for name in [*resonance.parameters, *resonance.floating]:
             if name not in {p.name for p in known} and name not in ("mass", "width"):

@@ -17,10 +17,21 @@ import numpy as np
 import sympy as sp
 
 from ctpwa.engine.codegen.staging import derivatives, is_complex, stage
-from ctpwa.model.lineshapes.formula import Callback, Formula
+from ctpwa.model.lineshapes.formula import Basis, Callback, Formula
 
 System = tuple[int, ...]
 CHEAP_OPERATIONS = 10  # a fixed propagator with more than this per event is cached instead of computed again
+
+
+@dataclass(frozen=True)
+class BasisMember:
+    """One function of a basis."""
+
+    basis: Basis
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.basis.name}:{self.basis.labels[self.index]}"
 
 
 @dataclass(frozen=True)
@@ -28,13 +39,13 @@ class Propagator:
     """A lineshape at a place in a chain.
 
     Attributes:
-        lineshape:  its formula, a function of the event (one member of a basis), or a callback
+        lineshape:  its formula, one function of a basis, or a callback
         names:      name in the model of each of its parameters
         system:     final particles whose mass it sees
         daughters:  final particles of either daughter
     """
 
-    lineshape: Formula | Callback | Callable
+    lineshape: Formula | Callback | BasisMember
     names: tuple[str, ...]
     system: System
     daughters: tuple[System, System]
@@ -52,16 +63,16 @@ class ChannelSpec:
 
 @dataclass(frozen=True)
 class EventQuantity:
-    """A number cached for every event: an expression in the event variables of a vertex, or a function of them.
+    """A number cached for every event: an expression in the event variables of a vertex, or a function of a basis.
 
     Attributes:
-        source:     expression or function
+        source:     expression or member of a basis
         system:     final particles of the vertex
         daughters:  final particles of either daughter
         complex:    whether it takes two rows, real and imaginary part
     """
 
-    source: sp.Expr | Callable
+    source: sp.Expr | BasisMember
     system: System
     daughters: tuple[System, System]
     complex: bool
@@ -425,7 +436,7 @@ class _Planner:
         lineshape = propagator.lineshape
         if isinstance(lineshape, Callback):
             return self._callback(lineshape, propagator)
-        if not isinstance(lineshape, Formula):
+        if isinstance(lineshape, BasisMember):
             return self._cached(lineshape, propagator)
         own = {parameter.symbol: sp.Symbol(name, real=True) for parameter, name in zip(lineshape.parameters, propagator.names, strict=True)}
         if not lineshape.expression.free_symbols:
@@ -457,7 +468,7 @@ class _Planner:
         indices = [self.p.setdefault(_Centred(sp.Symbol(propagator.names[i], real=True)), len(self.p)) for i in floating]
         return expression, rows, [True] * len(rows), indices
 
-    def _cached(self, source: sp.Expr | Callable, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
+    def _cached(self, source: sp.Expr | BasisMember, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
         complex_ = not isinstance(source, sp.Expr) or is_complex(source)
         row = self._row(EventQuantity(source, propagator.system, propagator.daughters, complex_))
         return sp.Symbol("e0", real=None if complex_ else True), [row], [complex_], []

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import sympy as sp
 import torch
 from torch import Tensor
 
 from ctpwa.engine.codegen.arrays import evaluate
-from ctpwa.engine.plan import CallbackRows, EventQuantity, Plan, System
+from ctpwa.engine.plan import BasisMember, CallbackRows, Plan, System
 from ctpwa.errors import DataError
 from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.kinematics.two_body import breakup_momentum_squared
-from ctpwa.model.lineshapes.formula import q2, s
+from ctpwa.model.lineshapes.formula import Basis, q2, s
 
 CHUNK_EVENTS = 1 << 18
 
@@ -109,11 +108,20 @@ def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[Syst
 
 def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
     known: dict[tuple[System, tuple[System, System]], tuple[Tensor, Tensor]] = {}
+    tables: dict[tuple, Tensor] = {}
     for quantity, row in plan.quantities.items():
         place = (quantity.system, quantity.daughters)
         if place not in known:
             known[place] = vertex_variables(p4, *place)
-        value = _value(quantity, *known[place])
+        s_R, q2_R = known[place]
+        source = quantity.source
+        if isinstance(source, BasisMember):
+            key = (source.basis, place)
+            if key not in tables:  # all functions of a basis at once: a K-matrix is inverted once for all of them
+                tables[key] = _basis_values(source.basis, s_R, q2_R)
+            value = tables[key][source.index]
+        else:
+            value = evaluate(source, {s: s_R, q2: q2_R}).expand_as(s_R)
         if quantity.complex:
             value = value.to(torch.complex128)
             E[row], E[row + 1] = value.real, value.imag
@@ -121,15 +129,9 @@ def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
             E[row] = value
 
 
-def _value(quantity: EventQuantity, s_R: Tensor, q2_R: Tensor) -> Tensor:
-    source = quantity.source
-    value = evaluate(source, {s: s_R, q2: q2_R}) if isinstance(source, sp.Expr) else _call(source, s_R, q2_R)
-    return value.expand_as(s_R)
-
-
-def _call(function: Callable, s_R: Tensor, q2_R: Tensor) -> Tensor:
-    result = np.asarray(function(s_R.cpu().numpy(), q2_R.cpu().numpy()))
-    return torch.as_tensor(result.astype(complex), device=s_R.device)
+def _basis_values(basis: Basis, s_R: Tensor, q2_R: Tensor) -> Tensor:
+    values = np.asarray(basis.values(s_R.cpu().numpy(), q2_R.cpu().numpy()))
+    return torch.as_tensor(values.astype(complex), device=s_R.device)
 
 
 def fill_callback(callback: CallbackRows, sample: Sample, values: Mapping[str, float], order: int) -> None:
