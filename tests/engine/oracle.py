@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.engine.channels import model_channels
+from ctpwa.engine.plan import BasisMember
 from ctpwa.model.lineshapes.formula import Callback, Formula, q2, s
 from lineshapes.evaluate import torch_tree
 
@@ -46,6 +47,8 @@ class Oracle:
     def propagator(self, key, propagator, values):
         s_R, q2_R = self.variables(key, propagator.system, propagator.daughters)
         shape = propagator.lineshape
+        if isinstance(shape, BasisMember):
+            shape = shape.basis.functions[shape.index]
         if isinstance(shape, Formula):
             own = {p.symbol: values[name] for p, name in zip(shape.parameters, propagator.names, strict=True)}
             return torch_tree(shape.expression, {s: s_R, q2: q2_R, **own}, {}).to(torch.complex128)
