@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -66,38 +67,39 @@ class CpuEngine:
         """Gram matrices of ∂ψ over a sample."""
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
-        size = min(GRAM_CHUNK, max(sample.n_events, 1))
         total = ScaledGramAccumulator(n_columns, self.device)
-        arguments = (*self._channel_arguments(c, p), *self._column_arguments())
-        arrays = (sample.K.numpy(), sample.E.numpy(), sample.w.numpy())
-        for start, stop in sample.chunks(size):
-            n = stop - start
-            D, z = np.empty((2, n_columns, plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
-            self._module.columns(*arrays, start, n, mode, *arguments, D, z)
-            flat = torch.from_numpy(D).view(2 * n_columns, -1)
-            only_z = mode == LOG and plan.n_rows == 1
-            total.add(flat[:0] if only_z else flat, torch.from_numpy(z).flatten(0, 1), negative=start >= sample.n_positive)
+        arguments = self._column_arguments(c, p)
+        only_z = mode == LOG and plan.n_rows == 1
+        for start, stop in sample.chunks(GRAM_CHUNK):
+            D, z = self._columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
+            total.add(D[:0] if only_z else D, z, negative=start >= sample.n_positive)
         return gram_from_sums(total.sums.numpy())
+
+    def _columns(
+        self, sample: Sample, w: np.ndarray, mode: int, start: int, n: int, arguments: tuple[Any, ...]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """∂ψ times √|ω| of a chunk, and z."""
+        n_columns = self.plan.n_couplings + self.plan.n_floating
+        D, z = np.empty((2, n_columns, self.plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
+        self._module.columns(sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
+        return torch.from_numpy(D).view(2 * n_columns, -1), torch.from_numpy(z).flatten(0, 1)
+
+    def _column_arguments(self, c: np.ndarray, p: np.ndarray) -> tuple[Any, ...]:
+        plan = self.plan
+        own = (plan.factors.real.copy(), plan.factors.imag.copy(), plan.coupling_of, self.tables.p_column, plan.n_couplings)
+        return (*self._channel_arguments(c, p), *own)
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
-        plan = self.plan
-        arguments = self._channel_arguments(np.ones(plan.n_couplings, dtype=complex), p)
+        arguments = self._column_arguments(np.ones(self.plan.n_couplings, dtype=complex), p)
         ones = np.ones(sample.n_events)
         for start in range(0, sample.n_events, GRAM_CHUNK):
             n = min(GRAM_CHUNK, sample.n_events - start)
-            D, z = np.empty((2, plan.n_couplings, plan.n_rows, n)), np.empty((2, plan.n_couplings, 0))
-            arrays = (sample.K.numpy(), sample.E.numpy(), ones)
-            self._module.columns(*arrays, start, n, PLAIN, *arguments, *self._column_arguments(), D, z)
-            yield start, start + n, torch.from_numpy(D).view(2 * plan.n_couplings, -1)
+            yield start, start + n, self._columns(sample, ones, PLAIN, start, n, arguments)[0]
 
     def weigh(self, psi: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
         return weigh(psi, w)
-
-    def _column_arguments(self) -> tuple:
-        factors = self.plan.factors
-        return factors.real.copy(), factors.imag.copy(), self.tables.coupling_column, self.tables.p_column, self.plan.n_couplings
 
     def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
         """M with Σ w I = c† M c, for fixed propagators."""

@@ -35,7 +35,6 @@ class ScaledGramAccumulator:
     """
 
     def __init__(self, n_columns: int, device: torch.device) -> None:
-        self.n_columns = n_columns
         self.products = torch.zeros(2 * n_columns, 2 * n_columns, dtype=torch.float64, device=device)
         self.outer = torch.zeros_like(self.products)
         self._only_z = False

@@ -75,6 +75,7 @@ class Likelihood:
         ties:            coupling → (other coupling, complex factor): it is factor times the other
         constraints:     parameter name → (mean, standard deviation) of a Gaussian
         chunk_events:    stream samples in chunks of this many events; default: only if they do not fit
+        progress:        show progress bars; default: on a terminal when something takes more than two seconds
     """
 
     def __init__(
@@ -97,8 +98,9 @@ class Likelihood:
         self.model = model
         channels = model_channels(model)
         samples = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
-        self._sizes = {name: _n_events(name, sample, model) for name, sample in samples.items()}
-        self._rotation = _find_rotation(model, samples)
+        momenta = {name: _read(name, sample, model) for name, sample in samples.items()}
+        self._sizes = {name: len(p4[0]) for name, p4 in momenta.items()}
+        self._rotation = _find_rotation(model, list(momenta.values()))
         self.plan: Plan = channels.plan(model, self._rotation.n_rows)
         self.engine = make_engine(engine, self.plan, device)
         mapped = map_couplings(model, channels.couplings, couplings, ties or {}, reference_wave)
@@ -111,7 +113,8 @@ class Likelihood:
         self._memory = self._plan_memory(chunk_events)
         self._chunk_events = chunk_events or self._stream_chunk() if self._memory.streamed else None
         self.engine.use_graphs = not self._memory.streamed  # streamed chunks come and go
-        built = {name: self._build(name, sample, progress) for name, sample in samples.items()}
+        weights = {name: getattr(sample, "weights", None) for name, sample in samples.items()}
+        built = {name: self._build(name, momenta[name], weights[name], progress) for name in samples}
         self.data, self.background = built["data"], built.get("background", [])
         self.weight = _total(self.data) - _total(self.background)
         if self.weight <= 0:
@@ -323,23 +326,18 @@ class Likelihood:
         free = available_bytes(self.engine.device) or 1 << 32
         return max(int(free * STREAM_FRACTION / 4 / self.plan.bytes_per_event), 1)
 
-    def _build(self, name: str, source: Mapping[str, Any], progress: bool | None) -> list[Sample]:
+    def _build(self, name: str, p4: Sequence[Tensor], weights: Any, progress: bool | None) -> list[Sample]:
         """A sample in one piece on the device, or in chunks in main memory."""
-        device = self.engine.device
-        weights = getattr(source, "weights", None)
-        n = self._sizes[name]
+        device, n = self.engine.device, self._sizes[name]
         if weights is not None and len(weights) != n:
             raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
         w = None if weights is None else checked_weights(weights, n, device)
         size = self._chunk_events or max(n, 1)
         pieces = []
-        p4 = read_momenta(dict(source), self.model.decay.labels)
         for start in range(0, n, size):
-            part = {label: p[start : start + size] for label, p in zip(self.model.decay.labels, p4, strict=True)}
-            K = self._spin_amplitudes(part, progress)
-            own_weights = None if w is None else w[start : start + size]
-            momenta = [part[label].to(device) for label in self.model.decay.labels]
-            sample = build_sample(self.plan, K, momenta, own_weights)
+            momenta = [p[start : start + size].to(device) for p in p4]
+            K = self._spin_amplitudes(dict(zip(self.model.decay.labels, momenta, strict=True)), progress)
+            sample = build_sample(self.plan, K, momenta, None if w is None else w[start : start + size])
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
         return pieces
 
@@ -423,11 +421,9 @@ def _checked_vector(p: Any, n: int) -> np.ndarray:
     return x
 
 
-def _find_rotation(model: Model, samples: Mapping[str, Mapping[str, Any]]) -> RowRotation:
+def _find_rotation(model: Model, samples: Sequence[Sequence[Tensor]]) -> RowRotation:
     """Rows that the first events of all samples need."""
-    labels = model.decay.labels
-    probes = [[p[:PROBE_EVENTS].cpu() for p in read_momenta(dict(sample), labels)] for sample in samples.values()]
-    together = {label: torch.cat([probe[i] for probe in probes]) for i, label in enumerate(labels)}
+    together = {label: torch.cat([p4[i][:PROBE_EVENTS].cpu() for p4 in samples]) for i, label in enumerate(model.decay.labels)}
     return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
 
 
@@ -436,9 +432,9 @@ def _theta_order(plan: Plan, names: Sequence[str]) -> np.ndarray:
     return np.array([names.index(name) for name in plan.parameters], dtype=np.int64)
 
 
-def _n_events(name: str, sample: Mapping[str, Any], model: Model) -> int:
+def _read(name: str, sample: Mapping[str, Any], model: Model) -> list[Tensor]:
     try:
-        return len(read_momenta(dict(sample), model.decay.labels)[0])
+        return read_momenta(dict(sample), model.decay.labels)
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
 

@@ -100,7 +100,7 @@ def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Ten
 
 
 def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[System, System]) -> tuple[Tensor, Tensor]:
-    """S and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
+    """Mass squared s and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
     s_R, s_1, s_2 = (mass_squared(sum(p4[i] for i in group)) for group in (system, *daughters))  # type: ignore[arg-type]
     m1, m2 = s_1.clamp(min=0).sqrt(), s_2.clamp(min=0).sqrt()
     return s_R, breakup_momentum_squared(s_R, m1, m2).clamp(min=0)

@@ -61,11 +61,6 @@ class Tables:
         return {order: Layout.of(self.plan, order) for order in (0, 1, 2)}
 
     @cached_property
-    def coupling_column(self) -> np.ndarray:
-        """Coupling of every channel."""
-        return self.plan.coupling_of
-
-    @cached_property
     def p_index(self) -> np.ndarray:
         """Iteration numbers of every channel: [channel, max p]."""
         width = max((kind.n_p for kind in self.plan.kinds), default=0)
@@ -88,11 +83,11 @@ class Tables:
         return column
 
     def channel_couplings(self, c: np.ndarray) -> np.ndarray:
-        """Factor · c of every channel, complex."""
-        return self.plan.factors * c[self.coupling_column]
+        """Couplings times constant factors, for every channel."""
+        return self.plan.factors * c[self.plan.coupling_of]
 
     def channel_p(self, p: np.ndarray) -> np.ndarray:
-        """P of every channel: [channel, max p]."""
+        """Iteration numbers p of every channel: [channel, max p]."""
         return p[self.p_index] if len(p) else np.zeros(self.p_index.shape)
 
 
@@ -163,8 +158,8 @@ def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.nda
     n_channels, n_c = len(plan.channels), plan.n_couplings
     by_channel = plan.factors * (row[1 : 1 + 2 * n_channels : 2] + 1j * row[2 : 2 + 2 * n_channels : 2])
     result = np.empty(2 * n_c + plan.n_floating)
-    result[:n_c] = np.bincount(tables.coupling_column, weights=by_channel.real, minlength=n_c)
-    result[n_c : 2 * n_c] = -np.bincount(tables.coupling_column, weights=by_channel.imag, minlength=n_c)
+    result[:n_c] = np.bincount(tables.plan.coupling_of, weights=by_channel.real, minlength=n_c)
+    result[n_c : 2 * n_c] = -np.bincount(tables.plan.coupling_of, weights=by_channel.imag, minlength=n_c)
     first = row[layout.first]
     if layout.order == 2:
         first = (channel_c[layout.channel] * (first + 1j * row[layout.first + 1])).real
@@ -182,7 +177,7 @@ def second_derivative_terms(tables: Tables, sums: ChannelSums, channel_c: np.nda
         own = row[offsets[a] : offsets[a + 1]]
         values = own[0::2] + 1j * own[1::2]
         floating = [2 * n_c + index for index in tables.floating_p[a]]
-        for column, value in zip(floating, 2 * channel.factor * values, strict=False):
+        for column, value in zip(floating, 2 * channel.factor * values[: len(floating)], strict=True):
             for line, part in ((channel.coupling, value.real), (n_c + channel.coupling, -value.imag)):
                 H[line, column] += part
                 H[column, line] += part
