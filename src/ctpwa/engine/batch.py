@@ -27,6 +27,13 @@ class ColumnSource(Protocol):
         """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
 
 
+class BatchEngine(Protocol):
+    """An engine that evaluates many coupling vectors in one pass."""
+
+    def batch_sums(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Σ w ln I and Σ (ω ψ̄) Dᵀ of every vector, see ``batch_sums`` of this module."""
+
+
 def weigh(psi: Tensor, w: Tensor) -> Tensor:
     """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
     I = psi.square().sum(dim=(0, 2))
@@ -34,26 +41,42 @@ def weigh(psi: Tensor, w: Tensor) -> Tensor:
     return I.log() @ w
 
 
-def log_sums(engine: ColumnSource, sample: Sample, c: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Σ w ln I and its gradient over (Re c, Im c) for many coupling vectors.
+def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray) -> Tensor:
+    """Σ w ln I and Σ (ω ψ̄) Dᵀ of every vector, one row for each: [re | im · vector, 1 + re | im · coupling].
 
     Args:
         engine:  writes the columns
+        sample:  the events
+        mix:     couplings as ``coupling_mix`` arranges them, on the device
+        p:       iteration numbers, the same for all
+    """
+    n_vectors = len(mix) // 2
+    sums = torch.zeros(len(mix), 1 + mix.shape[1], dtype=torch.float64, device=mix.device)
+    for start, stop, D in engine.raw_columns(sample, p, n_vectors):
+        psi = (mix @ D).view(2, n_vectors, -1, stop - start)
+        sums[:n_vectors, 0] += engine.weigh(psi, sample.w[start:stop])
+        sums[:, 1:] += psi.view(2 * n_vectors, -1) @ D.T
+    return sums
+
+
+def coupling_mix(c: np.ndarray) -> np.ndarray:
+    """The real matrix that takes (Re D, Im D) to (Re ψ, Im ψ) of every vector; c is [vector, coupling]."""
+    return np.block([[c.real, -c.imag], [c.imag, c.real]])
+
+
+def log_sums(engine: BatchEngine, sample: Sample, c: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Σ w ln I and its gradient over (Re c, Im c) for many coupling vectors.
+
+    Args:
+        engine:  computes the sums
         sample:  the events
         c:       couplings [vector, coupling]
         p:       iteration numbers, the same for all
     """
     n_vectors, n_c = c.shape
-    re, im = (torch.as_tensor(np.ascontiguousarray(part), device=engine.device) for part in (c.real, c.imag))
-    mix = torch.cat([torch.cat([re, -im], dim=1), torch.cat([im, re], dim=1)])
-    values = torch.zeros(n_vectors, dtype=torch.float64, device=engine.device)
-    products = torch.zeros(2 * n_vectors, 2 * n_c, dtype=torch.float64, device=engine.device)
-    for start, stop, D in engine.raw_columns(sample, p, n_vectors):
-        w = sample.w[start:stop]
-        psi = (mix @ D).view(2, n_vectors, -1, stop - start)
-        values += engine.weigh(psi, w)
-        products.addmm_(psi.view(2 * n_vectors, -1), D.T)
+    sums = engine.batch_sums(sample, coupling_mix(c), p)
+    values, products = sums[:n_vectors, 0], sums[:, 1:]
     re_part, im_part = products[:n_vectors], products[n_vectors:]
     G_re = re_part[:, :n_c] + im_part[:, n_c:]
     G_im = re_part[:, n_c:] - im_part[:, :n_c]
-    return values.cpu().numpy(), 2 * torch.cat([G_re, -G_im], dim=1).cpu().numpy()
+    return values, 2 * np.concatenate([G_re, -G_im], axis=1)

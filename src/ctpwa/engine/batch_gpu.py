@@ -24,20 +24,28 @@ def _weigh_kernel(psi_ptr, w_ptr, partial_ptr, n_events, n_vectors, ROWS: tl.con
     size = tl.cast(n_events, tl.int64)
     half = size * n_vectors * ROWS
 
-    I = tl.zeros((BLOCK,), tl.float64)
-    for r in tl.static_range(ROWS):
-        at = (vector * ROWS + r) * size + event
+    w = tl.load(w_ptr + event, mask=inside, other=0.0)
+    if ROWS == 1:
+        at = vector * size + event
         psi_re = tl.load(psi_ptr + at, mask=inside, other=1.0)
         psi_im = tl.load(psi_ptr + half + at, mask=inside, other=0.0)
-        I += psi_re * psi_re + psi_im * psi_im
-
-    w = tl.load(w_ptr + event, mask=inside, other=0.0)
+        I = psi_re * psi_re + psi_im * psi_im
+        omega = w / I
+        tl.store(psi_ptr + at, omega * psi_re, mask=inside)
+        tl.store(psi_ptr + half + at, omega * psi_im, mask=inside)
+    else:
+        I = tl.zeros((BLOCK,), tl.float64)
+        for r in tl.static_range(ROWS):
+            at = (vector * ROWS + r) * size + event
+            psi_re = tl.load(psi_ptr + at, mask=inside, other=1.0)
+            psi_im = tl.load(psi_ptr + half + at, mask=inside, other=0.0)
+            I += psi_re * psi_re + psi_im * psi_im
+        omega = w / I
+        for r in tl.static_range(ROWS):
+            at = (vector * ROWS + r) * size + event
+            tl.store(psi_ptr + at, omega * tl.load(psi_ptr + at, mask=inside, other=0.0), mask=inside)
+            tl.store(psi_ptr + half + at, omega * tl.load(psi_ptr + half + at, mask=inside, other=0.0), mask=inside)
     tl.store(partial_ptr + tl.program_id(0).to(tl.int64) * n_vectors + vector, tl.sum(w * tl.log(I), axis=0))
-    omega = w / I
-    for r in tl.static_range(ROWS):
-        at = (vector * ROWS + r) * size + event
-        tl.store(psi_ptr + at, omega * tl.load(psi_ptr + at, mask=inside, other=0.0), mask=inside)
-        tl.store(psi_ptr + half + at, omega * tl.load(psi_ptr + half + at, mask=inside, other=0.0), mask=inside)
 
 
 def weigh(psi: Tensor, w: Tensor) -> Tensor:

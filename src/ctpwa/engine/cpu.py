@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import torch
 
-from ctpwa.engine.batch import weigh
+from ctpwa.engine.batch import batch_sums, weigh
 from ctpwa.engine.codegen.cpu_source import cpu_source
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_sums
@@ -88,6 +88,10 @@ class CpuEngine:
         plan = self.plan
         own = (plan.factors.real.copy(), plan.factors.imag.copy(), plan.coupling_of, self.tables.p_column, plan.n_couplings)
         return (*self._channel_arguments(c, p), *own)
+
+    def batch_sums(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Σ w ln I and Σ (ω ψ̄) Dᵀ of many coupling vectors."""
+        return batch_sums(self, sample, torch.from_numpy(mix), p).numpy()
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.engine.batch import batch_sums
 from ctpwa.engine.batch_gpu import weigh
 from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
@@ -20,7 +21,8 @@ from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
 GRAM_BYTES = 192 << 20  # columns of one chunk
-BATCH_BYTES = 1 << 30  # columns and amplitudes of one chunk of a batch
+BATCH_BYTES = 32 << 20  # columns and amplitudes of one chunk of a batch: they stay in the second-level cache
+BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
 
 
 class CudaEngine:
@@ -48,26 +50,23 @@ class CudaEngine:
         self._factors = self._upload(np.stack([plan.factors.real, plan.factors.imag], axis=1))
         entries, ranges = column_entries(self.tables)
         self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
-        pinned = device.type == "cuda"
-        self._host_numbers = torch.empty(max(len(plan.channels), 1), n_numbers(plan), dtype=torch.float64, pin_memory=pinned)
-        self._numbers = torch.empty_like(self._host_numbers, device=device)
+        self._numbers = _Buffer((max(len(plan.channels), 1), n_numbers(plan)), device)
+        self._mixes: dict[int, _Buffer] = {}
+        self._ones: dict[int, Tensor] = {}
 
     def _upload(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _fill_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
-        host = self._host_numbers.numpy()
+        host = self._numbers.host.numpy()
         channel_c = self.tables.channel_couplings(c)
         host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
         if host.shape[1] > 2:
             host[:, 2:] = self.tables.channel_p(p)
 
-    def _upload_numbers(self) -> None:
-        self._numbers.copy_(self._host_numbers, non_blocking=True)
-
     def _set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
         self._fill_numbers(c, p)
-        self._upload_numbers()
+        self._numbers.upload()
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
@@ -81,14 +80,16 @@ class CudaEngine:
         rows = self._recorded(("sums", order, *((id(s), mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
         return [ChannelSums(row, self.tables.layouts[order]) for row in rows]
 
-    def _recorded(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor]) -> np.ndarray:
+    def _recorded(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> np.ndarray:
         """Do some work with the present numbers; from the second time on as one CUDA graph, copies to and from the host included."""
+        inputs = (self._numbers, *inputs)
         if key not in self._graphs and key in self._seen and self.use_graphs and self.device.type == "cuda":
-            self._graphs[key] = _Graph(self, tasks, work)
+            self._graphs[key] = _Graph(self.device, tasks, work, inputs)
         if key in self._graphs:
             return self._graphs[key].replay()
         self._seen.add(key)
-        self._upload_numbers()
+        for buffer in inputs:
+            buffer.upload()
         return work().cpu().numpy()
 
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
@@ -102,7 +103,7 @@ class CudaEngine:
         out = torch.empty(programs, n_out, dtype=torch.float64, device=self.device)
         if programs:
             getattr(self._module, f"sums_{order}")[(programs,)](
-                _as_real(sample.K), sample.E, sample.w, self._numbers, *self._tabled, self._offsets[order], out,
+                _as_real(sample.K), sample.E, sample.w, self._numbers.device, *self._tabled, self._offsets[order], out,
                 sample.n_events, self.plan.n_structures, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
         return out
@@ -131,20 +132,36 @@ class CudaEngine:
         D = torch.empty(2 * n_columns if with_D else 0, plan.n_rows * n, dtype=torch.float64, device=self.device)
         z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
         self._module.columns[(-(-n // BLOCK),)](
-            _as_real(sample.K), sample.E, w, self._numbers, *self._tabled, self._factors, self._entries, self._entry_ranges, D, z,
+            _as_real(sample.K), sample.E, w, self._numbers.device, *self._tabled, self._factors, self._entries, self._entry_ranges, D, z,
             start, n, sample.n_events, plan.n_structures, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
         )  # fmt: skip
         return D, z
 
+    def batch_sums(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Σ w ln I and Σ (ω ψ̄) Dᵀ of many coupling vectors."""
+        n = len(mix) // 2
+        filled = -(-n // BATCH_STEP) * BATCH_STEP
+        buffer = self._mixes.setdefault(filled, _Buffer((2 * filled, mix.shape[1]), self.device))
+        host = buffer.host.numpy().reshape(2, filled, -1)
+        host[:, :n] = mix.reshape(2, n, -1)
+        host[:, n:] = host[:, :1]
+        self._fill_numbers(np.ones(self.plan.n_couplings, dtype=complex), p)
+        sums = self._recorded(("batch", id(sample), filled), [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p), buffer)
+        return sums.reshape(2, filled, -1)[:, :n].reshape(2 * n, -1)
+
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
-        """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
-        plan = self.plan
-        self._set_numbers(np.ones(plan.n_couplings, dtype=complex), p)
-        ones = torch.ones_like(sample.w)
+        """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event], for the present numbers."""
+        plan, ones = self.plan, self._weights_of_one(sample)
         size = max(BATCH_BYTES // (16 * plan.n_rows * (plan.n_couplings + n_vectors)) // BLOCK * BLOCK, BLOCK)
         for start in range(0, sample.n_events, size):
             n = min(size, sample.n_events - start)
             yield start, start + n, self._launch_columns(sample, ones, PLAIN, start, n)[0]
+
+    def _weights_of_one(self, sample: Sample) -> Tensor:
+        n = sample.n_events
+        if n not in self._ones:
+            self._ones[n] = torch.ones(n, dtype=torch.float64, device=self.device)
+        return self._ones[n]
 
     def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
         """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
@@ -162,27 +179,46 @@ class CudaEngine:
         I = torch.empty(n, dtype=torch.float64, device=self.device)
         if n:
             self._module.intensities[(-(-n // BLOCK),)](
-                _as_real(sample.K), sample.E, self._numbers, *self._tabled, I,
+                _as_real(sample.K), sample.E, self._numbers.device, *self._tabled, I,
                 0, n, n, self.plan.n_structures, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
         return I
 
 
-class _Graph:
-    """Some work recorded on the device, between copying the numbers to it and the result from it; it keeps its samples alive.
+class _Buffer:
+    """Numbers that are filled in on the host and copied to the device.
 
     Args:
-        engine:  the engine, whose kernels have run before
-        tasks:   the samples it works on
-        work:    gives the result
+        shape:   its shape
+        device:  the device
     """
 
-    def __init__(self, engine: CudaEngine, tasks: Sequence[Task], work: Callable[[], Tensor]) -> None:
-        self.tasks = tuple(tasks)
-        torch.cuda.synchronize(engine.device)
+    def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self.host = torch.empty(shape, dtype=torch.float64, pin_memory=device.type == "cuda")
+        self.device = torch.empty(shape, dtype=torch.float64, device=device)
+
+    def upload(self) -> None:
+        """Copy to the device."""
+        self.device.copy_(self.host, non_blocking=True)
+
+
+class _Graph:
+    """Some work recorded on the device, between copying its inputs to it and the result from it; it keeps its samples alive.
+
+    Args:
+        device:  the device; the kernels have run before
+        tasks:   the samples it works on
+        work:    gives the result
+        inputs:  what it reads
+    """
+
+    def __init__(self, device: torch.device, tasks: Sequence[Task], work: Callable[[], Tensor], inputs: Sequence[_Buffer]) -> None:
+        self.tasks, self.inputs = tuple(tasks), tuple(inputs)
+        torch.cuda.synchronize(device)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            engine._upload_numbers()
+            for buffer in self.inputs:
+                buffer.upload()
             self.on_device = work()
         self.on_host = torch.empty(self.on_device.shape, dtype=torch.float64, pin_memory=True)
 

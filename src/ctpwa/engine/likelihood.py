@@ -274,7 +274,7 @@ class Likelihood:
         return value, grad, H
 
     def _batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self._can_share_passes():
+        if self._can_share_passes() and len(x):
             return self._shared_batch(x)
         results = [self._evaluate(row, 1) for row in x]
         return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
@@ -297,7 +297,7 @@ class Likelihood:
                 grads += sign * own_grads
         n_c = 2 * self.plan.n_couplings
         if self.parameters.linear:
-            pulled = grads @ self.parameters.jacobian(x[0])[:n_c] if len(x) else np.zeros(x.shape)
+            pulled = grads @ self.parameters.jacobian(x[0])[:n_c]
         else:
             pulled = np.array([grad @ self.parameters.jacobian(row)[:n_c] for grad, row in zip(grads, x, strict=True)]).reshape(x.shape)
         for k, row in enumerate(x if self.constraints else ()):
