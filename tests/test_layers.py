@@ -8,10 +8,11 @@ import pytest
 import ctpwa
 
 PACKAGE = Path(ctpwa.__file__).parent
-LEAVES = {"errors", "memory", "progress"}
+LEAVES = {"errors", "memory", "output", "progress"}
 MAY_IMPORT = {
     "errors": set(),
     "memory": set(),
+    "output": {"errors"},
     "progress": set(),
     "kinematics": LEAVES,
     "decay": LEAVES,
@@ -38,6 +39,9 @@ HOME = {
     "particle": {"decay"},
     "rich": {"progress", "cli", "report"},
     "typer": {"cli"},
+    "uproot": {"data"},
+    "awkward": {"data"},
+    "pyarrow": {"data"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -115,5 +119,5 @@ def test_importing_ctpwa_does_not_import_what_only_pictures_need():
     import subprocess
     import sys
 
-    code = "import sys, ctpwa; print(*sorted({'matplotlib', 'rich', 'particle'} & set(sys.modules)))"
+    code = "import sys, ctpwa; print(*sorted({'matplotlib', 'rich', 'particle', 'uproot', 'pyarrow', 'awkward'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
