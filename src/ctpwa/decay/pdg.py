@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 UNDEFINED = 5  # how the PDG tables of ``particle`` mark a quantum number that is undefined or unknown
 NEUTRAL_KAONS = {130, 310}  # K_L and K_S are mixtures of both strangeness values
+MULTIPLET_PARITY = {9000215: 1, 10413: 1}  # a(2)(1700)+ and D(1)(2420)+, whose entries disagree with those of their neutral partners
 CHARGED_LEPTONS = {11, 13, 15}
+_STAR_OR_PRIME = re.compile(r"(\([^()]*\))(['*])")
 _SUBSCRIPT = re.compile(r"\((\d{1,2}[A-Za-z]*|[A-Za-z]{1,2}\d?)\)")
 
 
@@ -42,10 +44,12 @@ def _index() -> _Index:
     spellings: dict[str, PdgEntry] = {}
     multiplets: dict[str, list[PdgEntry]] = defaultdict(list)
     entries = [p for p in Pdg.all() if p.J is not None and (p.pdgid.is_hadron or p.pdgid.is_lepton or int(p.pdgid) == 22)]
+    entries.sort(key=lambda entry: entry.mass is None)  # some states are there twice, once without a mass
     for entry in entries:
         spellings.setdefault(normalise(entry.name), entry)
     for entry in entries:
-        multiplets[normalise(entry.pdg_name)].append(entry)
+        for family in {normalise(spelling) for spelling in _sign_first(entry.pdg_name)}:
+            multiplets[family].append(entry)
         for extra in _other_spellings(entry):
             spellings.setdefault(normalise(extra), entry)
     return _Index(spellings, dict(multiplets), sorted(entry.name for entry in entries))
@@ -58,7 +62,20 @@ def _other_spellings(entry: PdgEntry) -> list[str]:
     with suppress(MatchingIDNotFound):
         extra.append(entry.evtgen_name)
     extra += [entry.name.removesuffix(ending) for ending in ("(1S)", "(1P)") if entry.name.endswith(ending)]
+    extra += _sign_first(entry.name)
+    if int(entry.pdgid) in NEUTRAL_KAONS:
+        extra.append("K0" + entry.name[2])  # K(S)0 as K0S
+    if "~" in entry.name:
+        plain = entry.name.replace("~", "")
+        extra.append(f"anti-{plain}")
+        if entry.charge == 0:  # the bar of Sigma-bar would leave the charge open
+            extra += [f"{plain}bar", f"{plain}~"]
     return extra + [spelling.replace("/", "") for spelling in extra if "/" in spelling] + [entry.name.replace("/", "")]
+
+
+def _sign_first(name: str) -> list[str]:
+    """``f(2)'(1525)`` and ``K(2)*(1430)`` also with the prime or star before the subscript."""
+    return [name, _STAR_OR_PRIME.sub(r"\2\1", name)]
 
 
 def _net_flavours(pdgid: int) -> frozenset[Flavour]:
@@ -105,6 +122,8 @@ def _parity(entry: PdgEntry, pdgid: int, two_J: int) -> int | None:
     """Parity; an antifermion has the opposite parity of its particle (F2)."""
     if abs(pdgid) in CHARGED_LEPTONS:
         return 1 if pdgid > 0 else -1
+    if abs(pdgid) in MULTIPLET_PARITY:
+        return MULTIPLET_PARITY[abs(pdgid)]
     positive = entry if pdgid > 0 else entry.invert()
     if positive.P not in (1, -1):
         return None

@@ -5,7 +5,7 @@ import pytest
 from ctpwa.config.particles import own_particle
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import changes_flavour
-from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
+from ctpwa.decay.pdg import ParticleTable, _index, normalise, split_charge
 from ctpwa.errors import PhysicsError
 
 table = ParticleTable()
@@ -21,6 +21,10 @@ table = ParticleTable()
         ("Lambda_c+", "Lambda(c)+"), ("Lambdac+", "Lambda(c)+"), ("Lambda0", "Lambda"), ("Lambdabar", "Lambda~"),
         ("eta_c", "eta(c)(1S)"), ("chi_c1", "chi(c1)(1P)"), ("eta'", "eta'(958)"), ("phi", "phi(1020)"), ("rho0", "rho(770)0"),
         ("K*0", "K*(892)0"), ("K_S0", "K(S)0"), ("D_s+", "D(s)+"), ("anti-Xi+", "Xi~+"), ("Delta++", "Delta(1232)++"),
+        ("anti-p", "p~"), ("anti-n", "n~"), ("anti-Lambda", "Lambda~"), ("anti-Sigma-", "Sigma~-"),
+        ("K0S", "K(S)0"), ("KS0", "K(S)0"), ("K(S)0", "K(S)0"), ("K0L", "K(L)0"), ("K0bar", "K~0"), ("D0bar", "D~0"), ("D0~", "D~0"),
+        ("K*(892)0bar", "K*(892)~0"), ("anti-K*(892)0", "K*(892)~0"), ("pi1(1600)+", "pi(1)(1600)+"), ("pi_1(1600)0", "pi(1)(1600)0"),
+        ("f'2(1525)", "f(2)'(1525)"), ("f'_2(1525)", "f(2)'(1525)"), ("K*2(1430)+", "K(2)*(1430)+"), ("K*_0(1430)0", "K(0)*(1430)0"),
     ],
 )  # fmt: skip
 def test_common_spellings_find_the_particle(spelling, name):
@@ -179,6 +183,30 @@ def test_own_changes_hold_for_the_antiparticle():
 )
 def test_charge_is_split_from_a_name(name, parts):
     assert split_charge(name) == parts
+
+
+@pytest.mark.parametrize("spelling", ["pi1(1600)", "pi(1)(1600)", "pi_1(1600)"])
+def test_a_multiplet_has_the_same_spellings(spelling):
+    assert table.get_state(spelling, (table.get("eta"), table.get("pi-"))).name == "pi(1)(1600)-"
+
+
+def test_a_star_may_stand_before_the_subscript_of_a_multiplet():
+    assert table.get_state("K*2(1430)", (table.get("K-"), table.get("eta"))).name == "K(2)*(1430)-"
+
+
+def test_an_antibaryon_of_unclear_charge_is_not_guessed():
+    """Is Sigma-bar the antiparticle of Sigma-, or that of Sigma+ with its charge -?"""
+    assert table.find("Sigma-bar") is None
+
+
+def test_the_members_of_a_multiplet_have_one_spin_and_parity():
+    for name, entries in _index().multiplets.items():
+        particles = [table.get(entry.name) for entry in entries if int(entry.pdgid) > 0]
+        assert len({(particle.two_J, particle.P) for particle in particles}) == 1, name
+
+
+def test_of_a_state_that_is_listed_twice_the_one_with_a_mass_is_taken():
+    assert table.get("psi(4160)").mass == pytest.approx(4.19, abs=0.01)
 
 
 def test_normalised_names_do_not_care_for_brackets_and_underscores():
