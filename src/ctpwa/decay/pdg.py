@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 UNDEFINED = 5  # how the PDG tables of ``particle`` mark a quantum number that is undefined or unknown
 NEUTRAL_KAONS = {130, 310}  # K_L and K_S are mixtures of both strangeness values
 MULTIPLET_PARITY = {9000215: 1, 10413: 1}  # a(2)(1700)+ and D(1)(2420)+, whose entries disagree with those of their neutral partners
+TETRAQUARKS = 100_000_000  # from here on the digits of an identifier are those of four quarks
 CHARGED_LEPTONS = {11, 13, 15}
 _STAR_OR_PRIME = re.compile(r"(\([^()]*\))(['*])")
 _SUBSCRIPT = re.compile(r"\((\d{1,2}[A-Za-z]*|[A-Za-z]{1,2}\d?)\)")
@@ -31,14 +32,17 @@ def normalise(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Index:
+class PdgIndex:
+    """Entries of the PDG tables by spelling and by name of the multiplet, and all names."""
+
     by_spelling: dict[str, PdgEntry]
     multiplets: dict[str, list[PdgEntry]]
     names: list[str]
 
 
 @cache
-def _index() -> _Index:
+def pdg_index() -> PdgIndex:
+    """The PDG tables, read when they are first needed."""
     from particle import Particle as Pdg
 
     spellings: dict[str, PdgEntry] = {}
@@ -52,7 +56,7 @@ def _index() -> _Index:
             multiplets[family].append(entry)
         for extra in _other_spellings(entry):
             spellings.setdefault(normalise(extra), entry)
-    return _Index(spellings, dict(multiplets), sorted(entry.name for entry in entries))
+    return PdgIndex(spellings, dict(multiplets), sorted(entry.name for entry in entries))
 
 
 def _other_spellings(entry: PdgEntry) -> list[str]:
@@ -96,7 +100,14 @@ def _net_flavours(pdgid: int) -> frozenset[Flavour]:
     return frozenset({(sign * strange, sign * charm, sign * bottom)})
 
 
-def _from_entry(entry: PdgEntry) -> Particle:
+def _flavours_of_quarks(quarks: str) -> frozenset[Flavour]:
+    """Net flavours of quarks written as letters, antiquarks in capitals: ``cCuD``."""
+    strange, charm, bottom = (quarks.count(quark) - quarks.count(quark.upper()) for quark in "scb")
+    return frozenset({(-strange, charm, -bottom)})
+
+
+def from_entry(entry: PdgEntry) -> Particle:
+    """A particle of the PDG tables in our units and conventions."""
     pdgid = int(entry.pdgid)
     two_J = round(2 * float(entry.J or 0))
     self_conjugate = bool(entry.is_self_conjugate)
@@ -113,7 +124,7 @@ def _from_entry(entry: PdgEntry) -> Particle:
         massless=entry.mass == 0 or (entry.mass is None and bool(entry.pdgid.is_lepton)),
         antiparticle=partner.name,
         baryon=baryon,
-        flavours=_net_flavours(pdgid),
+        flavours=_net_flavours(pdgid) if abs(pdgid) < TETRAQUARKS else _flavours_of_quarks(entry.quarks),
         latex=entry.latex_name,
     )
 
@@ -148,10 +159,10 @@ class ParticleTable:
         key = normalise(name)
         if key in self._own:
             return self._own[key]
-        entry = _index().by_spelling.get(key)
-        if entry is None and len(states := _index().multiplets.get(key, [])) == 1:
+        entry = pdg_index().by_spelling.get(key)
+        if entry is None and len(states := pdg_index().multiplets.get(key, [])) == 1:
             entry = states[0]
-        return None if entry is None else self._own.get(normalise(entry.name)) or _from_entry(entry)
+        return None if entry is None else self._own.get(normalise(entry.name)) or from_entry(entry)
 
     def get(self, name: str) -> Particle:
         """The particle of this name; an error with near names if there is none."""
@@ -167,7 +178,7 @@ class ParticleTable:
         """
         exact = self.find(name)
         states = [exact, exact.conjugate()] if exact else []
-        states += [_from_entry(entry) for entry in _index().multiplets.get(normalise(name), [])]
+        states += [from_entry(entry) for entry in pdg_index().multiplets.get(normalise(name), [])]
         if not states:
             return None
         charge = sum(particle.charge for particle in system)
@@ -197,7 +208,7 @@ class ParticleTable:
 
 def unknown_particle(name: str, also_known: list[str]) -> PhysicsError:
     """The error for a name that neither the PDG nor the user knows."""
-    near = suggest(name, _index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)."
+    near = suggest(name, pdg_index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)."
     return PhysicsError(f"unknown particle {name!r}", f"{near} A resonance outside the PDG needs JP, mass and width.")
 
 

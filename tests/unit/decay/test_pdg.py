@@ -5,7 +5,7 @@ import pytest
 from ctpwa.config.particles import own_particle
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import changes_flavour
-from ctpwa.decay.pdg import ParticleTable, _index, normalise, split_charge
+from ctpwa.decay.pdg import ParticleTable, normalise, pdg_index, split_charge
 from ctpwa.errors import PhysicsError
 
 table = ParticleTable()
@@ -199,8 +199,14 @@ def test_an_antibaryon_of_unclear_charge_is_not_guessed():
     assert table.find("Sigma-bar") is None
 
 
+def test_a_charmonium_like_state_has_no_net_charm():
+    """J/psi pi+ can come from it strongly."""
+    assert table.get("T(cc1)(3900)+").flavours == {(0, 0, 0)}
+    assert table.get_state("T(cc1)(3900)", (table.get("J/psi"), table.get("pi-"))).charge == -1
+
+
 def test_the_members_of_a_multiplet_have_one_spin_and_parity():
-    for name, entries in _index().multiplets.items():
+    for name, entries in pdg_index().multiplets.items():
         particles = [table.get(entry.name) for entry in entries if int(entry.pdgid) > 0]
         assert len({(particle.two_J, particle.P) for particle in particles}) == 1, name
 
