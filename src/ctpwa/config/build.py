@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.particles import own_particle, read_decay
@@ -36,9 +37,12 @@ def build_model(spec: ModelSpec) -> Model:
         polarisation = Polarisation.of(spec.polarisation, decay.parent)
     draft = Draft(spec, decay, table, problems)
     waves = _waves(draft)
+    values: dict[str, complex] = {}
+    if not problems.found:  # names of couplings are only known once all waves are there
+        values = read_couplings(spec.couplings, waves, problems)
     problems.stop()
     assert polarisation is not None
-    return Model(decay, tuple(waves), draft.resonances, polarisation, spec.formalism == "zou-bugg", tuple(draft.notes))
+    return Model(decay, tuple(waves), draft.resonances, polarisation, spec.formalism == "zou-bugg", tuple(draft.notes), values)
 
 
 def _check_spellings(section: str, names: Iterable[str], problems: Problems) -> None:

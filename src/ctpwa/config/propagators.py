@@ -26,9 +26,9 @@ def build_resonance(name: str, spec: ResonanceSpec, state: Particle, system: tup
     known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
     _check_parameter_names(name, spec, [parameter.name for parameter in known])
     values = {parameter.name: _value(name, spec, state, parameter) for parameter in known}
-    return Resonance(
-        name, spec.lineshape, values, tuple(dict.fromkeys(spec.float_)), spec.radius or radius, spec.latex or state.latex, _options(spec)
-    )
+    labels = lineshape.labels if isinstance(lineshape, Basis) else ()
+    floating, latex = tuple(dict.fromkeys(spec.float_)), spec.latex or state.latex
+    return Resonance(name, spec.lineshape, values, floating, spec.radius or radius, latex, _options(spec), labels)
 
 
 def _value(name: str, spec: ResonanceSpec, state: Particle, parameter: LineshapeParameter) -> float:

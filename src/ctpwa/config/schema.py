@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
 LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
 LSList = Annotated[list[LSPair], Field(min_length=1)]
@@ -88,6 +89,16 @@ class ChainSpec(_Strict):
         return {"anyOf": [{"type": "string"}, schema], "title": "ChainSpec"}
 
 
+class PolarSpec(_Strict):
+    """A complex number by modulus and phase."""
+
+    abs: NotNegative = Field(description="modulus")
+    phase: Finite = Field(description="phase in radians")
+
+
+CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=2)] | PolarSpec
+
+
 class ModelSpec(_Strict):
     """A whole model file."""
 
@@ -103,3 +114,7 @@ class ModelSpec(_Strict):
     particles: dict[str, ParticleSpec] = Field(default_factory=dict, description="new particles, and changes to those of the PDG")
     resonances: dict[str, ResonanceSpec] = Field(default_factory=dict, description="resonances by name")
     chains: list[Annotated[ChainSpec, BeforeValidator(_chain_text)]] = Field(default_factory=list, description="chains spelled out")
+    couplings: dict[str, CouplingValue] = Field(
+        default_factory=dict,
+        description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
+    )

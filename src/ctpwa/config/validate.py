@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
 from ctpwa.config.schema import ChainSpec, ModelSpec, ParticleSpec, ResonanceSpec
 from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
 
@@ -28,6 +29,7 @@ _ADVICE = {
     "particles": "write one indented line per particle, such as  X(3872): {JP: 1++, mass: 3.872, charge: 0}",
     "resonances": "write one indented line per resonance, such as  phi(1020): {in: K+ K-}",
     "chains": "write a list with one line per chain:  - J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-",
+    "couplings": "write one indented line per coupling, such as  phi(1020)[K+ K-] (1,1)(1,0): [0.5, 0.1]",
     "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
     "float": "write mass, width or [mass, width]",
     "in": "write the particles it decays to, such as  K+ K-",
@@ -81,6 +83,8 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
     kind, value = entry["type"], entry["input"]
     context: Mapping[str, Any] = entry.get("ctx", {})
     name = _last_key(path)
+    if path[:1] == ("couplings",) and len(path) > 1 and entry["loc"][-1] != "[key]":
+        return Problem(f"the value of {path[1]!r} is not a complex number", path[:2], COUPLING_ADVICE)
     if kind == "extra_forbidden":
         return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)), at_key=True)
     if kind == "missing":

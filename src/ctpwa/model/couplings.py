@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from ctpwa.errors import PhysicsError, suggest
-from ctpwa.model.model import Model
+from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Product
 
 WAVE, VERTEX = "wave", "vertex"
@@ -26,6 +27,15 @@ class CouplingMap:
     numbers: tuple[str, ...]
     products: tuple[Product, ...]
     fixed: tuple[str, ...]
+
+
+def coupling_names(waves: Sequence[Wave]) -> tuple[str, ...]:
+    """All complex couplings of these waves; a lineshape that is a basis has one for each of its functions, ``NAME:LABEL``."""
+    names: dict[str, None] = {}
+    for wave in waves:
+        labels = ([f":{label}" for label in resonance.labels] or [""] for resonance in wave.resonances)
+        names.update(dict.fromkeys(wave.coupling + "".join(choice) for choice in product(*labels)))
+    return tuple(names)
 
 
 def map_couplings(model: Model, names: Sequence[str], kind: str, ties: Ties, reference: str | None) -> CouplingMap:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +53,13 @@ class Model:
     """Everything that is known before the events: the decay, its waves and their resonances.
 
     Attributes:
-        decay:         parent and final particles
-        waves:         all waves, in the order of the model file
-        resonances:    the propagators by name
-        polarisation:  spin state of the parent
-        zou_bugg:      transverse projection of daughter spins instead of the canonical rotation-free boost
-        notes:         what was decided on the way and may interest the user
+        decay:            parent and final particles
+        waves:            all waves, in the order of the model file
+        resonances:       the propagators by name
+        polarisation:     spin state of the parent
+        zou_bugg:         transverse projection of daughter spins instead of the canonical rotation-free boost
+        notes:            what was decided on the way and may interest the user
+        coupling_values:  couplings that were given values, by name; all others are 1
     """
 
     decay: Decay
@@ -67,6 +68,7 @@ class Model:
     polarisation: Polarisation
     zou_bugg: bool = False
     notes: tuple[str, ...] = ()
+    coupling_values: Mapping[str, complex] = field(default_factory=dict)
 
     @property
     def final_names(self) -> tuple[str, ...]:

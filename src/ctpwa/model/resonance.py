@@ -19,6 +19,7 @@ class Resonance:
         options:     options of the lineshape
         radius:      barrier radius d of its decay vertex, GeV⁻¹
         latex:       LaTeX name
+        labels:      names of its functions if the lineshape is a basis, each with a coupling of its own
     """
 
     name: str
@@ -28,6 +29,7 @@ class Resonance:
     radius: float
     latex: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
 
     @property
     def mass(self) -> float | None:
