@@ -110,8 +110,9 @@ def from_entry(entry: PdgEntry) -> Particle:
     """A particle of the PDG tables in our units and conventions."""
     pdgid = int(entry.pdgid)
     two_J = round(2 * float(entry.J or 0))
-    self_conjugate = bool(entry.is_self_conjugate)
-    partner = entry if self_conjugate else entry.invert()
+    antiparticle = entry.name if entry.is_self_conjugate else entry.invert().name
+    if antiparticle == entry.name and (entry.charge or 0) > 0:  # pi(2)(1880)+, whose antiparticle the tables have forgotten
+        antiparticle = entry.name.removesuffix("+") + "-"
     baryon = (1 if pdgid > 0 else -1) if entry.pdgid.is_baryon else 0
     return Particle(
         name=entry.name,
@@ -122,7 +123,7 @@ def from_entry(entry: PdgEntry) -> Particle:
         width=None if entry.width is None or entry.width < 0 else round(entry.width / 1000, 18),
         charge=round(entry.charge or 0),
         massless=entry.mass == 0 or (entry.mass is None and bool(entry.pdgid.is_lepton)),
-        antiparticle=partner.name,
+        antiparticle=antiparticle,
         baryon=baryon,
         flavours=_net_flavours(pdgid) if abs(pdgid) < TETRAQUARKS else _flavours_of_quarks(entry.quarks),
         latex=entry.latex_name,
@@ -178,7 +179,8 @@ class ParticleTable:
         """
         exact = self.find(name)
         states = [exact, exact.conjugate()] if exact else []
-        states += [from_entry(entry) for entry in pdg_index().multiplets.get(normalise(name), [])]
+        members = [from_entry(entry) for entry in pdg_index().multiplets.get(normalise(name), [])]
+        states += members + [member.conjugate() for member in members if member.antiparticle not in {m.name for m in members}]
         if not states:
             return None
         charge = sum(particle.charge for particle in system)
@@ -186,16 +188,16 @@ class ParticleTable:
         fitting = {s.name: s for s in states if s.charge == charge and s.baryon == baryon}
         if not fitting:
             known = ", ".join(sorted({f"{s.name} (charge {s.charge:+d})" for s in states}))
-            members = " ".join(particle.name for particle in system)
+            final = " ".join(particle.name for particle in system)
             raise PhysicsError(
-                f"{name!r} cannot decay to {members}: charge {charge:+d} and baryon number {baryon:+d} fit none of its states",
+                f"{name!r} cannot decay to {final}: charge {charge:+d} and baryon number {baryon:+d} fit none of its states",
                 f"its states are {known}",
             )
         flavoured = {n: s for n, s in fitting.items() if s.flavours & combined_flavours(system)}
         if not flavoured and len(fitting) > 1:
-            members = " ".join(particle.name for particle in system)
+            final = " ".join(particle.name for particle in system)
             raise PhysicsError(
-                f"{name!r} cannot decay strongly to {members}: {' and '.join(sorted(fitting))} have another flavour",
+                f"{name!r} cannot decay strongly to {final}: {' and '.join(sorted(fitting))} have another flavour",
                 "correct the system, or name the charge state in full and say weak: true",
             )
         if len(flavoured or fitting) > 1:

@@ -205,6 +205,12 @@ def test_a_charmonium_like_state_has_no_net_charm():
     assert table.get_state("T(cc1)(3900)", (table.get("J/psi"), table.get("pi-"))).charge == -1
 
 
+def test_a_state_without_an_antiparticle_in_the_tables_has_one():
+    pions = tuple(table.get(name) for name in ("pi-", "pi+", "pi-"))
+    assert table.get("pi(2)(1880)+").antiparticle == "pi(2)(1880)-"
+    assert table.get_state("pi(2)(1880)", pions).name == "pi(2)(1880)-"
+
+
 def test_the_members_of_a_multiplet_have_one_spin_and_parity():
     for name, entries in pdg_index().multiplets.items():
         particles = [table.get(entry.name) for entry in entries if int(entry.pdgid) > 0]
