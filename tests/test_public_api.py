@@ -13,10 +13,13 @@ NAMES = {
     "Likelihood",
     "Model",
     "PhysicsError",
+    "SampleSummary",
     "SpinAmplitudes",
     "Wave",
     "generate_phase_space",
     "load_model",
+    "read_events",
+    "write_events",
 }
 
 

@@ -2,6 +2,9 @@
 
 from ctpwa.config.read import load_model as load_model
 from ctpwa.data.events import Events as Events
+from ctpwa.data.files import read_events as read_events
+from ctpwa.data.summary import SampleSummary as SampleSummary
+from ctpwa.data.write import write_events as write_events
 from ctpwa.engine.likelihood import Likelihood as Likelihood
 from ctpwa.errors import ConfigError as ConfigError
 from ctpwa.errors import CtpwaError as CtpwaError

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
+
+from ctpwa.data.summary import SampleSummary
 
 
 @dataclass(frozen=True)
@@ -15,10 +18,12 @@ class Events(Mapping[str, Tensor]):
     Attributes:
         momenta:  name → [event, 4], (E, px, py, pz) in GeV
         weights:  [event]; None if all are 1
+        summary:  where they come from, if they were read from files
     """
 
     momenta: Mapping[str, Tensor]
     weights: Tensor | None = None
+    summary: SampleSummary | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.momenta[name]
@@ -33,3 +38,14 @@ class Events(Mapping[str, Tensor]):
     def n_events(self) -> int:
         """Number of events."""
         return len(next(iter(self.momenta.values())))
+
+
+def concatenate(parts: Sequence[Events]) -> Events:
+    """Several samples as one; where only some have weights, those of the others are 1."""
+    if len(parts) == 1:
+        return parts[0]
+    momenta = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    if all(part.weights is None for part in parts):
+        return Events(momenta)
+    weights = [part[next(iter(part))].new_ones(part.n_events) if part.weights is None else part.weights for part in parts]
+    return Events(momenta, torch.cat(weights))

@@ -1,0 +1,124 @@
+"""An open file and where the numbers of every particle stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.data.columns import EventFile, Kind
+from ctpwa.data.naming import Place, find_momenta, find_weight
+from ctpwa.data.npz_files import NpzFile
+from ctpwa.data.options import ReadOptions
+from ctpwa.data.parquet_files import ParquetFile
+from ctpwa.data.root_files import RootFile
+from ctpwa.data.text_files import TextFile
+from ctpwa.decay.chain import Decay
+from ctpwa.errors import DataError, suggest
+
+SUFFIXES = (".root", ".parquet", ".npz", ".txt", ".dat")
+TEXT = (".txt", ".dat")
+
+
+def open_events(path: Path, decay: Decay, options: ReadOptions) -> EventFile:
+    """The file, opened by its suffix."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DataError(f"cannot read {str(path)!r}: unknown suffix {suffix!r}\n fix: use one of {', '.join(SUFFIXES)}")
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}\n fix: {_advice_on_path(path)}")
+    if options.tree is not None and suffix != ".root":
+        raise DataError(f"'tree' is {options.tree!r}, but {path} is no ROOT file\n fix: leave 'tree' out")
+    if suffix in TEXT:
+        return TextFile(path, options.particles_of_lines(decay.labels))
+    if not isinstance(options.momenta, Mapping):
+        raise DataError(f"momenta is a list, but {path} has named columns\n fix: write a mapping, particle → name")
+    if suffix == ".root":
+        return RootFile(path, options.tree)
+    return ParquetFile(path) if suffix == ".parquet" else NpzFile(path)
+
+
+@dataclass(frozen=True)
+class LocatedFile:
+    """An open file with the place of every momentum and of the weights.
+
+    Attributes:
+        file:    the file
+        places:  final particle → its columns
+        weight:  column of the weights; None if there is none
+        rows:    number of events
+    """
+
+    file: EventFile
+    places: Mapping[str, Place]
+    weight: str | None
+    rows: int
+
+    @classmethod
+    def of(cls, file: EventFile, decay: Decay, options: ReadOptions, weights_elsewhere: bool) -> LocatedFile:
+        """Find everything in a file, or refuse it."""
+        if isinstance(file, TextFile):
+            if options.weight:
+                raise DataError(f"{file.place}: a text file has no column {options.weight!r}\n fix: give the weights as 'weight_file'")
+            return cls(file, {label: Place((label,)) for label in decay.labels}, None, file.columns[0].rows)
+        assert isinstance(options.momenta, Mapping)
+        places = find_momenta(file, decay, options.momenta, options.positions)
+        _refuse_useless_order(file, places, options)
+        weight = None if weights_elsewhere else find_weight(file, options.weight)
+        rows = _rows(file, places[decay.labels[0]].columns[0])
+        if weight is not None and _rows(file, weight) != rows:
+            raise DataError(f"{file.place}: {_rows(file, weight)} weights in {weight!r} for {rows} events\n fix: give one weight per event")
+        return cls(file, places, weight, rows)
+
+    def chunks(self, size: int) -> Iterator[dict[str, np.ndarray]]:
+        """All columns that are needed, some ``size`` events at a time."""
+        names = [name for place in self.places.values() for name in place.columns]
+        return self.file.chunks(names if self.weight is None else [*names, self.weight], size)
+
+    def momentum(self, label: str, chunk: Mapping[str, np.ndarray], options: ReadOptions) -> Tensor:
+        """A particle's momentum in a chunk, [event, 4] as (E, px, py, pz) in GeV."""
+        columns = self.places[label].columns
+        if len(columns) == 4:
+            p4 = np.stack([chunk[name].astype(np.float64) for name in columns], axis=1)
+        else:
+            values = chunk[columns[0]]
+            p4 = np.array(values[:, options.positions] if self._kind(columns[0]) is Kind.FOUR else values, dtype=np.float64)
+        if options.units_per_gev != 1:
+            p4 /= options.units_per_gev
+        return torch.from_numpy(p4)
+
+    @property
+    def order_unknown(self) -> bool:
+        """Whether nothing in the file tells in which order components stand."""
+        return all(len(place.columns) == 1 and self._kind(place.columns[0]) is Kind.FOUR for place in self.places.values())
+
+    def _kind(self, name: str) -> Kind:
+        column = self.file.column(name)
+        assert column is not None
+        return column.kind
+
+
+def _refuse_useless_order(file: EventFile, places: Mapping[str, Place], options: ReadOptions) -> None:
+    listed = any(not isinstance(names, str) for names in options.momenta.values()) if isinstance(options.momenta, Mapping) else True
+    fours = {name for place in places.values() for name in place.columns} & set(file.of_kind(Kind.FOUR))
+    if options.order is not None and not listed and not fours:
+        raise DataError(f"{file.place}: order is {options.order!r}, but the components have names\n fix: leave 'order' out")
+
+
+def _rows(file: EventFile, name: str) -> int:
+    column = file.column(name)
+    assert column is not None
+    return column.rows
+
+
+def _advice_on_path(path: Path) -> str:
+    if path.is_dir():
+        return "it is a folder; name the files in it, such as folder/*.root"
+    if not path.parent.is_dir():
+        return f"there is no folder {str(path.parent)!r} either"
+    names = [entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in SUFFIXES]
+    return suggest(path.name, names) or f"check the path; the folder is {str(path.parent.resolve())!r}"

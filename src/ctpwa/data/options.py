@@ -1,0 +1,77 @@
+"""How to understand the files of a sample, and which files they are."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ctpwa.data.checks import MassTolerance
+from ctpwa.data.naming import MomentaNames
+from ctpwa.errors import DataError, suggest
+
+COMPONENTS = ("E", "px", "py", "pz")
+ORDERS = ("E px py pz", "px py pz E")  # the usual ones
+UNITS = {"GeV": 1.0, "MeV": 1000.0}
+
+FilePath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to understand the files of a sample; ``read_events`` explains each."""
+
+    tree: str | None = None
+    momenta: MomentaNames | Sequence[str] = field(default_factory=dict)
+    weight: str | bool | None = None
+    order: str | None = None
+    unit: str = "GeV"
+    mass_tolerance: MassTolerance = None
+    parent_tolerance: float | None = None
+
+    @cached_property
+    def positions(self) -> list[int]:
+        """Where E, px, py and pz stand."""
+        order = ORDERS[0] if self.order is None else self.order
+        folded = [word.casefold() for word in order.replace(",", " ").split()]
+        if sorted(folded) != sorted(component.casefold() for component in COMPONENTS):
+            raise DataError(f"order is {order!r}\n fix: write E, px, py and pz in the order of the file, such as 'px py pz E'")
+        return [folded.index(component.casefold()) for component in COMPONENTS]
+
+    @cached_property
+    def units_per_gev(self) -> float:
+        """How many of the file's units are one GeV."""
+        if self.unit not in UNITS:
+            raise DataError(f"unknown unit {self.unit!r}\n fix: {suggest(self.unit, UNITS)}")
+        return UNITS[self.unit]
+
+    def particles_of_lines(self, labels: Sequence[str]) -> Sequence[str]:
+        """The particles of a text file in the order of their lines."""
+        if isinstance(self.momenta, Mapping):
+            if self.momenta:
+                fix = f"list the particles in the order of their lines: [{', '.join(labels)}]"
+                raise DataError(f"momenta: a text file has no names of columns\n fix: {fix}")
+            return labels
+        if sorted(self.momenta) != sorted(labels):
+            raise DataError(f"momenta: {', '.join(self.momenta)} are not the final particles\n fix: list each of {', '.join(labels)} once")
+        return self.momenta
+
+
+def expand(path: FilePath | Sequence[FilePath]) -> list[Path]:
+    """All files that a path, a pattern or a list of them means; those of a pattern in the order of their names."""
+    found: list[Path] = []
+    for entry in [path] if isinstance(path, (str, os.PathLike)) else path:
+        text = os.fspath(entry)
+        if not os.path.exists(text) and glob.has_magic(text):
+            matches = sorted(glob.glob(text))
+            if not matches:
+                raise DataError(f"no file matches {text!r}\n fix: check the pattern and the folder")
+            found += [Path(match) for match in matches]
+        else:
+            found.append(Path(text))
+    if not found:
+        raise DataError("an empty list of files\n fix: name at least one")
+    return found

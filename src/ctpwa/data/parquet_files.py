@@ -1,0 +1,91 @@
+"""Events in Parquet files: scalar columns, lists of four numbers, and structures with named components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ctpwa.data.columns import Column, EventFile, Kind, fours_of_lists, reading
+from ctpwa.errors import DataError
+
+
+class ParquetFile(EventFile):
+    """A Parquet file; the components of a structure ``kp`` are columns ``kp.px``, ….
+
+    Args:
+        path:  the file
+    """
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import parquet
+
+        self.path, self.place = path, str(path)
+        with reading(path, "a Parquet file"):
+            self._file = parquet.ParquetFile(path, pre_buffer=False)
+            rows = self._file.metadata.num_rows
+            self._steps: dict[str, tuple[str, ...]] = {}  # column → field, field inside it
+            self.columns = tuple(self._list_columns(self._file.schema_arrow, rows))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
+        """See ``EventFile``."""
+        fields = list(dict.fromkeys(self._steps[name][0] for name in names))
+        with reading(self.path, "a Parquet file"):
+            batches = self._file.iter_batches(batch_size=size, columns=fields)
+        first_event = 0
+        while True:
+            with reading(self.path, "a Parquet file"):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                chunk = {name: self._array(batch, name, first_event) for name in names}
+            first_event += batch.num_rows
+            yield chunk
+
+    def _list_columns(self, schema: Any, rows: int) -> Iterator[Column]:
+        from pyarrow import types
+
+        for field in schema:
+            inner = [field.type.field(i) for i in range(field.type.num_fields)] if types.is_struct(field.type) else []
+            found: list[tuple[tuple[str, ...], Any]] = [((field.name, part.name), part.type) for part in inner]
+            for steps, kind in found or [((field.name,), field.type)]:
+                name = ".".join(steps)
+                self._steps[name] = steps
+                yield Column(name, _kind(kind), rows, str(kind))
+
+    def _array(self, batch: Any, name: str, first_event: int) -> np.ndarray:
+        from pyarrow import types
+
+        field, *rest = self._steps[name]
+        array = batch.column(batch.schema.get_field_index(field))
+        for step in rest:
+            self._refuse_nulls(array, field, first_event)
+            array = array.field(step)
+        self._refuse_nulls(array, name, first_event)
+        if _kind(array.type) is Kind.NUMBER:
+            return array.to_numpy(zero_copy_only=False)
+        values = array.flatten()
+        self._refuse_nulls(values, name, first_event)
+        fixed = types.is_fixed_size_list(array.type)
+        lengths = np.full(len(array), 4) if fixed else array.value_lengths().to_numpy(zero_copy_only=False)
+        return fours_of_lists(values.to_numpy(zero_copy_only=False), lengths, f"{self.place}, column {name!r}", first_event)
+
+    def _refuse_nulls(self, array: Any, name: str, first_event: int) -> None:
+        if array.null_count:
+            where = "" if len(array) == 0 else f", among the events from {first_event} on"
+            raise DataError(f"{self.place}, column {name!r}: {array.null_count} missing values{where}\n fix: remove these events")
+
+
+def _kind(kind: Any) -> Kind:
+    from pyarrow import types
+
+    if types.is_integer(kind) or types.is_floating(kind):
+        return Kind.NUMBER
+    lists = types.is_list(kind) or types.is_large_list(kind) or (types.is_fixed_size_list(kind) and kind.list_size == 4)
+    return Kind.FOUR if lists and _kind(kind.value_type) is Kind.NUMBER else Kind.OTHER

@@ -1,0 +1,190 @@
+"""Events in ROOT trees: scalar branches, arrays, vectors, TLorentzVector and ROOT::Math::PxPyPzEVector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ctpwa.data.columns import Column, EventFile, Kind, fours_of_lists, reading
+from ctpwa.errors import DataError, suggest
+
+TREES = ("TTree", "TNtuple", "TNtupleD")
+T_LORENTZ_VECTOR = "TLorentzVector"
+PX_PY_PZ_E = "ROOT::Math::LorentzVector<ROOT::Math::PxPyPzE4D<"
+CARTESIAN_MEMBERS = ("fT", "fX", "fY", "fZ")  # E, px, py, pz of PxPyPzE4D
+
+
+@dataclass(frozen=True)
+class _Branches:
+    """How a column is read: its branches, in which form, and how they become one array.
+
+    Attributes:
+        branches:  one, or the four of a split four-vector
+        library:   ``np`` for plain numbers, ``ak`` for lists and objects
+        convert:   arrays of one chunk, number of its first event → [event] or [event, 4]
+    """
+
+    branches: tuple[Any, ...]
+    library: str
+    convert: Callable[[Sequence[Any], int], np.ndarray]
+
+
+class RootFile(EventFile):
+    """A tree in a ROOT file.
+
+    Args:
+        path:  the file
+        tree:  name of the tree; default: the only one
+    """
+
+    word = "branch"
+
+    def __init__(self, path: Path, tree: str | None = None) -> None:
+        import uproot
+        from uproot.source.file import MultithreadedFileSource
+
+        self.path = path
+        with reading(path, "a ROOT file"):
+            # not memory-mapped: the pages of a mapped file would count as memory of this process
+            self._file = uproot.open(path, handler=MultithreadedFileSource, object_cache=None, array_cache=None)
+        try:
+            with reading(path, "a ROOT file"):
+                self._tree = self._file[self._tree_name(tree)]
+                self.place = f"{path}, tree {self._tree.name!r}"
+                self._list_columns()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
+        """See ``EventFile``. Baskets are unpacked once; those that reach into the next chunk are kept for it."""
+        readers = [self._readers[name] for name in names]
+        with reading(self.path, "a ROOT file"):
+            parts = [branch.iterate(step_size=size, library=reader.library) for reader in readers for branch in reader.branches]
+        first_event = 0
+        while True:
+            with reading(self.path, "a ROOT file"):
+                arrays = [_only(part) for part in (next(iterator, None) for iterator in parts) if part is not None]
+                if not arrays:
+                    return
+                chunk: dict[str, np.ndarray] = {}
+                for name, reader in zip(names, readers, strict=True):
+                    own, arrays = arrays[: len(reader.branches)], arrays[len(reader.branches) :]
+                    chunk[name] = reader.convert(own, first_event)
+            first_event += len(chunk[names[0]])
+            yield chunk
+
+    def _tree_name(self, wanted: str | None) -> str:
+        kinds = self._file.classnames(recursive=True, cycle=False)
+        trees = sorted(name for name, kind in kinds.items() if kind in TREES)
+        if wanted is not None:
+            if wanted not in trees:
+                raise DataError(f"{self.path}: there is no tree {wanted!r}\n fix: {suggest(wanted, trees) or 'it has no tree at all'}")
+            return wanted
+        if len(trees) == 1:
+            return trees[0]
+        if trees:
+            raise DataError(f"{self.path} has {len(trees)} trees: {', '.join(trees)}\n fix: say which, with 'tree'")
+        others = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "nothing"
+        raise DataError(f"{self.path} has no tree; it holds {others}\n fix: write the events as a TTree")
+
+    def _list_columns(self) -> None:
+        self._readers: dict[str, _Branches] = {}
+        columns: list[Column] = []
+        inside = ""  # the split four-vector whose parts are not columns of their own
+        for name, branch in self._tree.iteritems():
+            if inside and name.startswith(inside + "/"):
+                continue
+            inside = ""
+            found = list(_columns_of(name, branch, self.place))
+            for column, reader in found:
+                columns.append(column)
+                if reader is not None:
+                    self._readers[column.name] = reader
+            if found and found[0][0].kind is Kind.VECTOR:
+                inside = name
+        self.columns = tuple(columns)
+
+
+def _only(part: Any) -> Any:
+    """The one array of a chunk with one branch."""
+    name = next(iter(part)) if isinstance(part, dict) else part.fields[0]
+    return part[name]
+
+
+def _columns_of(name: str, branch: Any, place: str) -> Iterator[tuple[Column, _Branches | None]]:
+    """The columns that a branch makes: usually one, one per leaf for a list of leaves, none for a group of other branches."""
+    from uproot.interpretation.grouped import AsGrouped
+    from uproot.interpretation.jagged import AsJagged
+    from uproot.interpretation.numerical import AsDtype
+
+    interpretation, rows, typename = branch.interpretation, int(branch.num_entries), str(branch.typename)
+    where = f"{place}, branch {name!r}"
+    spelling = typename.replace(" ", "")
+    if spelling == T_LORENTZ_VECTOR or spelling.startswith(PX_PY_PZ_E):
+        members = {sub.name.rpartition(".")[2]: sub for sub in branch.itervalues(recursive=True)}
+        if not members:
+            yield Column(name, Kind.VECTOR, rows, typename), _Branches((branch,), "ak", _vector)
+            return
+        if set(CARTESIAN_MEMBERS) <= members.keys():
+            parts = tuple(members[member] for member in CARTESIAN_MEMBERS)
+            yield Column(name, Kind.VECTOR, int(parts[0].num_entries), typename), _Branches(parts, "np", _stack)
+            return
+    if isinstance(interpretation, AsGrouped):
+        return
+    if isinstance(interpretation, AsDtype):
+        dtype, shape = interpretation.to_dtype.base, interpretation.to_dtype.shape
+        if dtype.names and not shape:
+            for leaf in dtype.names:
+                kind = Kind.NUMBER if dtype[leaf].kind in "iuf" else Kind.OTHER
+                yield Column(f"{name}.{leaf}", kind, rows, str(dtype[leaf])), _Branches((branch,), "np", _leaf(leaf))
+            return
+        kind = {(): Kind.NUMBER, (4,): Kind.FOUR}.get(shape, Kind.OTHER) if dtype.kind in "iuf" else Kind.OTHER
+        yield Column(name, kind, rows, typename), _Branches((branch,), "np", _plain) if kind is not Kind.OTHER else None
+    elif isinstance(interpretation, AsJagged) and isinstance(interpretation.content, AsDtype) and _numbers(interpretation.content):
+        yield Column(name, Kind.FOUR, rows, typename), _Branches((branch,), "ak", _lists(where))
+    else:
+        yield Column(name, Kind.OTHER, rows, typename), None
+
+
+def _numbers(interpretation: Any) -> bool:
+    return interpretation.to_dtype.kind in "iuf" and not interpretation.to_dtype.shape
+
+
+def _plain(arrays: Sequence[Any], first_event: int) -> np.ndarray:
+    return arrays[0]
+
+
+def _stack(arrays: Sequence[Any], first_event: int) -> np.ndarray:
+    return np.stack(arrays, axis=1)
+
+
+def _leaf(name: str) -> Callable[[Sequence[Any], int], np.ndarray]:
+    return lambda arrays, first_event: arrays[0][name]
+
+
+def _lists(where: str) -> Callable[[Sequence[Any], int], np.ndarray]:
+    def convert(arrays: Sequence[Any], first_event: int) -> np.ndarray:
+        import awkward
+
+        lengths, values = awkward.num(arrays[0], axis=1), awkward.flatten(arrays[0], axis=1)
+        return fours_of_lists(values.to_numpy(), lengths.to_numpy(), where, first_event)
+
+    return convert
+
+
+def _vector(arrays: Sequence[Any], first_event: int) -> np.ndarray:
+    vector = arrays[0]
+    if "fP" in vector.fields:
+        parts = [vector["fE"], vector["fP"]["fX"], vector["fP"]["fY"], vector["fP"]["fZ"]]
+    else:
+        parts = [vector["fCoordinates"][member] for member in CARTESIAN_MEMBERS]
+    return np.stack([part.to_numpy() for part in parts], axis=1)
