@@ -15,21 +15,21 @@ from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
 from ctpwa.engine.batch import log_sums
+from ctpwa.engine.build import PROBE_EVENTS, find_rotation, original_order, refresh_callbacks, sample_of
 from ctpwa.engine.channels import model_channels
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.expansion import Collapsed, Expansion
 from ctpwa.engine.plan import Plan
-from ctpwa.engine.sample import Sample, build_sample, checked_weights, fill_callback
+from ctpwa.engine.pull_back import PullBack
+from ctpwa.engine.sample import Sample, checked_weights
 from ctpwa.engine.tables import LOG, PLAIN
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.memory import available_bytes, format_bytes
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import CARTESIAN, Parameters
-from ctpwa.spin.build import build_rotated_rows
-from ctpwa.spin.rotate import RowRotation, RowsNeeded
+from ctpwa.spin.rotate import RowsNeeded
 
-PROBE_EVENTS = 256  # of each sample, to find out how many polarisation rows are needed
 STREAM_FRACTION = 0.8  # of the free memory may be used before samples are streamed
 
 
@@ -100,14 +100,21 @@ class Likelihood:
         samples = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
         momenta = {name: _read(name, sample, model) for name, sample in samples.items()}
         self._sizes = {name: len(p4[0]) for name, p4 in momenta.items()}
-        self._rotation = _find_rotation(model, list(momenta.values()))
+        self._rotation = find_rotation(model, list(momenta.values()))
         self.plan: Plan = channels.plan(model, self._rotation.n_rows)
         self.engine = make_engine(engine, self.plan, device)
-        mapped = map_couplings(model, channels.couplings, couplings, ties or {}, reference_wave)
+        self.coupling_names = channels.couplings
+        self.coupling_map = map_couplings(model, channels.couplings, couplings, ties or {}, reference_wave)
         self.parameters = Parameters(
-            mapped.numbers, mapped.products, channels.theta, representation=representation, fixed_numbers=mapped.fixed
+            self.coupling_map.numbers,
+            self.coupling_map.products,
+            channels.theta,
+            representation=representation,
+            start_numbers=self.coupling_map.solve(channels.couplings, model.coupling_values),
+            fixed_numbers=self.coupling_map.fixed,
         )
         self._theta_order = _theta_order(self.plan, [p.name for p in channels.theta])
+        self._pull_back = PullBack(self.plan, self.parameters, self._theta_order)
         self.constraints = dict(constraints or {})
         self._check_constraints()
         self._memory = self._plan_memory(chunk_events)
@@ -177,7 +184,7 @@ class Likelihood:
             resident = part.to(self.engine.device)
             self._refresh(resident, theta, 0)
             I = self.engine.intensity(resident, c, numbers)
-            parts.append(_original_order(I, resident.order))
+            parts.append(original_order(I, resident.order))
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
 
     def memory(self) -> MemoryPlan:
@@ -194,7 +201,10 @@ class Likelihood:
         c, theta = self.parameters.native(x)
         expansions = self._expansions(c, theta, order)
         value, grad, H = self._combine(*expansions, order)
-        value, grad, H = self._pull_back(x, theta, value, grad, H, order)
+        if order == 1:
+            grad = self._pull_back.gradient(x, theta[self._theta_order], grad)
+        elif order == 2:
+            grad, H = self._pull_back.gradient_and_hessian(x, theta[self._theta_order], grad, H)
         return self._add_constraints(x, value, grad, H)
 
     def _expansions(self, c: np.ndarray, theta: np.ndarray, order: int) -> tuple[Expansion, Expansion, Expansion]:
@@ -222,10 +232,7 @@ class Likelihood:
         return self.engine.evaluate([(resident, mode)], c, numbers, order)[0]
 
     def _refresh(self, sample: Sample, theta: np.ndarray, order: int) -> None:
-        if self.plan.callbacks:
-            values = dict(self.plan.fixed) | dict(zip(self.plan.parameters, theta[self._theta_order], strict=True))
-            for callback in self.plan.callbacks:
-                fill_callback(callback, sample, values, order)
+        refresh_callbacks(self.plan, sample, theta[self._theta_order], order)
 
     def _combine(self, data: Expansion, background: Expansion, norm: Expansion, order: int) -> tuple[float, np.ndarray, np.ndarray]:
         W = self.weight
@@ -237,30 +244,6 @@ class Likelihood:
         if order >= 2:
             H = -data.hessian + background.hessian + W * (norm.hessian / norm.value - np.outer(relative, relative))
         return float(value), grad, H
-
-    def _pull_back(
-        self, x: np.ndarray, theta: np.ndarray, value: float, grad: np.ndarray, H: np.ndarray, order: int
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """From (Re c, Im c, p) through (Re c, Im c, θ) to the free parameters."""
-        if order == 0:
-            return value, grad, H
-        n_c, n_native = 2 * self.plan.n_couplings, 2 * self.plan.n_couplings + self.parameters.n_theta
-        where = n_c + self._theta_order
-        floating_theta = theta[self._theta_order]
-        dp = self.plan.iteration.jacobian(floating_theta)
-        native_grad = np.zeros(n_native)
-        native_grad[:n_c] = grad[:n_c]
-        native_grad[where] = grad[n_c:] @ dp
-        J = self.parameters.jacobian(x)
-        if order >= 2:
-            A = np.zeros((len(grad), n_native))
-            A[:n_c, :n_c] = np.eye(n_c)
-            A[n_c:, where] = dp
-            native = A.T @ H @ A
-            native[np.ix_(where, where)] += self.plan.iteration.second(floating_theta, grad[n_c:])
-            H = J.T @ native @ J + self.parameters.second(x, native_grad)
-            H = (H + H.T) / 2
-        return value, native_grad @ J, H
 
     def _add_constraints(self, x: np.ndarray, value: float, grad: np.ndarray, H: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         for name, (mean, sigma) in self.constraints.items():
@@ -335,24 +318,16 @@ class Likelihood:
         size = self._chunk_events or max(n, 1)
         pieces = []
         for start in range(0, n, size):
-            momenta = [p[start : start + size].to(device) for p in p4]
-            K = self._spin_amplitudes(dict(zip(self.model.decay.labels, momenta, strict=True)), progress)
-            sample = build_sample(self.plan, K, momenta, None if w is None else w[start : start + size])
+            momenta, own = [p[start : start + size] for p in p4], None if w is None else w[start : start + size]
+            try:
+                sample = sample_of(self.model, self.plan, self._rotation, momenta, own, device, progress)
+            except RowsNeeded:
+                raise DataError(
+                    f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
+                    " need\n fix: shuffle the samples so that their first events are typical"
+                ) from None
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
         return pieces
-
-    def _spin_amplitudes(self, momenta: Mapping[str, Tensor], progress: bool | None) -> Tensor:
-        model, device = self.model, self.engine.device
-        rotation = RowRotation(self._rotation.n_rows, self._rotation.scale.to(device))
-        try:
-            return build_rotated_rows(
-                model.decay, model.waves, momenta, model.polarisation, rotation, zou_bugg=model.zou_bugg, device=device, progress=progress
-            )
-        except RowsNeeded:
-            raise DataError(
-                f"some events need more polarisation rows than the {rotation.n_rows} that the first {PROBE_EVENTS} of each sample need\n"
-                " fix: shuffle the samples so that their first events are typical"
-            ) from None
 
     def _collapse(self, samples: Sequence[Sample]) -> Collapsed:
         c = np.ones(self.plan.n_couplings, dtype=complex)
@@ -421,12 +396,6 @@ def _checked_vector(p: Any, n: int) -> np.ndarray:
     return x
 
 
-def _find_rotation(model: Model, samples: Sequence[Sequence[Tensor]]) -> RowRotation:
-    """Rows that the first events of all samples need."""
-    together = {label: torch.cat([p4[i][:PROBE_EVENTS].cpu() for p4 in samples]) for i, label in enumerate(model.decay.labels)}
-    return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
-
-
 def _theta_order(plan: Plan, names: Sequence[str]) -> np.ndarray:
     """Where the plan's floating parameters stand among all lineshape parameters."""
     return np.array([names.index(name) for name in plan.parameters], dtype=np.int64)
@@ -452,11 +421,3 @@ def _add_up(parts: Sequence[Expansion], size: int, order: int) -> Expansion:
         grad = grad + part.gradient if order >= 1 else grad
         H = H + part.hessian if order >= 2 else H
     return Expansion(float(sum(part.value for part in parts)), grad, H)
-
-
-def _original_order(I: Tensor, order: Tensor | None) -> Tensor:
-    if order is None:
-        return I
-    result = torch.empty_like(I)
-    result[order] = I
-    return result

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.factorise import solve_products
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Product
 
@@ -22,11 +23,27 @@ class CouplingMap:
         numbers:   names of the complex numbers
         products:  every coupling as a constant times a product of them
         fixed:     numbers that are fixed to 1
+        tied:      couplings that are a constant times another
     """
 
     numbers: tuple[str, ...]
     products: tuple[Product, ...]
     fixed: tuple[str, ...]
+    tied: frozenset[str] = frozenset()
+
+    def solve(self, names: Sequence[str], values: Mapping[str, complex]) -> dict[str, complex]:
+        """The numbers behind values of couplings, all divided by a common factor so that the fixed ones are 1.
+
+        Args:
+            names:   all couplings, in the order of ``products``
+            values:  couplings by name; those left out are 1, or follow from their ties
+        """
+        if not values:
+            return {}
+        given = {name: complex(values.get(name, 1.0)) for name in names if name in values or name not in self.tied}
+        fixed = [self.numbers.index(name) for name in self.fixed]
+        z = solve_products(dict(zip(names, self.products, strict=True)), len(self.numbers), fixed, given)
+        return dict(zip(self.numbers, map(complex, z), strict=True))
 
 
 def coupling_names(waves: Sequence[Wave]) -> tuple[str, ...]:
@@ -75,7 +92,7 @@ def _per_wave(names: Sequence[str], ties: Ties, reference: str) -> CouplingMap:
     for name in names:
         source, factor = _follow(name, ties)
         products.append(Product((numbers.index(source),), factor))
-    return CouplingMap(tuple(numbers), tuple(products), (reference,))
+    return CouplingMap(tuple(numbers), tuple(products), (reference,), frozenset(ties))
 
 
 def _follow(name: str, ties: Ties) -> tuple[str, complex]:

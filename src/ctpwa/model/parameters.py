@@ -53,6 +53,7 @@ class Parameters:
         representation:  cartesian or polar
         couplings:       each coupling as a product of numbers
         theta:           lineshape parameters that may float
+        start_numbers:   start values of the complex numbers, where they are not 1
         values:          start values by parameter name, where they are not the defaults
         fixed:           names of parameters that are fixed
         fixed_numbers:   complex numbers that are fixed, both parts
@@ -65,6 +66,7 @@ class Parameters:
         theta: Sequence[Parameter],
         *,
         representation: str = CARTESIAN,
+        start_numbers: Mapping[str, complex] | None = None,
         values: Mapping[str, float] | None = None,
         fixed: Sequence[str] = (),
         fixed_numbers: Sequence[str] = (),
@@ -74,9 +76,12 @@ class Parameters:
         self.representation = representation
         self.numbers = tuple(numbers)
         self.couplings = tuple(couplings)
-        first, second = PARTS[representation]
         fixed = [*fixed, *(f"{name}.{part}" for name in fixed_numbers for part in PARTS[representation])]
-        complex_parameters = [Parameter(f"{name}.{part}", start) for name in numbers for part, start in ((first, 1.0), (second, 0.0))]
+        complex_parameters = [
+            Parameter(f"{name}.{part}", start)
+            for name in numbers
+            for part, start in zip(PARTS[representation], _parts((start_numbers or {}).get(name, 1.0), representation), strict=True)
+        ]
         every = [*complex_parameters, *theta]
         self.all = tuple(replace(p, value=(values or {}).get(p.name, p.value), fixed=p.fixed or p.name in fixed) for p in every)
         self._check_names([*(values or {}), *fixed])
@@ -122,6 +127,22 @@ class Parameters:
         else:
             c = np.array([product.factor * np.prod(z[list(product.numbers)]) for product in self.couplings], dtype=complex)
         return c, values[2 * len(self.numbers) :]
+
+    def free_from(self, numbers: Mapping[str, complex], theta: Mapping[str, float]) -> np.ndarray:
+        """Free parameters at given values; what is not given has its start value.
+
+        Args:
+            numbers:  complex numbers by name
+            theta:    lineshape parameters by name
+        """
+        values = {p.name: p.value for p in self.all} | dict(theta)
+        for name, z in numbers.items():
+            values.update(zip((f"{name}.{part}" for part in PARTS[self.representation]), _parts(z, self.representation), strict=True))
+        self._check_names(list(values))
+        moved = [p.name for p in self.all if p.fixed and abs(values[p.name] - p.value) > 1e-9 * max(abs(p.value), 1e-9)]
+        if moved:
+            raise PhysicsError(f"{moved[0]!r} is fixed in this fit, and its value is another", "leave it out, or let it float")
+        return np.array([values[name] for name in self.names])
 
     def couplings_of(self, x: np.ndarray) -> np.ndarray:
         """Couplings of many vectors, [vector, coupling]."""
@@ -184,3 +205,8 @@ class Parameters:
     def linear(self) -> bool:
         """Whether the map is linear in the couplings' parts, so that its Jacobian is constant."""
         return self.representation == CARTESIAN and self._single
+
+
+def _parts(z: complex, representation: str) -> tuple[float, float]:
+    z = complex(z)
+    return (z.real, z.imag) if representation == CARTESIAN else (abs(z), float(np.angle(z)))

@@ -1,0 +1,89 @@
+"""From momenta to samples: spin amplitudes in as few polarisation rows as a model needs, and the event table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import Sample, build_sample, fill_callback
+from ctpwa.model.model import Model
+from ctpwa.spin.build import build_rotated_rows
+from ctpwa.spin.rotate import RowRotation
+
+PROBE_EVENTS = 256  # of each sample, to find out how many polarisation rows are needed
+
+
+def find_rotation(model: Model, samples: Sequence[Sequence[Tensor]]) -> RowRotation:
+    """Rows that the first events of all samples need.
+
+    Args:
+        model:    the model
+        samples:  for each sample the momenta of all final particles, each [event, 4]
+    """
+    together = {label: torch.cat([p4[i][:PROBE_EVENTS].cpu() for p4 in samples]) for i, label in enumerate(model.decay.labels)}
+    return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
+
+
+def sample_of(
+    model: Model,
+    plan: Plan,
+    rotation: RowRotation,
+    p4: Sequence[Tensor],
+    weights: Tensor | None,
+    device: torch.device,
+    progress: bool | None = False,
+) -> Sample:
+    """A sample on a device, ready for the kernels.
+
+    Args:
+        model:     the model
+        plan:      its tables
+        rotation:  which polarisation rows to keep
+        p4:        momenta of the final particles, each [event, 4]
+        weights:   [event]; None if all are 1
+        device:    where to compute
+        progress:  whether to show a progress bar
+
+    Raises:
+        RowsNeeded: some event needs more rows than ``rotation`` keeps
+    """
+    momenta = [p.to(device) for p in p4]
+    K = build_rotated_rows(
+        model.decay,
+        model.waves,
+        dict(zip(model.decay.labels, momenta, strict=True)),
+        model.polarisation,
+        RowRotation(rotation.n_rows, rotation.scale.to(device)),
+        zou_bugg=model.zou_bugg,
+        device=device,
+        progress=progress,
+    )
+    return build_sample(plan, K, momenta, weights)
+
+
+def refresh_callbacks(plan: Plan, sample: Sample, theta: np.ndarray, order: int) -> None:
+    """Fill the event rows of lineshapes without a formula.
+
+    Args:
+        plan:    the tables
+        sample:  a sample on the engine's device
+        theta:   values of ``plan.parameters``
+        order:   highest derivative that is wanted
+    """
+    if plan.callbacks:
+        values: Mapping[str, float] = dict(plan.fixed) | dict(zip(plan.parameters, theta, strict=True))
+        for callback in plan.callbacks:
+            fill_callback(callback, sample, values, order)
+
+
+def original_order(I: Tensor, order: Tensor | None) -> Tensor:
+    """Numbers per event of a sample in the order in which the events came in."""
+    if order is None:
+        return I
+    result = torch.empty_like(I)
+    result[order] = I
+    return result
