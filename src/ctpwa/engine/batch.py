@@ -61,7 +61,11 @@ def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray)
 
 def coupling_mix(c: np.ndarray) -> np.ndarray:
     """The real matrix that takes (Re D, Im D) to (Re ψ, Im ψ) of every vector; c is [vector, coupling]."""
-    return np.block([[c.real, -c.imag], [c.imag, c.real]])
+    n, n_c = c.shape
+    mix = np.empty((2 * n, 2 * n_c))
+    mix[:n, :n_c], mix[:n, n_c:] = c.real, -c.imag
+    mix[n:, :n_c], mix[n:, n_c:] = c.imag, c.real
+    return mix
 
 
 def log_sums(engine: BatchEngine, sample: Sample, c: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

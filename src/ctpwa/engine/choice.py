@@ -38,4 +38,7 @@ def _cuda_engine(plan: Plan, where: torch.device | None) -> Engine:
         raise CtpwaError("engine 'cuda' needs an NVIDIA GPU, and torch sees none\n fix: choose engine cpu")
     from ctpwa.engine.cuda import CudaEngine
 
-    return CudaEngine(plan, where or torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    if not torch.cuda.is_available():
+        return CudaEngine(plan, where or torch.device("cpu"))
+    number = where.index if where is not None and where.index is not None else torch.cuda.current_device()
+    return CudaEngine(plan, torch.device("cuda", number))  # with its number, as tensors have it

@@ -21,7 +21,7 @@ from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
 GRAM_BYTES = 192 << 20  # columns of one chunk
-BATCH_BYTES = 32 << 20  # columns and amplitudes of one chunk of a batch: they stay in the second-level cache
+BATCH_BYTES = 512 << 20  # columns and amplitudes of one chunk of a batch
 BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
 
 

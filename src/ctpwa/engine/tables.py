@@ -82,6 +82,32 @@ class Tables:
             column[row, : len(indices)] = indices
         return column
 
+    @cached_property
+    def first_order_map(self) -> np.ndarray:
+        """The constant matrix from a first-order row of results to the gradient over (Re c, Im c, floating p)."""
+        plan, layout = self.plan, self.layouts[1]
+        n_c, n_channels = plan.n_couplings, len(plan.channels)
+        result = np.zeros((2 * n_c + plan.n_floating, layout.length))
+        re, channels = 1 + 2 * np.arange(n_channels), np.arange(n_channels)
+        coupling, factor = plan.coupling_of, 2 * plan.factors
+        result[coupling[channels], re], result[coupling[channels], re + 1] = factor.real, -factor.imag
+        result[n_c + coupling[channels], re], result[n_c + coupling[channels], re + 1] = -factor.imag, -factor.real
+        result[2 * n_c + layout.p, layout.first] = 2.0
+        return result
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Where a second-order row of results holds ∂²F/∂p∂p."""
+        offsets = self.layouts[2].offsets
+        found = []
+        for a, indices in enumerate(self.floating_p):
+            at = int(offsets[a]) + 2 * len(indices)
+            for j in range(len(indices)):
+                for k in range(j, len(indices)):
+                    found += [(at, a, indices[j], indices[k])] + ([(at, a, indices[k], indices[j])] if j != k else [])
+                    at += 2
+        return Pairs(*np.array(found, dtype=np.int64).reshape(-1, 4).T)
+
     def channel_couplings(self, c: np.ndarray) -> np.ndarray:
         """Couplings times constant factors, for every channel."""
         return self.plan.factors * c[self.plan.coupling_of]
@@ -89,6 +115,22 @@ class Tables:
     def channel_p(self, p: np.ndarray) -> np.ndarray:
         """Iteration numbers p of every channel: [channel, max p]."""
         return p[self.p_index] if len(p) else np.zeros(self.p_index.shape)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Second derivatives in a row of results; those over two different positions of a channel are listed in both orders.
+
+    Attributes:
+        at:       position of the real part
+        channel:  the channel
+        j, k:     indices of the two p
+    """
+
+    at: np.ndarray
+    channel: np.ndarray
+    j: np.ndarray
+    k: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -155,47 +197,41 @@ class ChannelSums:
 def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
     """∂V/∂(Re c, Im c, floating p) of V = Σ w ln I or Σ w I: 2 Re Σ ω ψ̄ ∂ψ."""
     plan, row, layout = tables.plan, sums.row, sums.layout
+    if layout.order == 1:
+        return tables.first_order_map @ row
     n_channels, n_c = len(plan.channels), plan.n_couplings
     by_channel = plan.factors * (row[1 : 1 + 2 * n_channels : 2] + 1j * row[2 : 2 + 2 * n_channels : 2])
     result = np.empty(2 * n_c + plan.n_floating)
-    result[:n_c] = np.bincount(tables.plan.coupling_of, weights=by_channel.real, minlength=n_c)
-    result[n_c : 2 * n_c] = -np.bincount(tables.plan.coupling_of, weights=by_channel.imag, minlength=n_c)
-    first = row[layout.first]
-    if layout.order == 2:
-        first = (channel_c[layout.channel] * (first + 1j * row[layout.first + 1])).real
+    result[:n_c] = np.bincount(plan.coupling_of, weights=by_channel.real, minlength=n_c)
+    result[n_c : 2 * n_c] = -np.bincount(plan.coupling_of, weights=by_channel.imag, minlength=n_c)
+    first = (channel_c[layout.channel] * (row[layout.first] + 1j * row[layout.first + 1])).real
     result[2 * n_c :] = np.bincount(layout.p, weights=first, minlength=plan.n_floating)
     return 2 * result
 
 
 def second_derivative_terms(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
     """2 Re Σ ω ψ̄ ∂²ψ over (Re c, Im c, floating p): non-zero only inside a channel."""
-    plan, row, offsets = tables.plan, sums.row, sums.layout.offsets
+    plan, row, layout, pairs = tables.plan, sums.row, sums.layout, tables.pairs
     n_c, n = plan.n_couplings, 2 * plan.n_couplings + plan.n_floating
-    H = np.zeros((n, n))
-    for a in (a for a, indices in enumerate(tables.floating_p) if indices):
-        channel = plan.channels[a]
-        own = row[offsets[a] : offsets[a + 1]]
-        values = own[0::2] + 1j * own[1::2]
-        floating = [2 * n_c + index for index in tables.floating_p[a]]
-        for column, value in zip(floating, 2 * channel.factor * values[: len(floating)], strict=True):
-            for line, part in ((channel.coupling, value.real), (n_c + channel.coupling, -value.imag)):
-                H[line, column] += part
-                H[column, line] += part
-        pairs = [(j, k) for j in range(len(floating)) for k in range(j, len(floating))]
-        for (j, k), value in zip(pairs, 2 * (channel_c[a] * values[len(floating) :]).real, strict=True):
-            H[floating[j], floating[k]] += value
-            if j != k:
-                H[floating[k], floating[j]] += value
-    return H
+    if not len(layout.first):
+        return np.zeros((n, n))
+    coupling, column = plan.coupling_of[layout.channel], 2 * n_c + layout.p
+    G1 = 2 * plan.factors[layout.channel] * (row[layout.first] + 1j * row[layout.first + 1])
+    G2 = 2 * (channel_c[pairs.channel] * (row[pairs.at] + 1j * row[pairs.at + 1])).real
+    places = np.concatenate([coupling * n + column, (n_c + coupling) * n + column])
+    cross = np.bincount(places, weights=np.concatenate([G1.real, -G1.imag]), minlength=n * n).reshape(n, n)
+    inside = np.bincount((2 * n_c + pairs.j) * n + 2 * n_c + pairs.k, weights=G2, minlength=n * n).reshape(n, n)
+    return cross + cross.T + inside
 
 
 def expand_gram(G_re: np.ndarray, G_im: np.ndarray, n_couplings: int) -> np.ndarray:
     """Re Σ conj(∂ψ_j) ∂ψ_k over (Re c, Im c, p) from the complex Gram matrix of columns (c, p); ∂ψ/∂Im c = i ∂ψ/∂Re c."""
-    c, p = slice(0, n_couplings), slice(n_couplings, None)
-    return np.block(
-        [
-            [G_re[c, c], -G_im[c, c], G_re[c, p]],
-            [G_im[c, c], G_re[c, c], G_im[c, p]],
-            [G_re[p, c], -G_im[p, c], G_re[p, p]],
-        ]
-    )
+    n = n_couplings
+    H = np.empty((len(G_re) + n, len(G_re) + n))
+    H[:n, :n] = H[n : 2 * n, n : 2 * n] = G_re[:n, :n]
+    H[n : 2 * n, :n] = G_im[:n, :n]
+    H[:n, n : 2 * n] = -G_im[:n, :n]
+    H[:n, 2 * n :], H[n : 2 * n, 2 * n :] = G_re[:n, n:], G_im[:n, n:]
+    H[2 * n :, :n], H[2 * n :, n : 2 * n] = G_re[n:, :n], -G_im[n:, :n]
+    H[2 * n :, 2 * n :] = G_re[n:, n:]
+    return H

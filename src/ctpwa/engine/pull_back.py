@@ -1,0 +1,64 @@
+"""Derivatives over the engine's variables turned into derivatives over the free parameters.
+
+(Re c, Im c, p)  →  (Re c, Im c, θ)  →  x
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ctpwa.engine.plan import Plan
+from ctpwa.model.parameters import Parameters
+
+
+class PullBack:
+    """The chain rule of one likelihood.
+
+    Args:
+        plan:         gives p(θ)
+        parameters:   gives c(x) and θ(x)
+        theta_order:  where the plan's floating θ stand among all lineshape parameters
+    """
+
+    def __init__(self, plan: Plan, parameters: Parameters, theta_order: np.ndarray) -> None:
+        self.plan, self.parameters = plan, parameters
+        self.n_c = 2 * plan.n_couplings
+        self._used = np.concatenate([np.arange(self.n_c), self.n_c + theta_order])
+        self._picked = _picked(parameters.jacobian(parameters.start)[self._used]) if parameters.linear else None
+
+    def gradient(self, x: np.ndarray, theta: np.ndarray, grad: np.ndarray) -> np.ndarray:
+        """∂V/∂x from ∂V/∂(Re c, Im c, p), at the floating parameters ``theta``."""
+        return self._gradient(x, self._over_theta(grad, self.plan.iteration.jacobian(theta)))
+
+    def gradient_and_hessian(self, x: np.ndarray, theta: np.ndarray, grad: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """∂V/∂x and ∂²V/∂x∂x from the derivatives over (Re c, Im c, p)."""
+        iteration, n_c = self.plan.iteration, self.n_c
+        dp = iteration.jacobian(theta)
+        own_grad = self._over_theta(grad, dp)
+        own = np.empty((len(own_grad), len(own_grad)))
+        own[:n_c, :n_c] = H[:n_c, :n_c]
+        own[:n_c, n_c:] = H[:n_c, n_c:] @ dp
+        own[n_c:, :n_c] = own[:n_c, n_c:].T
+        own[n_c:, n_c:] = dp.T @ H[n_c:, n_c:] @ dp + iteration.second(theta, grad[n_c:])
+        if self._picked is not None:
+            pulled = own[np.ix_(self._picked, self._picked)]
+        else:
+            J = self.parameters.jacobian(x)[self._used]
+            pulled = J.T @ own @ J + self.parameters.second(x, own_grad)
+        return self._gradient(x, own_grad), (pulled + pulled.T) / 2
+
+    def _over_theta(self, grad: np.ndarray, dp: np.ndarray) -> np.ndarray:
+        return np.concatenate([grad[: self.n_c], grad[self.n_c :] @ dp])
+
+    def _gradient(self, x: np.ndarray, own_grad: np.ndarray) -> np.ndarray:
+        if self._picked is not None:
+            return own_grad[self._picked]
+        return own_grad @ self.parameters.jacobian(x)[self._used]
+
+
+def _picked(J: np.ndarray) -> np.ndarray | None:
+    """The one native variable that each free parameter is, if J is nothing but such a choice."""
+    rows = J.argmax(axis=0)
+    choice = np.zeros_like(J)
+    choice[rows, np.arange(J.shape[1])] = 1.0
+    return rows if np.array_equal(J, choice) else None
