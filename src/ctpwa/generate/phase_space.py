@@ -43,7 +43,7 @@ def generate_phase_space(
         device:           where to generate
         progress:         show a progress bar; default: on a terminal when it takes more than two seconds
     """
-    parent, final = _masses(model_or_masses)
+    parent, final = particle_masses(model_or_masses)
     if n < 0:
         raise GenerationError(f"cannot generate {n} events")
     sampler = PhaseSpaceSampler(parent, list(final.values()), torch.device(device), seed)
@@ -66,7 +66,8 @@ def generate_phase_space(
     return Events(by_name, weights / weights.mean() if n else weights)
 
 
-def _masses(source: Model | Mapping[str, float] | Sequence[float]) -> tuple[float, dict[str, float]]:
+def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tuple[float, dict[str, float]]:
+    """Mass of the parent, and masses of the final particles by name, checked."""
     if isinstance(source, Model):
         decay = source.decay
         masses: dict[str, float | None] = {label: 0.0 if p.massless else p.mass for label, p in zip(decay.labels, decay.final, strict=True)}

@@ -102,6 +102,11 @@ class Parameters:
                 raise PhysicsError(f"unknown parameter {name!r}", suggest(name, known))
 
     @property
+    def theta_names(self) -> tuple[str, ...]:
+        """Names of the lineshape parameters, fixed ones included."""
+        return tuple(p.name for p in self.all[2 * len(self.numbers) :])
+
+    @property
     def start(self) -> np.ndarray:
         """Start values of the free parameters."""
         return self._base[self._free_index].copy()

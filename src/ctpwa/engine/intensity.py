@@ -1,0 +1,166 @@
+"""The intensity of a model at given couplings and lineshape parameters, event by event, of all waves or of some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.data.momenta import read_momenta
+from ctpwa.engine.build import find_rotation, refresh_callbacks, sample_of
+from ctpwa.engine.channels import ModelChannels, model_channels
+from ctpwa.engine.choice import make_engine
+from ctpwa.engine.expansion import Engine
+from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import Sample
+from ctpwa.errors import PhysicsError, suggest
+from ctpwa.model.couplings import coupling_names
+from ctpwa.model.model import Model, Wave
+from ctpwa.model.parameters import Parameter
+from ctpwa.progress import Progress
+from ctpwa.spin.rotate import RowRotation, RowsNeeded
+from ctpwa.spin.rows import Rows
+
+Selection = Sequence[str] | Callable[[Wave], bool]
+CHUNK_BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # K and event table of the events that are in memory at a time
+
+
+class ModelIntensity:
+    """I(x) = Σ_rows |Σ_waves c F K|² of events, in double precision.
+
+    Args:
+        model:       the model
+        couplings:   complex couplings by name; those left out have the model's value, or are 1
+        parameters:  lineshape parameters by name, such as ``phi(1680).mass``; those left out have the model's value
+        engine:      ``auto``, ``cuda``, ``cpu`` or ``reference``
+        device:      where to compute; default: a GPU if there is one
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        couplings: Mapping[str, complex] | None = None,
+        parameters: Mapping[str, float] | None = None,
+        engine: str = "auto",
+        device: str | torch.device | None = None,
+    ) -> None:
+        self.model = model
+        channels = model_channels(model)
+        self.couplings = _coupling_values(channels.couplings, model.coupling_values, couplings or {})
+        theta = _parameter_values(channels.theta, parameters or {})
+        self.parameters = {p.name: p.value for p in theta}
+        # every wave has a coupling of its own here, so that waves can be left out one by one
+        self._untied = replace(model, waves=tuple(replace(wave, coupling=wave.name) for wave in model.waves))
+        own = model_channels(self._untied)
+        self._channels = ModelChannels(own.couplings, own.specs, theta)
+        source = {
+            name: (wave, coupling)
+            for wave, untied in zip(model.waves, self._untied.waves, strict=True)
+            for name, coupling in zip(coupling_names([untied]), coupling_names([wave]), strict=True)
+        }
+        self._wave_of = [source[name][0] for name in own.couplings]
+        self._coupling_of = [source[name][1] for name in own.couplings]
+        self._c = np.array([self.couplings[name] for name in self._coupling_of])
+        self._engine_name, self._device = engine, device
+        self._ready: tuple[Plan, RowRotation, Engine] | None = None
+
+    def __call__(self, events: Mapping[str, Any], waves: Selection | None = None, *, progress: bool | None = False) -> Tensor:
+        """I of every event, [event].
+
+        Args:
+            events:    momenta by name, [event, 4] each
+            waves:     the coherent sum of these only: their names, or a function that says for a wave whether it belongs to it
+            progress:  show a progress bar; None: on a terminal when it takes more than two seconds
+        """
+        return self.components(events, {"": waves}, progress=progress)[""]
+
+    def components(
+        self, events: Mapping[str, Any], groups: Mapping[str, Selection | None], *, progress: bool | None = False
+    ) -> dict[str, Tensor]:
+        """I of several coherent sums of waves; spin amplitudes are computed once for all of them.
+
+        Args:
+            events:    momenta by name, [event, 4] each
+            groups:    the waves of each sum: names, a function of a wave, or None for all
+            progress:  show a progress bar; None: on a terminal when it takes more than two seconds
+        """
+        masked = {name: np.where(self._selected(waves), self._c, 0) for name, waves in groups.items()}
+        p4 = read_momenta(dict(events), self.model.decay.labels)
+        found: dict[str, list[Tensor]] = {name: [] for name in groups}
+        n_events = len(p4[0])
+        with Progress("intensities", n_events, show=progress) as bar:
+            for start, sample, plan, engine in self._samples(p4):
+                theta = np.array([self.parameters[name] for name in plan.parameters])
+                refresh_callbacks(plan, sample, theta, 0)
+                numbers = plan.iteration.values(theta)
+                for name, c in masked.items():
+                    found[name].append(engine.intensity(sample, c, numbers))
+                bar.advance(min(start + sample.n_events, n_events) - start)
+        return {name: torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64) for name, parts in found.items()}
+
+    def waves_of(self, coupling: str) -> list[str]:
+        """Names by which all waves with one coupling can be selected."""
+        if coupling not in self.couplings:
+            raise PhysicsError(f"no coupling is called {coupling!r}", suggest(coupling, self.couplings))
+        return [name for name, own in zip(self._channels.couplings, self._coupling_of, strict=True) if own == coupling]
+
+    def _samples(self, p4: Sequence[Tensor]) -> Iterator[tuple[int, Sample, Plan, Engine]]:
+        """Chunks of the events, ready for the engine."""
+        start, n_events = 0, len(p4[0])
+        while start < n_events:
+            if self._ready is None:
+                self._prepare(find_rotation(self.model, [p4]))
+            assert self._ready is not None
+            plan, rotation, engine = self._ready
+            size = max(CHUNK_BYTES.get(engine.device.type, CHUNK_BYTES["cuda"]) // plan.bytes_per_event, 1024)
+            try:
+                sample = sample_of(self._untied, plan, rotation, [p[start : start + size] for p in p4], None, engine.device)
+            except RowsNeeded:  # the first events were not typical: keep all rows from now on
+                rows = Rows(self.model.decay, self.model.polarisation)
+                self._prepare(RowRotation(rows.n_rows, rotation.scale))
+                continue
+            yield start, sample, plan, engine
+            start += size
+
+    def _prepare(self, rotation: RowRotation) -> None:
+        plan = self._channels.plan(self._untied, rotation.n_rows)
+        self._ready = plan, rotation, make_engine(self._engine_name, plan, self._device)
+
+    def _selected(self, waves: Selection | None) -> np.ndarray:
+        """Which of the untied couplings belong to a selection."""
+        if waves is None:
+            return np.ones(len(self._c), dtype=bool)
+        if callable(waves):
+            return np.array([bool(waves(wave)) for wave in self._wave_of])
+        if isinstance(waves, str):
+            raise PhysicsError(f"waves={waves!r} is one text, not a list of names", f"write waves=[{waves!r}]")
+        names = self._channels.couplings
+        known = {*names, *(wave.name for wave in self.model.waves)}
+        for name in waves:
+            if name not in known:
+                raise PhysicsError(f"no wave is called {name!r}", suggest(name, known))
+        return np.array([wave.name in waves or name in waves for wave, name in zip(self._wave_of, names, strict=True)])
+
+
+def _coupling_values(names: Sequence[str], defaults: Mapping[str, complex], given: Mapping[str, complex]) -> dict[str, complex]:
+    for name, value in given.items():
+        if name not in names:
+            raise PhysicsError(f"no coupling is called {name!r}", suggest(name, names))
+        if not np.isfinite(value):
+            raise PhysicsError(f"the coupling {name!r} is {value}", "give a finite number")
+    return {name: complex(given.get(name, defaults.get(name, 1.0))) for name in names}
+
+
+def _parameter_values(theta: Sequence[Parameter], given: Mapping[str, float]) -> tuple[Parameter, ...]:
+    known = {p.name: p for p in theta}
+    for name, value in given.items():
+        if name not in known:
+            raise PhysicsError(f"no lineshape parameter is called {name!r}", suggest(name, known))
+        if not known[name].lower <= value <= known[name].upper:
+            raise PhysicsError(f"{name!r} is {value}", f"give a number from {known[name].lower:g} to {known[name].upper:g}")
+    return tuple(replace(p, value=float(given.get(p.name, p.value))) for p in theta)

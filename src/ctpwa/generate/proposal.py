@@ -1,0 +1,267 @@
+"""Phase-space points where a model has its peaks: a mixture over decay chains, with a density that is known exactly.
+
+In the variables of any chain of two-body decays phase space is
+
+    dΦ ∝ Π_vertices q dΩ · Π_systems dm                                                          (F12)
+
+so events whose masses m follow densities h and whose angles are isotropic have the density g = Π h(m) / Π q relative to dΦ. The
+mixture Σ α g over many chains and densities follows narrow resonances in any pair or larger group of particles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import pi
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ctpwa.generate.phase_space import particle_masses
+from ctpwa.kinematics.lorentz import from_rest_frame, mass_squared
+from ctpwa.kinematics.two_body import breakup_momentum_squared
+from ctpwa.model.model import Model, Wave
+
+System = tuple[int, ...]  # indices of final particles, in order
+Tree = tuple[tuple[System, System, System], ...]  # vertices (decaying system, first and second daughter), parents before daughters
+UNKNOWN_WIDTHS = (0.03, 0.15)  # GeV, tried for a lineshape that has a mass but no width
+MAX_CHANNELS = 160  # more combinations than this are not worth their time
+SMALLEST_SHARE = 0.02  # of the events is spread evenly over all channels, so that none is ever forgotten
+TINY = 1e-30
+
+
+class MassDensity(Protocol):
+    """How the mass of a system is distributed between its limits."""
+
+    def draw(self, u: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Masses from uniform numbers."""
+
+    def density(self, m: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The probability density that ``draw`` has at m."""
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Uniform."""
+
+    def draw(self, u: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Masses from uniform numbers."""
+        return low + (high - low) * u
+
+    def density(self, m: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The probability density that ``draw`` has at m."""
+        return 1 / (high - low).clamp(min=TINY)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Rising like 1/√(high − m) to the upper limit.
+
+    Where a resonance decays to a heavier and heavier system, the phase space of its own decay and with it its running width go to zero:
+    at its nominal mass |F|² is proportional to 1/q². The density 1/q · 1/√(high − m) has the same shape, so that weights stay finite.
+    """
+
+    def draw(self, u: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Masses from uniform numbers."""
+        return high - (high - low) * u.square()
+
+    def density(self, m: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The probability density that ``draw`` has at m."""
+        return 1 / (2 * ((high - low) * (high - m)).clamp(min=TINY).sqrt())
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A Breit-Wigner of constant width, cut off at the limits.
+
+    Attributes:
+        mass, width:  in GeV
+    """
+
+    mass: float
+    width: float
+
+    def _angles(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return self._angle(low), self._angle(high)
+
+    def _angle(self, m: Tensor) -> Tensor:
+        return ((m.square() - self.mass**2) / (self.mass * self.width)).atan()
+
+    def draw(self, u: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Masses from uniform numbers."""
+        first, last = self._angles(low, high)
+        s = self.mass**2 + self.mass * self.width * (first + (last - first) * u).tan()
+        return s.clamp(min=0).sqrt().clamp(min=low, max=high)
+
+    def density(self, m: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The probability density that ``draw`` has at m."""
+        first, last = self._angles(low, high)
+        scale = self.mass * self.width
+        peak = scale / ((m.square() - self.mass**2).square() + scale**2)
+        return 2 * m * peak / (last - first).clamp(min=TINY)
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One way to make events: a chain, and a density for the mass of each system in it."""
+
+    tree: Tree
+    densities: tuple[tuple[System, MassDensity], ...]
+
+
+class Proposal:
+    """A mixture of channels for a model.
+
+    Args:
+        model:       gives the chains and their resonances
+        parameters:  lineshape parameters by name; masses and widths are those of the peaks
+        device:      where to generate
+    """
+
+    def __init__(self, model: Model, parameters: Mapping[str, float], device: torch.device) -> None:
+        self.parent, final = particle_masses(model)
+        self.masses, self.device = list(final.values()), device
+        self.channels = _channels(model, parameters)
+        self.shares = torch.full((len(self.channels),), 1 / len(self.channels), dtype=torch.float64, device=device)
+
+    @property
+    def n_uniform(self) -> int:
+        """Uniform numbers that one event takes: a channel, n − 2 masses, n − 1 directions."""
+        return 3 * len(self.masses) - 3
+
+    def draw(self, uniform: Tensor) -> Tensor:
+        """Momenta [particle, 4, event] from uniform numbers [``n_uniform``, event], in the rest frame of the parent."""
+        p4 = torch.empty(len(self.masses), 4, uniform.shape[1], dtype=torch.float64, device=self.device)
+        edges = self.shares.cumsum(0)
+        chosen = torch.searchsorted(edges / edges[-1], uniform[0]).clamp(max=len(self.channels) - 1)
+        for index, channel in enumerate(self.channels):
+            (events,) = torch.nonzero(chosen == index, as_tuple=True)
+            if len(events):
+                p4[..., events] = self._draw(channel, uniform[1:, events])
+        return p4
+
+    def _draw(self, channel: Channel, uniform: Tensor) -> Tensor:
+        rows = iter(uniform)
+        one = torch.ones(uniform.shape[1], dtype=torch.float64, device=self.device)
+        whole = channel.tree[0][0]
+        m = {whole: self.parent * one} | {(i,): mass * one for i, mass in enumerate(self.masses)}
+        for system, low, high, h in self._ranges(channel, m):
+            m[system] = h.draw(next(rows), low, high)
+        zero = torch.zeros_like(one)
+        p4 = {whole: torch.stack([m[whole], zero, zero, zero])}
+        for system, first, second in channel.tree:
+            q = _momentum(m, system, first, second)
+            cos_theta, phi = 2 * next(rows) - 1, 2 * pi * next(rows)
+            sin_theta = (1 - cos_theta.square()).sqrt()
+            p3 = q * torch.stack([sin_theta * phi.cos(), sin_theta * phi.sin(), cos_theta])
+            for daughter, sign in ((first, 1), (second, -1)):
+                energy = (q.square() + m[daughter].square()).sqrt()
+                p4[daughter] = from_rest_frame(torch.cat([energy[None], sign * p3]), p4[system], m[system])
+        return torch.stack([_on_shell(p4[(i,)], mass) for i, mass in enumerate(self.masses)])
+
+    def _ranges(self, channel: Channel, m: Mapping[System, Tensor]) -> Iterator[tuple[System, Tensor, Tensor, MassDensity]]:
+        """Every system with the limits of its mass, which depend on those before it, and its density."""
+        h = dict(channel.densities)
+        for system, first, second in channel.tree:
+            if len(first) > 1:
+                yield first, self._threshold(first, m), m[system] - self._threshold(second, m), h[first]
+            if len(second) > 1:
+                yield second, self._threshold(second, m), m[system] - m[first], h[second]
+
+    def _threshold(self, system: System, m: Mapping[System, Tensor]) -> Tensor:
+        return torch.full_like(m[(0,)], sum(self.masses[i] for i in system))
+
+    def densities(self, p4: Tensor) -> Tensor:
+        """The density g of every channel [channel, event] at momenta [particle, 4, event], up to a common constant."""
+        one = torch.ones(p4.shape[-1], dtype=torch.float64, device=self.device)
+        whole = self.channels[0].tree[0][0]
+        m = {whole: self.parent * one} | {(i,): mass * one for i, mass in enumerate(self.masses)}
+        for channel in self.channels:
+            for vertex in channel.tree:
+                for system in vertex:
+                    if system not in m:
+                        m[system] = mass_squared(p4[list(system)].sum(dim=0)).clamp(min=0).sqrt()
+        per_tree: dict[Tree, Tensor] = {}
+        per_system: dict[tuple[Tree, System, MassDensity], Tensor] = {}
+        result = torch.empty(len(self.channels), p4.shape[-1], dtype=torch.float64, device=self.device)
+        for row, channel in zip(result, self.channels, strict=True):
+            if channel.tree not in per_tree:
+                q = torch.stack([_momentum(m, *vertex) for vertex in channel.tree]).prod(dim=0)
+                per_tree[channel.tree] = 1 / q.clamp(min=TINY)
+            row.copy_(per_tree[channel.tree])
+            for system, low, high, h in self._ranges(channel, m):
+                key = (channel.tree, system, h)
+                if key not in per_system:
+                    per_system[key] = h.density(m[system], low, high)
+                row.mul_(per_system[key])
+        return result
+
+    def density(self, g: Tensor) -> Tensor:
+        """Σ α g [event] from the densities of all channels."""
+        return self.shares @ g
+
+    def improve(self, weights: Tensor, g: Tensor) -> None:
+        """Move the shares of the channels towards where weights are large.
+
+        α ← α · ⟨w³ g_channel/g⟩^(1/3): the method of Kleiss and Pittau with the third power instead of the second, since the largest
+        weights decide how many events are accepted.
+
+        Args:
+            weights:  I/g of events drawn with the present shares
+            g:        densities of all channels
+        """
+        w = weights / weights.mean()
+        gain = ((w**3 / self.density(g)) * g).mean(dim=1).pow(1 / 3)
+        shares = self.shares * gain
+        self.shares = (1 - SMALLEST_SHARE) * shares / shares.sum() + SMALLEST_SHARE / len(shares)
+
+
+def _momentum(m: Mapping[System, Tensor], system: System, first: System, second: System) -> Tensor:
+    return breakup_momentum_squared(m[system].square(), m[first], m[second]).clamp(min=0).sqrt()
+
+
+def _on_shell(p4: Tensor, mass: float) -> Tensor:
+    return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
+
+
+def _channels(model: Model, parameters: Mapping[str, float]) -> tuple[Channel, ...]:
+    """The chains of all waves, exchanges of identical particles included, with every combination of densities."""
+    combined, plain = dict[Channel, None](), dict[Channel, None]()
+    for wave in model.waves:
+        for term in wave.terms:
+            systems = [tuple(sorted(system)) for system in term.systems]
+            tree = _tree(len(model.decay.final), systems)
+            options = [_options(wave, i, system, tree, parameters) for i, system in enumerate(systems)]
+            for choice in product(*options):
+                combined[Channel(tree, tuple(zip(systems, choice, strict=True)))] = None
+            peaks = [next((h for h in own if isinstance(h, Peak)), own[0]) for own in options]
+            for few in (peaks, [own[0] for own in options]):
+                plain[Channel(tree, tuple(zip(systems, few, strict=True)))] = None
+    return tuple(combined if len(combined) <= MAX_CHANNELS else plain)
+
+
+def _options(wave: Wave, index: int, system: System, tree: Tree, parameters: Mapping[str, float]) -> list[MassDensity]:
+    """Densities that may suit the mass of a resonance, the flat one first."""
+    name = wave.resonances[index].name
+    mass, width = parameters.get(f"{name}.mass"), parameters.get(f"{name}.width")
+    options: list[MassDensity] = [Flat()]
+    if mass:
+        options += [Peak(mass, w) for w in ((width,) if width else UNKNOWN_WIDTHS)]
+    if system not in tree[0]:  # its mother is a resonance, not the parent
+        options.append(Edge())
+    return options
+
+
+def _tree(n_particles: int, systems: Sequence[System]) -> Tree:
+    """Vertices of the chain in which these systems are formed."""
+    whole = tuple(range(n_particles))
+    parts: dict[System, System] = {(i,): (i,) for i in whole}  # what is still to be combined
+    vertices = []
+    for system in [*sorted(systems, key=len), whole]:
+        first, second = sorted(part for part in parts if set(part) <= set(system))
+        del parts[first], parts[second]
+        parts[system] = system
+        vertices.append((system, first, second))
+    return tuple(sorted(vertices, key=lambda vertex: -len(vertex[0])))

@@ -1,0 +1,241 @@
+"""Toy data: events distributed like the intensity of a model, by accept–reject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ctpwa.data.events import Events
+from ctpwa.engine.intensity import ModelIntensity
+from ctpwa.errors import GenerationError
+from ctpwa.generate.proposal import Proposal
+from ctpwa.model.model import Model
+from ctpwa.progress import Progress
+
+Efficiency = Callable[[Events], Any]
+PILOT_SEED = 0x70C1_70C1  # the proposal is part of the generator: it does not depend on the seed of the toy
+PILOT_ROUNDS, PILOT_EVENTS = 8, 1 << 13  # to find out where the model has its peaks
+MAXIMUM_EVENTS = 1 << 15  # to find the largest weight
+SAFETY = 1.1  # between the largest weight seen and the one that is allowed for
+MIN_BLOCK, BLOCK = 1 << 10, 1 << 15  # events tried at a time
+MAX_TRIES = 10_000_000  # for one accepted event
+
+
+def generate_toy(
+    model: Model,
+    n: int,
+    seed: int = 0,
+    *,
+    couplings: Mapping[str, complex] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    efficiency: Efficiency | None = None,
+    device: str | torch.device = "cpu",
+    engine: str = "auto",
+    progress: bool | None = None,
+) -> Events:
+    """Unweighted events distributed like the intensity of a model, in the rest frame of the parent.
+
+    The same arguments give the same events; CPU and GPU have different random streams. For many toys of one model make a ``ToyGenerator``
+    once.
+
+    Args:
+        model:       the model
+        n:           number of events
+        seed:        seed of the random numbers
+        couplings:   true values of the complex couplings by name; those left out have the model's value, or are 1
+        parameters:  true values of lineshape parameters by name; those left out have the model's value
+        efficiency:  probability in [0, 1] with which each of some events is kept; default: all are
+        device:      where to generate
+        engine:      engine that computes intensities
+        progress:    show a progress bar; default: on a terminal when it takes more than two seconds
+    """
+    generator = ToyGenerator(model, couplings=couplings, parameters=parameters, efficiency=efficiency, device=device, engine=engine)
+    return generator.generate(n, seed, progress=progress).events
+
+
+@dataclass(frozen=True)
+class Toy:
+    """Toy data and how they came about.
+
+    Attributes:
+        events:  the events
+        tried:   how many were tried
+        raised:  how often a weight above the largest one known turned up
+    """
+
+    events: Events
+    tried: int
+    raised: int
+
+    @property
+    def acceptance(self) -> float:
+        """Accepted events among those that were tried."""
+        return self.events.n_events / self.tried if self.tried else 0.0
+
+
+class ToyGenerator:
+    """Makes toy data of one model.
+
+    Events come from a mixture of decay chains that follows the peaks of the model (see ``Proposal``), with weight w = I ε / g, and
+    are accepted if w exceeds a uniform number times the largest weight. If a larger weight turns up later, all events accepted so
+    far are compared with it again, which keeps the distribution exact.
+
+    Args:
+        model:       the model
+        couplings:   true values of the complex couplings by name; those left out have the model's value, or are 1
+        parameters:  true values of lineshape parameters by name; those left out have the model's value
+        efficiency:  probability in [0, 1] with which each of some events is kept; default: all are
+        device:      where to generate
+        engine:      engine that computes intensities
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        couplings: Mapping[str, complex] | None = None,
+        parameters: Mapping[str, float] | None = None,
+        efficiency: Efficiency | None = None,
+        device: str | torch.device = "cpu",
+        engine: str = "auto",
+    ) -> None:
+        self.model, self.efficiency, self.device = model, efficiency, torch.device(device)
+        self.intensity = ModelIntensity(model, couplings=couplings, parameters=parameters, engine=engine, device=self.device)
+        self.proposal = Proposal(model, self.intensity.parameters, self.device)
+        random = torch.Generator(device=self.device).manual_seed(PILOT_SEED)
+        for _ in range(PILOT_ROUNDS):
+            p4, _ = self._try(PILOT_EVENTS, random)
+            w, g = self._weights(p4)
+            self._check_pilot(w)
+            self.proposal.improve(w, g)
+        w, _ = self._weights(self._try(MAXIMUM_EVENTS, random)[0])
+        self._check_pilot(w)
+        self.maximum = SAFETY * float(w.max())
+        self.expected_acceptance = float(w.mean()) / self.maximum
+
+    def generate(self, n: int, seed: int = 0, *, progress: bool | None = None) -> Toy:
+        """A toy of ``n`` events.
+
+        Args:
+            n:         number of events
+            seed:      seed of the random numbers
+            progress:  show a progress bar; default: on a terminal when it takes more than two seconds
+        """
+        if n < 0:
+            raise GenerationError(f"cannot generate {n} events")
+        random = torch.Generator(device=self.device).manual_seed(seed)
+        size = min(BLOCK, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
+        accepted = _Accepted(n, self.maximum, self.device, len(self.model.final_names))
+        with Progress("toy events", n, show=progress) as bar:
+            while accepted.n < n:
+                before = accepted.n
+                p4, uniform = self._try(size, random)
+                accepted.add(p4, self._weights(p4)[0], uniform)
+                bar.advance(accepted.n - before)
+                if accepted.tried > MAX_TRIES * max(accepted.n, 1):
+                    raise GenerationError(
+                        f"only {accepted.n} of {accepted.tried} events were accepted\n fix: check the couplings, the widths of narrow"
+                        " resonances and the efficiency"
+                    )
+        return Toy(self._events(accepted.momenta()), accepted.tried, accepted.raised)
+
+    def _events(self, p4: Tensor) -> Events:
+        return Events({name: p4[i].T.contiguous() for i, name in enumerate(self.model.final_names)})
+
+    def _try(self, n: int, random: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Momenta [particle, 4, event] of the proposal, and a uniform number for each event; an event takes its random numbers in a row."""
+        uniform = torch.rand(n, self.proposal.n_uniform + 1, generator=random, device=self.device, dtype=torch.float64)
+        uniform = uniform.T.contiguous()
+        return self.proposal.draw(uniform[1:]), uniform[0]
+
+    def _weights(self, p4: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights I ε / g of events, and g of all channels."""
+        events = self._events(p4)
+        g = self.proposal.densities(p4)
+        w = self.intensity(events) / self.proposal.density(g)
+        if self.efficiency is not None:
+            w = w * _checked_efficiency(self.efficiency(events), p4)
+        if not bool(w.isfinite().all()):
+            index = int((~w.isfinite()).nonzero()[0, 0])
+            masses = ", ".join(f"{name} {[round(float(x), 6) for x in p4[i, :, index]]}" for i, name in enumerate(self.model.final_names))
+            raise GenerationError(f"the intensity is not finite at {masses}\n fix: check the lineshapes and their parameters")
+        return w, g
+
+    def _check_pilot(self, w: Tensor) -> None:
+        if not bool((w > 0).any()):
+            what = "the intensity times the efficiency is" if self.efficiency is not None else "the intensity is"
+            raise GenerationError(
+                f"{what} zero for all of {len(w)} events\n fix: give some couplings other values than 0, and check the efficiency"
+            )
+
+
+class _Accepted:
+    """Events accepted so far; the result does not depend on how the events that are tried are cut into blocks.
+
+    Args:
+        n:            how many are wanted
+        maximum:      the largest weight that is allowed for
+        device:       where the events are
+        n_particles:  final particles
+    """
+
+    def __init__(self, n: int, maximum: float, device: torch.device, n_particles: int) -> None:
+        self.wanted, self.maximum = n, maximum
+        self.tried = self.raised = self.n = 0
+        self._p4 = [torch.zeros(n_particles, 4, 0, dtype=torch.float64, device=device)]
+        self._largest = [torch.zeros(0, dtype=torch.float64, device=device)]
+
+    def add(self, p4: Tensor, w: Tensor, uniform: Tensor) -> None:
+        """Accept or reject events until there are enough.
+
+        An event is accepted while the maximum is below w/u, with one number u for all times.
+        """
+        largest = w / uniform
+        start = 0
+        while start < len(w) and self.n < self.wanted:
+            (above,) = torch.nonzero(w[start:] > self.maximum, as_tuple=True)
+            stop = start + int(above[0]) if len(above) else len(w)
+            start += self._accept(p4[..., start:stop], largest[start:stop])
+            if start < len(w) and start == stop and self.n < self.wanted:
+                self._raise(SAFETY * float(w[stop]))
+
+    def _accept(self, p4: Tensor, largest: Tensor) -> int:
+        """Events whose weights are allowed for; returns how many had to be tried."""
+        (passed,) = torch.nonzero(largest > self.maximum, as_tuple=True)
+        missing = self.wanted - self.n
+        tried = int(passed[missing - 1]) + 1 if len(passed) >= missing else len(largest)
+        passed = passed[:missing]
+        self._p4.append(p4[..., passed])
+        self._largest.append(largest[passed])
+        self.n += len(passed)
+        self.tried += tried
+        return tried
+
+    def _raise(self, maximum: float) -> None:
+        """A larger maximum: some of the events accepted so far would not have been."""
+        self.maximum = maximum
+        self.raised += 1
+        p4, largest = torch.cat(self._p4, dim=-1), torch.cat(self._largest)
+        keep = largest > maximum
+        self._p4, self._largest = [p4[..., keep]], [largest[keep]]
+        self.n = int(keep.sum())
+
+    def momenta(self) -> Tensor:
+        """[particle, 4, event]."""
+        return torch.cat(self._p4, dim=-1)
+
+
+def _checked_efficiency(values: Any, p4: Tensor) -> Tensor:
+    efficiency = torch.as_tensor(values, dtype=torch.float64, device=p4.device)
+    if efficiency.shape != p4.shape[-1:]:
+        shape = "×".join(map(str, efficiency.shape)) or "a single number"
+        raise GenerationError(f"the efficiency of {p4.shape[-1]} events has shape {shape}\n fix: return one number per event")
+    wrong = ~((efficiency >= 0) & (efficiency <= 1))
+    if bool(wrong.any()):
+        value = float(efficiency[wrong][0])
+        raise GenerationError(f"the efficiency is {value:g} for some event\n fix: return numbers from 0 to 1; divide by the largest value")
+    return efficiency
