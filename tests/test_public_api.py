@@ -12,12 +12,19 @@ NAMES = {
     "GenerationError",
     "Likelihood",
     "Model",
+    "ModelIntensity",
+    "ModelValues",
     "PhysicsError",
     "SampleSummary",
     "SpinAmplitudes",
+    "ToyGenerator",
     "Wave",
+    "couplings_for_fractions",
+    "free_parameters",
     "generate_phase_space",
+    "generate_toy",
     "load_model",
+    "model_values",
     "read_events",
     "write_events",
 }
@@ -50,6 +57,18 @@ def test_spin_amplitudes():
 def test_generate_phase_space():
     expected = ["model_or_masses", "n", "seed=0", "weighted=False", "device='cpu'", "progress=None"]
     assert parameters(ctpwa.generate_phase_space) == expected
+
+
+def test_generate_toy():
+    arguments = ["couplings=None", "parameters=None", "efficiency=None", "device='cpu'", "engine='auto'"]
+    assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *arguments, "progress=None"]
+    assert parameters(ctpwa.ToyGenerator) == ["model", *arguments]
+    assert parameters(ctpwa.ToyGenerator.generate) == ["self", "n", "seed=0", "progress=None"]
+
+
+def test_model_intensity():
+    assert parameters(ctpwa.ModelIntensity) == ["model", "couplings=None", "parameters=None", "engine='auto'", "device=None"]
+    assert parameters(ctpwa.ModelIntensity.__call__) == ["self", "events", "waves=None", "progress=False"]
 
 
 def test_every_error_is_a_ctpwa_error():
