@@ -187,12 +187,7 @@ def _given_place(file: EventFile, label: str, given: str | Sequence[str], order:
     if found:
         return found[0]
     column = file.column(given)
-    if column is not None:
-        raise DataError(
-            f"{file.place}: {file.word} {given!r} for {label!r} is {_described(column)}, not a four-momentum\n"
-            f" fix: name four numbers E, px, py, pz, a TLorentzVector or a PxPyPzEVector"
-        )
-    raise _not_found(file, label, [given])
+    raise _not_found(file, label, [given]) if column is None else _no_momentum(file, label, column)
 
 
 def _guessed_place(file: EventFile, label: str, stems: Sequence[str]) -> Place:
@@ -201,7 +196,9 @@ def _guessed_place(file: EventFile, label: str, stems: Sequence[str]) -> Place:
     if len(found) > 1:
         raise _ambiguous(file, label, found)
     if not found:
-        raise _not_found(file, label, stems)
+        others = (column for column in file.columns if column.kind is Kind.OTHER and column.name.casefold() in {label, *stems})
+        column = next(others, None)
+        raise _not_found(file, label, stems) if column is None else _no_momentum(file, label, column)
     return found[0]
 
 
@@ -270,6 +267,13 @@ def _refuse_unequal(file: EventFile, places: Mapping[str, Place]) -> None:
 # messages
 
 
+def _no_momentum(file: EventFile, label: str, column: Column) -> DataError:
+    return DataError(
+        f"{file.place}: {file.word} {column.name!r} for {label!r} is {_described(column)}, not a four-momentum\n"
+        " fix: give four numbers E, px, py, pz, a TLorentzVector or a PxPyPzEVector for every event"
+    )
+
+
 def _not_found(file: EventFile, label: str, stems: Sequence[str]) -> DataError:
     partial = _partial(file, stems)
     if partial:
@@ -309,6 +313,8 @@ def _advice(file: EventFile, name: str, kind: Kind) -> str:
 
 
 def _described(column: Column) -> str:
+    if column.kind is Kind.OTHER and column.detail:
+        return column.detail
     return f"{column.kind.value} ({column.detail})" if column.detail else column.kind.value
 
 

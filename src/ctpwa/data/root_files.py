@@ -14,7 +14,8 @@ from ctpwa.errors import DataError, suggest
 
 TREES = ("TTree", "TNtuple", "TNtupleD")
 T_LORENTZ_VECTOR = "TLorentzVector"
-PX_PY_PZ_E = "ROOT::Math::LorentzVector<ROOT::Math::PxPyPzE4D<"
+ANY_VECTOR = "ROOT::Math::LorentzVector<"
+PX_PY_PZ_E = f"{ANY_VECTOR}ROOT::Math::PxPyPzE4D<"
 CARTESIAN_MEMBERS = ("fT", "fX", "fY", "fZ")  # E, px, py, pz of PxPyPzE4D
 
 
@@ -23,12 +24,12 @@ class _Branches:
     """How a column is read: its branches, in which form, and how they become one array.
 
     Attributes:
-        branches:  one, or the four of a split four-vector
+        branches:  full names and interpretations: one, or the four of a split four-vector
         library:   ``np`` for plain numbers, ``ak`` for lists and objects
         convert:   arrays of one chunk, number of its first event → [event] or [event, 4]
     """
 
-    branches: tuple[Any, ...]
+    branches: tuple[tuple[str, Any], ...]
     library: str
     convert: Callable[[Sequence[Any], int], np.ndarray]
 
@@ -68,7 +69,12 @@ class RootFile(EventFile):
         """See ``EventFile``. Baskets are unpacked once; those that reach into the next chunk are kept for it."""
         readers = [self._readers[name] for name in names]
         with reading(self.path, "a ROOT file"):
-            parts = [branch.iterate(step_size=size, library=reader.library) for reader in readers for branch in reader.branches]
+            # a name with its interpretation is taken as it is; a bare name such as K+_px would be an expression
+            parts = [
+                self._tree.iterate({name: interpretation}, step_size=size, library=reader.library)
+                for reader in readers
+                for name, interpretation in reader.branches
+            ]
         first_event = 0
         while True:
             with reading(self.path, "a ROOT file"):
@@ -99,18 +105,15 @@ class RootFile(EventFile):
     def _list_columns(self) -> None:
         self._readers: dict[str, _Branches] = {}
         columns: list[Column] = []
-        inside = ""  # the split four-vector whose parts are not columns of their own
+        inside = ""  # the split four-vector whose members are not columns of their own
         for name, branch in self._tree.iteritems():
             if inside and name.startswith(inside + "/"):
                 continue
-            inside = ""
-            found = list(_columns_of(name, branch, self.place))
-            for column, reader in found:
+            for column, reader in _columns_of(name, branch, self.place):
                 columns.append(column)
                 if reader is not None:
                     self._readers[column.name] = reader
-            if found and found[0][0].kind is Kind.VECTOR:
-                inside = name
+            inside = name if _is_vector(branch) else ""
         self.columns = tuple(columns)
 
 
@@ -127,36 +130,66 @@ def _columns_of(name: str, branch: Any, place: str) -> Iterator[tuple[Column, _B
     from uproot.interpretation.numerical import AsDtype
 
     interpretation, rows, typename = branch.interpretation, int(branch.num_entries), str(branch.typename)
-    where = f"{place}, branch {name!r}"
-    spelling = typename.replace(" ", "")
-    if spelling == T_LORENTZ_VECTOR or spelling.startswith(PX_PY_PZ_E):
-        members = {sub.name.rpartition(".")[2]: sub for sub in branch.itervalues(recursive=True)}
-        if not members:
-            yield Column(name, Kind.VECTOR, rows, typename), _Branches((branch,), "ak", _vector)
-            return
-        if set(CARTESIAN_MEMBERS) <= members.keys():
-            parts = tuple(members[member] for member in CARTESIAN_MEMBERS)
-            yield Column(name, Kind.VECTOR, int(parts[0].num_entries), typename), _Branches(parts, "np", _stack)
-            return
-    if isinstance(interpretation, AsGrouped):
+    where, own = f"{place}, branch {name!r}", ((name, interpretation),)
+    if _is_vector(branch):
+        yield _vector_column(name, branch, where)
+    elif isinstance(interpretation, AsGrouped):
         return
-    if isinstance(interpretation, AsDtype):
-        dtype, shape = interpretation.to_dtype.base, interpretation.to_dtype.shape
-        if dtype.names and not shape:
-            for leaf in dtype.names:
-                kind = Kind.NUMBER if dtype[leaf].kind in "iuf" else Kind.OTHER
-                yield Column(f"{name}.{leaf}", kind, rows, str(dtype[leaf])), _Branches((branch,), "np", _leaf(leaf))
-            return
-        kind = {(): Kind.NUMBER, (4,): Kind.FOUR}.get(shape, Kind.OTHER) if dtype.kind in "iuf" else Kind.OTHER
-        yield Column(name, kind, rows, typename), _Branches((branch,), "np", _plain) if kind is not Kind.OTHER else None
-    elif isinstance(interpretation, AsJagged) and isinstance(interpretation.content, AsDtype) and _numbers(interpretation.content):
-        yield Column(name, Kind.FOUR, rows, typename), _Branches((branch,), "ak", _lists(where))
+    elif isinstance(interpretation, AsDtype) and interpretation.to_dtype.names:
+        for leaf in interpretation.to_dtype.names:
+            dtype = interpretation.to_dtype[leaf]
+            yield Column(f"{name}.{leaf}", _kind(dtype), rows, str(dtype)), _Branches(own, "np", _leaf(leaf))
+    elif isinstance(interpretation, AsDtype):
+        yield Column(name, _kind(interpretation.to_dtype), rows, typename), _Branches(own, "np", _plain)
+    elif isinstance(interpretation, AsJagged) and _kind(getattr(interpretation.content, "to_dtype", None)) is Kind.NUMBER:
+        yield Column(name, Kind.FOUR, rows, typename), _Branches(own, "ak", _lists(where))
     else:
         yield Column(name, Kind.OTHER, rows, typename), None
 
 
-def _numbers(interpretation: Any) -> bool:
-    return interpretation.to_dtype.kind in "iuf" and not interpretation.to_dtype.shape
+def _kind(dtype: np.dtype | None) -> Kind:
+    if dtype is None or dtype.base.kind not in "iuf":
+        return Kind.OTHER
+    return {(): Kind.NUMBER, (4,): Kind.FOUR}.get(dtype.shape, Kind.OTHER)
+
+
+def _is_vector(branch: Any) -> bool:
+    """Whether a branch holds a TLorentzVector or a ROOT::Math::LorentzVector, in whatever coordinates."""
+    typename = str(branch.typename).replace(" ", "")
+    return typename == T_LORENTZ_VECTOR or typename.startswith(ANY_VECTOR)
+
+
+def _vector_column(name: str, branch: Any, where: str) -> tuple[Column, _Branches | None]:
+    typename, rows = str(branch.typename), int(branch.num_entries)
+    members = {part.rpartition(".")[2]: (f"{name}/{part}", sub) for part, sub in branch.iteritems(recursive=True)}
+    cartesian = typename.replace(" ", "").startswith(PX_PY_PZ_E)
+    if not members and (cartesian or typename == T_LORENTZ_VECTOR):
+        return Column(name, Kind.VECTOR, rows, typename), _unsplit_vector(name, branch, where)
+    if not cartesian:
+        return Column(name, Kind.OTHER, rows, typename), None
+    parts = [members[member] for member in CARTESIAN_MEMBERS]
+    reader = _Branches(tuple((part, sub.interpretation) for part, sub in parts), "np", _stack)
+    return Column(name, Kind.VECTOR, int(parts[0][1].num_entries), typename), reader
+
+
+def _unsplit_vector(name: str, branch: Any, where: str) -> _Branches:
+    """A four-vector that is stored as an object.
+
+    ROOT may put a header with version and checksum before each PxPyPzEVector, which is not part of its members: it is found from
+    the distance of the objects in the first basket.
+    """
+    from uproot.interpretation.jagged import AsJagged
+    from uproot.interpretation.numerical import AsDtype
+
+    interpretation, typename = branch.interpretation, str(branch.typename)
+    offsets = branch.basket(0).byte_offsets if branch.num_baskets else None
+    if typename == T_LORENTZ_VECTOR or offsets is None or len(offsets) < 2:
+        return _Branches(((name, interpretation),), "ak", _vector)
+    number = ">f4" if "float" in typename else ">f8"
+    header = int(offsets[1] - offsets[0]) - 4 * np.dtype(number).itemsize
+    lists = _lists(where)
+    numbers = AsJagged(AsDtype(number), header_bytes=header)
+    return _Branches(((name, numbers),), "ak", lambda arrays, first_event: lists(arrays, first_event)[:, [3, 0, 1, 2]])
 
 
 def _plain(arrays: Sequence[Any], first_event: int) -> np.ndarray:

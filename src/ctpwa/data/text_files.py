@@ -13,6 +13,7 @@ from ctpwa.data.columns import Column, EventFile, Kind, reading
 from ctpwa.errors import DataError
 
 COMMENT = "#"
+MAX_LINES = 1 << 16  # at a time: lines of text need more memory than the numbers in them
 
 
 class TextFile(EventFile):
@@ -41,7 +42,8 @@ class TextFile(EventFile):
     def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
         with reading(self.path, "a text file"), open(self.path, encoding="utf-8") as file:
-            yield from self._chunks(file, names, size * len(self._particles))
+            n_events = max(min(size, MAX_LINES // len(self._particles)), 1)
+            yield from self._chunks(file, names, n_events * len(self._particles))
 
     def _chunks(self, file: TextIO, names: Sequence[str], n_lines: int) -> Iterator[dict[str, np.ndarray]]:
         lines = (line for line in file if _counts(line))
