@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -30,8 +30,8 @@ class ColumnSource(Protocol):
 class BatchEngine(Protocol):
     """An engine that evaluates many coupling vectors in one pass."""
 
-    def batch_sums(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Σ w ln I and Σ (ω ψ̄) Dᵀ of every vector, see ``batch_sums`` of this module."""
+    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> Callable[[], np.ndarray]:
+        """Begin Σ w ln I and Σ (ω ψ̄) Dᵀ of every vector, see ``batch_sums``; what is returned waits for the result."""
 
 
 def weigh(psi: Tensor, w: Tensor) -> Tensor:
@@ -68,8 +68,8 @@ def coupling_mix(c: np.ndarray) -> np.ndarray:
     return mix
 
 
-def log_sums(engine: BatchEngine, sample: Sample, c: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Σ w ln I and its gradient over (Re c, Im c) for many coupling vectors.
+def begin_log_sums(engine: BatchEngine, sample: Sample, c: np.ndarray, p: np.ndarray) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+    """Begin Σ w ln I and its gradient over (Re c, Im c) for many coupling vectors; what is returned waits for the result.
 
     Args:
         engine:  computes the sums
@@ -78,9 +78,13 @@ def log_sums(engine: BatchEngine, sample: Sample, c: np.ndarray, p: np.ndarray) 
         p:       iteration numbers, the same for all
     """
     n_vectors, n_c = c.shape
-    sums = engine.batch_sums(sample, coupling_mix(c), p)
-    values, products = sums[:n_vectors, 0], sums[:, 1:]
-    re_part, im_part = products[:n_vectors], products[n_vectors:]
-    G_re = re_part[:, :n_c] + im_part[:, n_c:]
-    G_im = re_part[:, n_c:] - im_part[:, :n_c]
-    return values, 2 * np.concatenate([G_re, -G_im], axis=1)
+    wait = engine.begin_batch(sample, coupling_mix(c), p)
+
+    def result() -> tuple[np.ndarray, np.ndarray]:
+        sums = wait()
+        re_part, im_part = sums[:n_vectors, 1:], sums[n_vectors:, 1:]
+        G_re = re_part[:, :n_c] + im_part[:, n_c:]
+        G_im = re_part[:, n_c:] - im_part[:, :n_c]
+        return sums[:n_vectors, 0], 2 * np.concatenate([G_re, -G_im], axis=1)
+
+    return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numba
@@ -89,9 +89,9 @@ class CpuEngine:
         own = (plan.factors.real.copy(), plan.factors.imag.copy(), plan.coupling_of, self.tables.p_column, plan.n_couplings)
         return (*self._channel_arguments(c, p), *own)
 
-    def batch_sums(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> Callable[[], np.ndarray]:
         """Σ w ln I and Σ (ω ψ̄) Dᵀ of many coupling vectors."""
-        return batch_sums(self, sample, torch.from_numpy(mix), p).numpy()
+        return lambda: batch_sums(self, sample, torch.from_numpy(mix), p).numpy()
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""

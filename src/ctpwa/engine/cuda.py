@@ -81,7 +81,10 @@ class CudaEngine:
         return [ChannelSums(row, self.tables.layouts[order]) for row in rows]
 
     def _recorded(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> np.ndarray:
-        """Do some work with the present numbers; from the second time on as one CUDA graph, copies to and from the host included."""
+        return self._begin(key, tasks, work, *inputs)()
+
+    def _begin(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
+        """Begin some work with the present numbers, from the second time on as one CUDA graph; what is returned waits for the result."""
         inputs = (self._numbers, *inputs)
         if key not in self._graphs and key in self._seen and self.use_graphs and self.device.type == "cuda":
             self._graphs[key] = _Graph(self.device, tasks, work, inputs)
@@ -90,7 +93,8 @@ class CudaEngine:
         self._seen.add(key)
         for buffer in inputs:
             buffer.upload()
-        return work().cpu().numpy()
+        result = work()
+        return lambda: result.cpu().numpy()
 
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
         rows = [self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]
@@ -137,8 +141,8 @@ class CudaEngine:
         )  # fmt: skip
         return D, z
 
-    def batch_sums(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Σ w ln I and Σ (ω ψ̄) Dᵀ of many coupling vectors."""
+    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> Callable[[], np.ndarray]:
+        """Begin Σ w ln I and Σ (ω ψ̄) Dᵀ of many coupling vectors."""
         n = len(mix) // 2
         filled = -(-n // BATCH_STEP) * BATCH_STEP
         buffer = self._mixes.setdefault(filled, _Buffer((2 * filled, mix.shape[1]), self.device))
@@ -146,8 +150,8 @@ class CudaEngine:
         host[:, :n] = mix.reshape(2, n, -1)
         host[:, n:] = host[:, :1]
         self._fill_numbers(np.ones(self.plan.n_couplings, dtype=complex), p)
-        sums = self._recorded(("batch", id(sample), filled), [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p), buffer)
-        return sums.reshape(2, filled, -1)[:, :n].reshape(2 * n, -1)
+        wait = self._begin(("batch", id(sample), filled), [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p), buffer)
+        return lambda: wait().reshape(2, filled, -1)[:, :n].reshape(2 * n, -1)
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event], for the present numbers."""
@@ -222,10 +226,13 @@ class _Graph:
             self.on_device = work()
         self.on_host = torch.empty(self.on_device.shape, dtype=torch.float64, pin_memory=True)
 
-    def replay(self) -> np.ndarray:
-        """Run it; the result."""
+    def replay(self) -> Callable[[], np.ndarray]:
+        """Begin to run it; what is returned waits for the result."""
         self.graph.replay()
         self.on_host.copy_(self.on_device, non_blocking=True)
+        return self._result
+
+    def _result(self) -> np.ndarray:
         torch.cuda.current_stream().synchronize()
         return self.on_host.numpy().copy()
 

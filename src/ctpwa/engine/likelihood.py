@@ -5,7 +5,7 @@ NLL = −Σ_data w ln I + Σ_background w ln I + (Σ w_data − Σ w_background)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
-from ctpwa.engine.batch import log_sums
+from ctpwa.engine.batch import begin_log_sums
 from ctpwa.engine.build import PROBE_EVENTS, find_rotation, original_order, refresh_callbacks, sample_of
 from ctpwa.engine.channels import model_channels
 from ctpwa.engine.choice import make_engine
@@ -270,14 +270,18 @@ class Likelihood:
         assert isinstance(self.phase_space, Collapsed)
         c = self.parameters.couplings_of(x)
         numbers = self.plan.iteration.values(np.zeros(0))
+        signed = [(sign, sample) for sign, samples in ((-1.0, self.data), (1.0, self.background)) for sample in samples]
+        engine: Any = self.engine
+        begun: Iterable[Any] = ((sign, begin_log_sums(engine, sample.to(engine.device), c, numbers)) for sign, sample in signed)
+        if self._chunk_events is None:
+            begun = list(begun)  # all at once, while the host goes on; streamed chunks one after the other
         sigma, d_sigma = self.phase_space.expand_batch(c)
         values = self.weight * (np.log(sigma) - np.log(self._phsp_weight))
         grads = self.weight * d_sigma / sigma[:, None]
-        for sign, samples in ((-1.0, self.data), (1.0, self.background)):
-            for sample in samples:
-                own_values, own_grads = log_sums(self.engine, sample.to(self.engine.device), c, numbers)  # type: ignore[arg-type]
-                values += sign * own_values
-                grads += sign * own_grads
+        for sign, result in begun:
+            own_values, own_grads = result()
+            values += sign * own_values
+            grads += sign * own_grads
         n_c = 2 * self.plan.n_couplings
         if self.parameters.linear:
             pulled = grads @ self.parameters.jacobian(x[0])[:n_c]
