@@ -9,6 +9,7 @@ import typer
 import ctpwa
 from ctpwa.cli.check import check
 from ctpwa.cli.console import Commands, epilog
+from ctpwa.cli.init import init
 
 app = typer.Typer(
     cls=Commands,
@@ -16,7 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Partial wave analysis of hadron decays.",
-    epilog=epilog("ctpwa check model.yml"),
+    epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta'"),
 )
 
 
@@ -33,4 +34,5 @@ def main(
     """Partial wave analysis of hadron decays."""
 
 
+app.command(epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta' --out model.yml"))(init)
 app.command(epilog=epilog("ctpwa check model.yml --explain"))(check)

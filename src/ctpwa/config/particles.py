@@ -8,11 +8,12 @@ from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
-from ctpwa.decay.pdg import ParticleTable, unknown_particle
+from ctpwa.decay.pdg import ParticleTable, near_names
 from ctpwa.decay.spin import JPC, parse_jpc
 from ctpwa.errors import PhysicsError
 
 ARROW = "->"
+OWN_PARTICLES = "One that is not in the PDG goes under 'particles'."
 
 
 def read_jpc(text: str) -> JPC:
@@ -72,7 +73,7 @@ def read_decay(text: str, table: ParticleTable) -> Decay:
 def _known(name: str, table: ParticleTable) -> Particle:
     particle = table.find(name)
     if particle is None:
-        fix = "separate names by spaces only" if name.endswith(",") else unknown_particle(name, []).fix
+        fix = "separate names by spaces only" if name.endswith(",") else f"{near_names(name, [])} {OWN_PARTICLES}"
         raise SpecError(f"unknown particle {name!r}", fix, word=name)
     if particle.mass is None and not particle.massless:
         raise SpecError(f"the mass of {name!r} is not known", f"give it: particles: {{{name}: {{mass: …}}}} (GeV)", word=name)

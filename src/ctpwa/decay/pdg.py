@@ -210,8 +210,14 @@ class ParticleTable:
 
 def unknown_particle(name: str, also_known: list[str]) -> PhysicsError:
     """The error for a name that neither the PDG nor the user knows."""
-    near = suggest(name, pdg_index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)."
-    return PhysicsError(f"unknown particle {name!r}", f"{near} A resonance outside the PDG needs JP, mass and width.")
+    return PhysicsError(
+        f"unknown particle {name!r}", f"{near_names(name, also_known)} A resonance outside the PDG needs JP, mass and width."
+    )
+
+
+def near_names(name: str, also_known: list[str]) -> str:
+    """What somebody who wrote ``name`` may have meant."""
+    return suggest(name, pdg_index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)."
 
 
 def split_charge(name: str) -> tuple[str, int | None]:

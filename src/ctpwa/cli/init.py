@@ -1,0 +1,69 @@
+"""``ctpwa init``: a first model file of a decay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import ctpwa
+from ctpwa.cli.console import print_json, say
+from ctpwa.config.propose import Proposal, jpc_text, propose_resonances
+from ctpwa.config.propose_text import proposal_text
+from ctpwa.errors import CtpwaError
+from ctpwa.output import written_whole
+
+
+def init(
+    decay: Annotated[str, typer.Argument(help="what decays into what, in quotes, such as 'J/psi(1S) -> K+ K- eta'")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="the file to write; - prints it")] = Path("model.yml"),
+    force: Annotated[bool, typer.Option("--force", help="overwrite the file if it is there")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the resonances for programs, and write no file")] = False,
+) -> None:
+    """Write a commented model file with the PDG resonances that quantum numbers and masses allow in a decay."""
+    writes = not as_json and str(out) != "-"
+    if writes and out.exists() and not force:
+        raise CtpwaError(f"{str(out)!r} is there already\n fix: add --force to overwrite it, or name another file with --out")
+    proposal = propose_resonances(decay)
+    if as_json:
+        print_json(_description(proposal))
+        return
+    text = proposal_text(proposal, "model.yml" if str(out) == "-" else out.name, f"ctpwa {ctpwa.__version__}")
+    if not writes:
+        typer.echo(text, nl=False)
+        return
+    with written_whole(out) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+        model = ctpwa.load_model(temporary)
+    in_use = sum(resonance.active for resonance in proposal.resonances)
+    say(f"{out}: {in_use} of {len(proposal.resonances)} possible resonances in use, {len(model.waves)} waves")
+    say(f"look at it, choose, and see what it means:  ctpwa check {out}")
+
+
+def _description(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "decay": str(proposal.decay),
+        "polarisation": "transverse" if proposal.transverse else "unpolarised",
+        "resonances": [
+            {
+                "name": resonance.name,
+                "in": [region.text for region in resonance.regions],
+                "JP": jpc_text(resonance.state),
+                "mass": resonance.state.mass,
+                "width": resonance.state.width,
+                "isospin": None if resonance.two_I is None else resonance.two_I / 2,
+                "production_ls": {name: _pairs(pairs) for name, pairs in resonance.production.items()},
+                "decay_ls": {name: _pairs(pairs) for name, pairs in resonance.decays.items()},
+                "active": resonance.active,
+                "reasons": list(resonance.reasons),
+            }
+            for resonance in proposal.resonances
+        ],
+        "left_out": {text: list(names) for text, names in proposal.left_out.items()},
+        "incomplete": {text: list(names) for text, names in proposal.incomplete.items()},
+    }
+
+
+def _pairs(pairs: tuple[Any, ...]) -> list[list[float]]:
+    return [[ls.L, float(ls.S)] for ls in pairs]

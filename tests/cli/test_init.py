@@ -1,0 +1,113 @@
+"""``ctpwa init``: a model file is written whole or not at all, and never over another by accident."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import ctpwa
+from ctpwa.cli.main import app
+
+DECAY = "J/psi(1S) -> K+ K- eta"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def init(*options):
+    return CliRunner().invoke(app, ["init", *options])
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_model_file_that_loads_and_says_how_to_go_on(folder):
+    result = init(DECAY)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")  # nothing is said without a terminal
+    assert names(folder) == ["model.yml"]
+    model = ctpwa.load_model("model.yml")
+    assert len(model.waves) == 12
+    text = (folder / "model.yml").read_text(encoding="utf-8")
+    assert text.startswith(f"# A first model of {DECAY}, written by ctpwa init (ctpwa {ctpwa.__version__}).\n")
+
+
+def test_check_accepts_what_init_writes(folder):
+    init(DECAY, "--out", "kk.yml")
+    result = CliRunner().invoke(app, ["check", "kk.yml", "--json"])
+    assert result.exit_code == 0
+    assert len(json.loads(result.stdout)["waves"]) == 12
+
+
+def test_a_file_is_not_overwritten_without_force(folder):
+    (folder / "model.yml").write_text("mine")
+    result = init(DECAY)
+    assert result.exit_code == 1
+    assert result.stderr == "'model.yml' is there already\n fix: add --force to overwrite it, or name another file with --out\n"
+    assert (folder / "model.yml").read_text() == "mine"
+    assert init(DECAY, "--force").exit_code == 0
+    assert (folder / "model.yml").read_text().startswith("# A first model")
+
+
+@pytest.mark.parametrize("error", [ctpwa.CtpwaError("no"), KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_nothing_is_left_behind_when_it_goes_wrong(folder, monkeypatch, error):
+    def fail(path):
+        raise error
+
+    (folder / "model.yml").write_text("mine")
+    monkeypatch.setattr(ctpwa, "load_model", fail)
+    result = init(DECAY, "--force")
+    assert result.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 1)
+    assert names(folder) == ["model.yml"]
+    assert (folder / "model.yml").read_text() == "mine"
+
+
+def test_a_folder_that_is_not_there(folder):
+    result = init(DECAY, "-o", "nowhere/model.yml")
+    assert result.exit_code == 1
+    assert "there is no folder 'nowhere'" in result.stderr
+
+
+def test_the_text_can_be_printed(folder):
+    result = init("D0 -> K- pi+ pi0", "--out", "-")
+    assert result.exit_code == 0
+    assert "\ndecay: D0 -> K- pi+ pi0\n" in result.stdout
+    assert names(folder) == []
+
+
+def test_json_is_for_programs(folder):
+    result = init(DECAY, "--json")
+    said = json.loads(result.stdout)
+    assert names(folder) == []
+    assert (said["decay"], said["polarisation"]) == (DECAY, "transverse")
+    by_name = {resonance["name"]: resonance for resonance in said["resonances"]}
+    assert by_name["K(2)*(1430)"]["in"] == ["K+ eta", "K- eta"]
+    assert by_name["K(2)*(1430)"]["production_ls"] == {"K-": [[2, 2.0]]}
+    assert by_name["phi(1020)"]["active"] is True
+    assert by_name["rho(1450)"] | {"mass": 0, "width": 0} == {
+        "name": "rho(1450)",
+        "in": ["K+ K-"],
+        "JP": "1--",
+        "mass": 0,
+        "width": 0,
+        "isospin": 1.0,
+        "production_ls": {"eta": [[1, 1.0]]},
+        "decay_ls": {"K+ K-": [[1, 0.0]]},
+        "active": False,
+        "reasons": ["isospin violating production"],
+    }
+    assert said["incomplete"] == {"K+ K-": ["phi(2170)"]}
+
+
+def test_an_unknown_particle_is_answered_with_near_names(folder):
+    result = init("J/psi -> K+ K- etaa")
+    assert result.exit_code == 1
+    assert result.stderr == "unknown particle 'etaa'\n fix: did you mean 'eta'?\n"
+    assert names(folder) == []
+
+
+def test_a_decay_without_quotes_is_wrong_usage(folder):
+    assert init("J/psi", "-", "K-", "eta").exit_code == 2
