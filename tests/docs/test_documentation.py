@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctpwa import ConfigError, load_model
-from ctpwa.config.schema import ChainSpec, ModelSpec, ParticleSpec, ResonanceSpec
+from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ResonanceSpec, SampleSpec
 
 ROOT = Path(__file__).parents[2]
 FORMAT = (ROOT / "docs" / "model-format.md").read_text(encoding="utf-8")
@@ -46,10 +46,20 @@ def test_error_messages_are_as_shown(tmp_path, monkeypatch, text, message):
     assert str(caught.value) == message.rstrip("\n")
 
 
-@pytest.mark.parametrize("spec", [ModelSpec, ParticleSpec, ResonanceSpec, ChainSpec])
+TITLES = {
+    ModelSpec: "At the top",
+    ParticleSpec: "Under `particles`",
+    ResonanceSpec: "Under `resonances`",
+    ChainSpec: "Under `chains`",
+    DataSetSpec: "Under `samples`",
+    SampleSpec: "Under a sample",
+    FitSpec: "Under `fit`",
+}
+
+
+@pytest.mark.parametrize("spec", TITLES)
 def test_every_key_is_in_the_tables(spec):
-    title = {ModelSpec: "At the top", ParticleSpec: "Under `particles`", ResonanceSpec: "Under `resonances`", ChainSpec: "Under `chains`"}
-    section = FORMAT.split(f"### {title[spec]}")[1].split("\n## ")[0].split("\n### ")[0]
+    section = FORMAT.split(f"### {TITLES[spec]}")[1].split("\n## ")[0].split("\n### ")[0]
     rows = {name for line in section.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
     assert rows == {field.alias or name for name, field in spec.model_fields.items()}
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
+from ctpwa.config.fit_settings import check_fit
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.particles import own_particle, read_decay
 from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.samples import check_samples
 from ctpwa.config.schema import ModelSpec
 from ctpwa.config.ties import WaveList
 from ctpwa.config.written import direct_chain, written_chains
@@ -32,6 +34,7 @@ def build_model(spec: ModelSpec) -> Model:
     table = ParticleTable(_own_particles(spec, problems))
     problems.stop()
     decay = _decay(spec, table, problems)
+    check_samples(spec, decay, problems)
     polarisation: Polarisation | None = None
     with problems.collect(("polarisation",)):
         polarisation = Polarisation.of(spec.polarisation, decay.parent)
@@ -42,7 +45,10 @@ def build_model(spec: ModelSpec) -> Model:
         values = read_couplings(spec.couplings, waves, problems)
     problems.stop()
     assert polarisation is not None
-    return Model(decay, tuple(waves), draft.resonances, polarisation, spec.formalism == "zou-bugg", tuple(draft.notes), values)
+    model = Model(decay, tuple(waves), draft.resonances, polarisation, spec.formalism == "zou-bugg", tuple(draft.notes), values)
+    check_fit(spec.fit, model, problems)
+    problems.stop()
+    return model
 
 
 def _check_spellings(section: str, names: Iterable[str], problems: Problems) -> None:

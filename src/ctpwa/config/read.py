@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from ctpwa.config.build import build_model
+from ctpwa.config.schema import ModelSpec
 from ctpwa.config.source import Source
-from ctpwa.config.validate import validate
+from ctpwa.config.validate import real_path, validate
 from ctpwa.errors import ConfigError, Problem
 from ctpwa.model.model import Model
+
+
+@dataclass(frozen=True)
+class Document:
+    """A model file that is right.
+
+    Attributes:
+        name:    the file; empty if it was a mapping
+        folder:  what paths in it are relative to
+        data:    its content
+        spec:    the same, checked
+        model:   the model it describes
+    """
+
+    name: str
+    folder: FilePath
+    data: Mapping[str, Any]
+    spec: ModelSpec
+    model: Model
 
 
 def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Model:
@@ -20,14 +41,34 @@ def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> M
     Raises:
         ConfigError: with every problem found, each with file, line, column and what to do
     """
+    return load_document(path_or_mapping).model
+
+
+def load_document(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Document:
+    """Read a model file with everything that is in it; paths in a mapping are relative to the working directory."""
     if isinstance(path_or_mapping, Mapping):
-        return build_model(validate(_plain(path_or_mapping)))
+        return _document(_plain(path_or_mapping), "", FilePath())
     path = FilePath(path_or_mapping)
     source = Source(_read_text(path), str(path))
     try:
-        return build_model(validate(source.data))
+        return _document(source.data, str(path), path.parent)
     except ConfigError as error:
         raise ConfigError(source.locate(error.problems)) from None
+
+
+def _document(data: Any, name: str, folder: FilePath) -> Document:
+    spec = validate(data)
+    try:
+        return Document(name, folder, data, spec, build_model(spec))
+    except ConfigError as error:
+        raise ConfigError([_as_written(problem, data) for problem in error.problems]) from None
+
+
+def _as_written(problem: Problem, data: Any) -> Problem:
+    """Samples may be written as a text, a mapping or a list; the path follows what was written."""
+    if problem.path[:1] not in (("samples",), ("data_sets",)):
+        return problem
+    return replace(problem, path=real_path(problem.path, data))
 
 
 def _read_text(path: FilePath) -> str:
@@ -47,4 +88,6 @@ def _plain(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return str(value) if isinstance(value, complex) else value

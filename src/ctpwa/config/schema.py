@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Tolerance = Annotated[float, Field(gt=0)]  # infinity switches a check off
 Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
 LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
 LSList = Annotated[list[LSPair], Field(min_length=1)]
@@ -30,6 +31,15 @@ class _OneOrMany:
 
 T = TypeVar("T")
 OneOrMany = Annotated[list[T], BeforeValidator(_OneOrMany.to_list), _OneOrMany()]
+
+
+def _named_or_not(value: Any) -> str:
+    return "by_name" if isinstance(value, dict) else "plain"
+
+
+N = TypeVar("N")
+M = TypeVar("M")
+ByName = Annotated[Annotated[dict[str, N], Tag("by_name")] | Annotated[M, Tag("plain")], Discriminator(_named_or_not)]  # or one for all
 
 
 def _chain_text(value: Any) -> Any:
@@ -99,6 +109,74 @@ class PolarSpec(_Strict):
 CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=2)] | PolarSpec
 
 
+class SampleSpec(_Strict):
+    """Where the events of a sample come from: files, or generated phase space."""
+
+    file: OneOrMany[str] = Field(default_factory=list, description=".root, .parquet, .npz, .txt or .dat; a pattern, or a list of files")
+    tree: str | None = Field(None, description="name of the tree in ROOT files; the only one if left out")
+    momenta: ByName[OneOrMany[str], list[str]] = Field(
+        default_factory=dict,
+        description="final particle: stem of its columns, its column, or its four columns; for text files the particles in order of lines",
+    )
+    weight: str | bool | None = Field(None, description="column of the weights; false: none")
+    weight_file: OneOrMany[str] = Field(
+        default_factory=list, description="weights in a file of their own: one number per line, .npy or .npz"
+    )
+    scale: Positive = Field(1.0, description="multiplies all weights")
+    order: str | None = Field(None, description="order of four numbers; E px py pz if left out")
+    unit: Literal["GeV", "MeV"] = Field("GeV", description="unit of momenta and energies in the files")
+    mass_tolerance: ByName[Tolerance, Tolerance | None] = Field(
+        None, description="by how much masses of final particles may differ from nominal ones, GeV; for all or by name"
+    )
+    parent_tolerance: Tolerance | None = Field(None, description="the same for the mass of all particles together, GeV")
+    generate: int | None = Field(None, ge=1, description="how many events of phase space to generate instead of reading files")
+    seed: int | None = Field(None, ge=0, description="seed of generated events; 0 if left out")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """A sample may also be just a file."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, schema], "title": "SampleSpec"}
+
+
+def _sample_list(value: Any) -> Any:
+    samples = value if isinstance(value, list) else [value]
+    return [{"file": sample} if isinstance(sample, str) else sample for sample in samples]
+
+
+Samples = Annotated[list[SampleSpec], Field(min_length=1), BeforeValidator(_sample_list), _OneOrMany()]
+
+
+class DataSetSpec(_Strict):
+    """The samples of one data set."""
+
+    data: Samples = Field(description="measured events: a file, {file: …, weight: …}, or a list of them")
+    phase_space: Samples = Field(description="events for the normalisation: a file, or {generate: 500000, seed: 1}")
+    background: Samples = Field(default_factory=list, description="events whose contribution is subtracted, with weights and scale > 0")
+    truth: Samples = Field(default_factory=list, description="phase space before acceptance, for efficiency-corrected fractions")
+
+
+Pair = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]
+
+
+class FitSpec(_Strict):
+    """How to fit."""
+
+    method: Literal["newton", "lbfgs", "minuit"] = Field("newton", description="the minimiser")
+    starts: int = Field(20, ge=1, description="number of start points")
+    seed: int = Field(0, ge=0, description="seed of the random start points")
+    engine: Literal["auto", "cuda", "cpu", "reference"] = Field("auto", description="what computes the likelihood")
+    device: str | None = Field(None, description="where, such as cpu or cuda:0; a GPU if there is one, if left out")
+    representation: Literal["cartesian", "polar"] = Field("cartesian", description="couplings as re, im or as abs, phase")
+    reference_wave: str | None = Field(None, description="the coupling that is fixed to 1; the first if left out")
+    couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")
+    constraints: dict[str, Pair] = Field(default_factory=dict, description="Gaussian knowledge: parameter: [mean, standard deviation]")
+    ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
+    start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
+    minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")
+
+
 class ModelSpec(_Strict):
     """A whole model file."""
 
@@ -118,3 +196,6 @@ class ModelSpec(_Strict):
         default_factory=dict,
         description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
     )
+    samples: DataSetSpec | None = Field(None, description="the samples of one data set")
+    data_sets: dict[str, DataSetSpec] = Field(default_factory=dict, description="several data sets with shared parameters, by name")
+    fit: FitSpec = Field(default_factory=lambda: FitSpec.model_validate({}), description="how to fit")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
-from ctpwa.config.schema import ChainSpec, ModelSpec, ParticleSpec, ResonanceSpec
+from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ResonanceSpec, SampleSpec
 from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
 
 _SECTIONS: dict[str, type[BaseModel]] = {"particles": ParticleSpec, "resonances": ResonanceSpec, "chains": ChainSpec}
@@ -30,6 +30,13 @@ _ADVICE = {
     "resonances": "write one indented line per resonance, such as  phi(1020): {in: K+ K-}",
     "chains": "write a list with one line per chain:  - J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-",
     "couplings": "write one indented line per coupling, such as  phi(1020)[K+ K-] (1,1)(1,0): [0.5, 0.1]",
+    "data_sets": "write one indented line per data set, such as  '2018': {data: data.root, phase_space: {generate: 500000}}",
+    "momenta": "write one stem per particle, such as {K+: kp}; for text files a list of the particles in the order of their lines",
+    "mass_tolerance": "write a number of GeV, or one per particle, such as {eta: 0.02}",
+    "constraints": "write parameter: [mean, standard deviation], such as {phi(1680).mass: [1.68, 0.02]}",
+    "ties": "write coupling: [other coupling, factor], with a factor such as -1 or 0.5+0.1j",
+    "start": "write parameter: value, such as {phi(1680).mass: 1.68}",
+    "minos": "write a parameter, or a list of them",
     "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
     "float": "write mass, width or [mass, width]",
     "in": "write the particles it decays to, such as  K+ K-",
@@ -38,6 +45,14 @@ _ADVICE = {
     "production_ls": "write a list of (L, S) pairs: [[1, 1], [3, 1]]",
 }
 _LS_KEYS = {"ls", "decay_ls", "production_ls"}
+_FILE = "{file: data.root}"
+# what an entry of a section looks like
+_EXAMPLES = {
+    "particles": "{JP: 1-, mass: 1.5, charge: 0}",
+    "samples": "{data: data.root, phase_space: {generate: 500000}}",
+    "data_sets": "{data: data.root, phase_space: {generate: 500000}}",
+    "fit": "{starts: 20, seed: 1}",
+}
 
 
 def validate(data: Any) -> ModelSpec:
@@ -53,18 +68,18 @@ def validate(data: Any) -> ModelSpec:
 def _problems(error: ValidationError, data: dict[Any, Any]) -> Iterator[Problem]:
     seen: set[Path] = set()
     for entry in error.errors():
-        problem = _problem(entry, _real_path(entry["loc"], data))
+        problem = _problem(entry, real_path(entry["loc"], data))
         if problem.path not in seen:  # a union reports the same value once for each of its members
             seen.add(problem.path)
             yield problem
 
 
-def _real_path(location: tuple[int | str, ...], data: Any) -> Path:
+def real_path(location: tuple[int | str, ...], data: Any) -> Path:
     """The part of a pydantic location that exists in the data; union members are not part of it."""
     path: list[str | int] = []
     here = data
     for position, step in enumerate(location):
-        missing_key = isinstance(here, dict) and position == len(location) - 1 and step != "[key]"
+        missing_key = isinstance(here, dict) and position == len(location) - 1 and isinstance(step, str) and step != "[key]"
         if _holds(here, step):
             here = here[step]
             path.append(step)
@@ -100,8 +115,12 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         return _ls_problem(path, value)
     if kind == "literal_error":
         return Problem(f"{_shown(value)} is not a value of {name!r}", path, suggest(str(value), _words(context)))
+    if path[:1] == ("fit",) and len(path) > 2 and path[1] in ("constraints", "ties"):
+        return Problem(f"{_shown(value)} is not what {path[1]!r} hold", path[:3], _ADVICE[str(path[1])])
     if kind in _EXPECTED:
         return _type_problem(kind, value, path)
+    if kind == "too_short":
+        return Problem(f"{name!r} is an empty list", path, "name at least one")
     if kind in ("greater_than", "greater_than_equal", "finite_number"):
         return Problem(f"{name!r} is {_shown(value)}", path, f"it must be a number {_bound(kind, context)}".rstrip())
     return Problem(f"{name!r}: {entry['msg']}", path)
@@ -113,7 +132,7 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     if value is None:
         what = f"{_named(path)} is empty"
     if kind in ("model_type", "model_attributes_type"):
-        example = "{JP: 1-, mass: 1.5, charge: 0}" if path[0] == "particles" else "{in: K+ K-}"
+        example = _FILE if _section(path) is DataSetSpec else _EXAMPLES.get(str(path[0]), "{in: K+ K-}")
         return Problem(what, path, f"write  {name}: {example}", at_key=value is None)
     if kind == "float_type" and isinstance(value, str) and _is_number(value):
         return Problem(what, path, f"YAML reads {value!r} as text; write {float(value)!r}")
@@ -158,7 +177,17 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _section(path: Path) -> type[BaseModel]:
-    return _SECTIONS.get(str(path[0]), ModelSpec) if len(path) > 2 else ModelSpec
+    """The description of what the last key of a path stands in."""
+    match path:
+        case ("fit", _, *_):
+            return FitSpec
+        case ("samples", _) | ("data_sets", _, _) | ("samples", _, int()) | ("data_sets", _, _, int()):
+            return DataSetSpec
+        case ("samples", _, _, *_) | ("data_sets", _, _, _, *_):
+            return SampleSpec
+        case (section, _, _, *_):
+            return _SECTIONS.get(str(section), ModelSpec)
+    return ModelSpec
 
 
 def _keys_at(path: Path) -> list[str]:

@@ -1,0 +1,185 @@
+"""The ``samples`` and ``data_sets`` sections: what can be said about files without opening them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.schema import DataSetSpec, ModelSpec, SampleSpec
+from ctpwa.data.located import SUFFIXES, TEXT
+from ctpwa.data.naming import MomentaNames
+from ctpwa.data.options import ReadOptions
+from ctpwa.data.weights import SUFFIXES as WEIGHT_SUFFIXES
+from ctpwa.decay.chain import Decay
+from ctpwa.errors import DataError, Path, suggest
+
+KINDS = ("data", "phase_space", "background", "truth")
+GENERATED = ("phase_space", "truth")  # what may be generated; measured events may not
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Files of events and how to understand them.
+
+    Attributes:
+        files:         paths or patterns, relative to the working directory or absolute
+        options:       how to understand them
+        weight_files:  where the weights are, if not in ``files``
+        scale:         multiplies all weights
+    """
+
+    files: tuple[FilePath, ...]
+    options: ReadOptions
+    weight_files: tuple[FilePath, ...] = ()
+    scale: float = 1.0
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.files))
+
+
+@dataclass(frozen=True)
+class GeneratedSource:
+    """Phase space that is generated.
+
+    Attributes:
+        n_events:  how many events
+        seed:      seed of the random numbers
+    """
+
+    n_events: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.n_events} generated events, seed {self.seed}"
+
+
+Source = FileSource | GeneratedSource
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Where the samples of one data set come from; each may have several sources, which are read as one.
+
+    Attributes:
+        name:         empty if there is only one data set
+        data:         measured events
+        phase_space:  events for the normalisation
+        background:   events whose contribution is subtracted; may be empty
+        truth:        phase space before acceptance; may be empty
+    """
+
+    name: str
+    data: tuple[Source, ...]
+    phase_space: tuple[Source, ...]
+    background: tuple[Source, ...] = ()
+    truth: tuple[Source, ...] = ()
+
+
+def data_sets(spec: ModelSpec, folder: FilePath) -> tuple[DataSet, ...]:
+    """All data sets of a description that ``check_samples`` has found right.
+
+    Args:
+        spec:    the model description
+        folder:  what paths are relative to
+    """
+    return tuple(
+        DataSet(name, **{kind: tuple(_source(sample, folder) for sample in getattr(entry, kind)) for kind in KINDS})
+        for name, _, entry in _entries(spec)
+    )
+
+
+def check_samples(spec: ModelSpec, decay: Decay, problems: Problems) -> None:
+    """Everything about samples that is wrong for sure becomes a problem; no file is opened."""
+    if "samples" in spec.model_fields_set and spec.samples is None:
+        fix = "write  samples: {data: data.root, phase_space: {generate: 500000}}, or remove the key"
+        problems.add(SpecError("'samples' is empty", fix, key=()), ("samples",))
+    if spec.samples is not None and spec.data_sets:
+        problems.add(SpecError("both 'samples' and 'data_sets' are given", "move everything under 'data_sets'", key=()), ("data_sets",))
+    for _, path, entry in _entries(spec):
+        for kind in KINDS:
+            for i, sample in enumerate(getattr(entry, kind)):
+                _check_sample(sample, kind, decay, (*path, kind, i), problems)
+
+
+def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
+    if spec.samples is not None:
+        yield "", ("samples",), spec.samples
+    for name, entry in spec.data_sets.items():
+        yield name, ("data_sets", name), entry
+
+
+def _source(sample: SampleSpec, folder: FilePath) -> Source:
+    if sample.generate is not None:
+        return GeneratedSource(sample.generate, sample.seed or 0)
+    return FileSource(
+        tuple(folder / file for file in sample.file), _options(sample), tuple(folder / file for file in sample.weight_file), sample.scale
+    )
+
+
+def _options(sample: SampleSpec) -> ReadOptions:
+    momenta: MomentaNames | list[str]
+    if isinstance(sample.momenta, Mapping):
+        momenta = {name: columns[0] if len(columns) == 1 else columns for name, columns in sample.momenta.items()}
+    else:
+        momenta = sample.momenta
+    return ReadOptions(
+        sample.tree, momenta, sample.weight, sample.order, sample.unit, sample.mass_tolerance, sample.parent_tolerance
+    )  # fmt: skip
+
+
+def _check_sample(sample: SampleSpec, kind: str, decay: Decay, path: Path, problems: Problems) -> None:
+    with problems.collect(path):
+        _check_source(sample, kind)
+    for key, files, known in (("file", sample.file, SUFFIXES), ("weight_file", sample.weight_file, WEIGHT_SUFFIXES)):
+        for file in files:
+            with problems.collect(path, key):
+                suffix = FilePath(file).suffix.lower()
+                if suffix not in known:
+                    raise SpecError(f"unknown suffix {suffix!r} of {file!r}", f"use one of {', '.join(known)}")
+    if sample.weight is True:
+        problems.add(SpecError("'weight' is true", "name the column of the weights, or say false"), path, "weight")
+    if sample.weight and sample.weight_file:
+        problems.add(SpecError("both 'weight' and 'weight_file' are given", "leave one of them out"), path, "weight_file")
+    with problems.collect(path, "order"):
+        try:
+            _options(sample).positions  # noqa: B018 - raises if the order is wrong
+        except DataError as error:
+            what, _, fix = str(error).partition("\n fix: ")
+            raise SpecError(what, fix) from None
+    _check_particles(sample, decay, path, problems)
+
+
+def _check_source(sample: SampleSpec, kind: str) -> None:
+    """Files or generated, and nothing that belongs to the other."""
+    if sample.generate is not None:
+        if kind not in GENERATED:
+            raise SpecError(f"{kind!r} cannot be generated here", "give a file; ctpwa generate makes toy data", key=("generate",))
+        for key in sample.model_fields_set - {"generate", "seed"}:
+            raise SpecError(f"{key!r} beside 'generate'", "generate events or read them from files, not both", key=(key,))
+        return
+    if not sample.file:
+        raise SpecError("neither a file nor 'generate'", "write {file: data.root}" + (" or {generate: 500000}" * (kind in GENERATED)))
+    if sample.seed is not None:
+        raise SpecError("'seed' of a sample that is read from files", "leave it out", key=("seed",))
+
+
+def _check_particles(sample: SampleSpec, decay: Decay, path: Path, problems: Problems) -> None:
+    named = [("mass_tolerance", name) for name in sample.mass_tolerance] if isinstance(sample.mass_tolerance, Mapping) else []
+    if isinstance(sample.momenta, Mapping):
+        named += [("momenta", name) for name in sample.momenta]
+        for name, columns in sample.momenta.items():
+            if len(columns) not in (1, 4):
+                error = SpecError(f"{len(columns)} columns for {name!r}", "name one stem or column, or four columns")
+                problems.add(error, path, "momenta", name)
+        if sample.momenta and any(FilePath(file).suffix.lower() in TEXT for file in sample.file):
+            fix = f"list the particles in the order of their lines: [{', '.join(decay.labels)}]"
+            problems.add(SpecError("a text file has no names of columns", fix), path, "momenta")
+    elif sorted(sample.momenta) != sorted(decay.labels):
+        error = SpecError(f"{', '.join(sample.momenta)} are not the final particles", f"list each of {', '.join(decay.labels)} once")
+        problems.add(error, path, "momenta")
+    for key, name in named:
+        if name not in decay.labels:
+            error = SpecError(f"{name!r} is no final particle of {decay}", suggest(name, decay.labels), key=())
+            problems.add(error, (*path, key, name))
