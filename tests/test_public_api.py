@@ -5,6 +5,7 @@ import inspect
 import ctpwa
 
 NAMES = {
+    "Analysis",
     "ConfigError",
     "CtpwaError",
     "DataError",
@@ -23,6 +24,7 @@ NAMES = {
     "free_parameters",
     "generate_phase_space",
     "generate_toy",
+    "load_analysis",
     "load_model",
     "model_values",
     "read_events",

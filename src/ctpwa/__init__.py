@@ -1,5 +1,7 @@
 """Partial wave analysis of hadron decays: covariant L-S amplitudes, fitted at the speed of the hardware."""
 
+from ctpwa.analysis import Analysis as Analysis
+from ctpwa.analysis import load_analysis as load_analysis
 from ctpwa.config.read import load_model as load_model
 from ctpwa.data.events import Events as Events
 from ctpwa.data.files import read_events as read_events

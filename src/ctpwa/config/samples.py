@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -113,9 +114,13 @@ def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
 def _source(sample: SampleSpec, folder: FilePath) -> Source:
     if sample.generate is not None:
         return GeneratedSource(sample.generate, sample.seed or 0)
-    return FileSource(
-        tuple(folder / file for file in sample.file), _options(sample), tuple(folder / file for file in sample.weight_file), sample.scale
-    )
+    files, weight_files = (tuple(_in_folder(file, folder) for file in files) for files in (sample.file, sample.weight_file))
+    return FileSource(files, _options(sample), weight_files, sample.scale)
+
+
+def _in_folder(file: str, folder: FilePath) -> FilePath:
+    """A path or pattern in a folder, whose own name is no pattern."""
+    return FilePath(glob.escape(str(folder))) / file if glob.has_magic(file) else folder / file
 
 
 def _options(sample: SampleSpec) -> ReadOptions:

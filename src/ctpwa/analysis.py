@@ -1,0 +1,204 @@
+"""``load_analysis``: a model file with its samples and fit settings, from the file to a likelihood."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from ctpwa.config.fit_settings import FitSettings, fit_settings
+from ctpwa.config.read import load_document
+from ctpwa.config.samples import DataSet, FileSource, Source, data_sets
+from ctpwa.data.checks import SampleChecks
+from ctpwa.data.events import Events, concatenate
+from ctpwa.data.files import CHUNK, read_events
+from ctpwa.data.summary import SampleSummary
+from ctpwa.engine.likelihood import Likelihood, LikelihoodSum
+from ctpwa.errors import DataError, PhysicsError, suggest
+from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.model.model import Model
+
+NO_SAMPLES = "add  samples: {data: data.root, phase_space: {generate: 500000}}  to the model file"
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """The samples of one data set, read.
+
+    Attributes:
+        name:         of the data set; empty if there is only one
+        data:         measured events
+        phase_space:  events for the normalisation
+        background:   events whose contribution is subtracted; None if there are none
+        truth:        phase space before acceptance; None if it is not given
+        summaries:    one for each source, in the order data, phase space, background, truth
+    """
+
+    name: str
+    data: Events
+    phase_space: Events
+    background: Events | None
+    truth: Events | None
+    summaries: tuple[SampleSummary, ...]
+
+
+class Analysis:
+    """A model, where its samples are, and how to fit it. Samples are read when they are first needed, and kept.
+
+    Args:
+        model:        the model
+        data_sets:    where the samples are; may be empty
+        settings:     how to fit
+        description:  the content of the model file
+        name:         the model file; empty if there is none
+    """
+
+    def __init__(
+        self, model: Model, data_sets: Sequence[DataSet], settings: FitSettings, description: Mapping[str, Any], name: str = ""
+    ) -> None:
+        self.model, self.data_sets, self.settings = model, tuple(data_sets), settings
+        self.description, self.name = description, name
+        self._read: dict[str, SampleSet] = {}
+
+    def read(self, name: str | None = None, *, progress: bool | None = None) -> SampleSet:
+        """Read or generate all samples of a data set.
+
+        Args:
+            name:      of the data set; may be left out if there is only one
+            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+
+        Raises:
+            DataError: if there is no such data set, or a sample is wrong
+        """
+        data_set = self._data_set(name)
+        if data_set.name not in self._read:
+            self._read[data_set.name] = self._samples(data_set, progress)
+        return self._read[data_set.name]
+
+    def forget(self) -> None:
+        """Release the samples; what was built from them stays."""
+        self._read.clear()
+
+    @property
+    def summaries(self) -> tuple[SampleSummary, ...]:
+        """One line for each source of every sample, read if need be."""
+        return tuple(summary for data_set in self.data_sets for summary in self.read(data_set.name).summaries)
+
+    def likelihood(
+        self, engine: str | None = None, device: str | torch.device | None = None, progress: bool | None = None
+    ) -> Likelihood | LikelihoodSum:
+        """The likelihood of all data sets, with the constraints and ties of the settings.
+
+        Args:
+            engine:    instead of that of the settings
+            device:    instead of that of the settings
+            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+        """
+        if not self.data_sets:
+            raise DataError(f"{self.name or 'the model'}: nothing to fit, there are no samples\n fix: {NO_SAMPLES}")
+        terms = [self._likelihood(i, data_set, engine, device, progress) for i, data_set in enumerate(self.data_sets)]
+        return terms[0] if len(terms) == 1 else LikelihoodSum(terms)
+
+    def start(self, likelihood: Likelihood | LikelihoodSum) -> np.ndarray:
+        """Start values of the free parameters of a likelihood: those of the model, and those that the settings give."""
+        values = dict(zip(likelihood.names, likelihood.start, strict=True))
+        for name, value in self.settings.start.items():
+            if name not in values:
+                raise PhysicsError(f"start value of {name!r}, which is not a free parameter", suggest(name, values))
+            values[name] = value
+        return np.array([values[name] for name in likelihood.names])
+
+    def _data_set(self, name: str | None) -> DataSet:
+        known = {data_set.name: data_set for data_set in self.data_sets}
+        if not known:
+            raise DataError(f"{self.name or 'the model'}: there are no samples\n fix: {NO_SAMPLES}")
+        if name is None and len(known) == 1:
+            return self.data_sets[0]
+        if name is None:
+            raise DataError(f"there are {len(known)} data sets: {', '.join(known)}\n fix: say which to read")
+        if name not in known:
+            raise DataError(f"there is no data set {name!r}\n fix: {suggest(name, known)}")
+        return known[name]
+
+    def _likelihood(
+        self, number: int, data_set: DataSet, engine: str | None, device: str | torch.device | None, progress: bool | None
+    ) -> Likelihood:
+        settings, samples = self.settings, self.read(data_set.name, progress=progress)
+        return Likelihood(
+            self.model,
+            samples.data,
+            samples.phase_space,
+            samples.background,
+            engine=engine or settings.engine,
+            device=device if device is not None else settings.device,
+            representation=settings.representation,
+            reference_wave=settings.reference_wave,
+            couplings=settings.couplings,
+            ties=settings.ties,
+            constraints=settings.constraints if number == 0 else {},  # once in the sum of all data sets
+            progress=progress,
+        )
+
+    def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
+        start = f"{data_set.name} " if data_set.name else ""
+        read = {
+            kind: [
+                self._source(source, f"{start}{kind.replace('_', ' ')}" + (f" {i + 1}" if len(sources) > 1 else ""), progress)
+                for i, source in enumerate(sources)
+            ]
+            for kind in ("data", "phase_space", "background", "truth")
+            if (sources := getattr(data_set, kind))
+        }
+        summaries = tuple(events.summary for parts in read.values() for events in parts if events.summary is not None)
+        samples = {kind: concatenate(parts) for kind, parts in read.items()}
+        background = samples.get("background")
+        if background is not None and background.weights is not None and float(background.weights.sum()) <= 0:
+            raise DataError(
+                f"{start}background: its weights add up to {float(background.weights.sum()):.6g}\n"
+                " fix: give positive weights and a positive scale; the background is subtracted"
+            )
+        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), summaries)
+
+    def _source(self, source: Source, name: str, progress: bool | None) -> Events:
+        if isinstance(source, FileSource):
+            options = source.options
+            return read_events(
+                self.model,
+                source.files,
+                tree=options.tree,
+                momenta=options.momenta,
+                weight=options.weight,
+                weight_file=source.weight_files or None,
+                scale=source.scale,
+                order=options.order,
+                unit=options.unit,
+                mass_tolerance=options.mass_tolerance,
+                parent_tolerance=options.parent_tolerance,
+                name=name,
+                progress=progress,
+            )
+        events = generate_phase_space(self.model, source.n_events, source.seed, progress=progress)
+        checks = SampleChecks(self.model.decay)
+        for start in range(0, events.n_events, CHUNK):
+            checks.check([p[start : start + CHUNK] for p in events.values()], start)
+        notes = (f"generated, seed {source.seed}",)
+        return replace(events, summary=SampleSummary(name, (), source.n_events, None, checks.mass, (), notes))
+
+
+def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Analysis:
+    """Read a model file with its samples and fit settings; no file of events is opened yet.
+
+    Args:
+        path_or_mapping:  a model file, or a mapping of the same form, whose paths are relative to the working directory
+
+    Raises:
+        ConfigError: with every problem found, each with file, line, column and what to do
+    """
+    document = load_document(path_or_mapping)
+    return Analysis(
+        document.model, data_sets(document.spec, document.folder), fit_settings(document.spec.fit), document.data, document.name
+    )
