@@ -1,0 +1,104 @@
+"""How ``ctpwa check`` shows a model: tables for a terminal, plain lines for everything else."""
+
+from __future__ import annotations
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from ctpwa.cli.check_report import CheckReport
+from ctpwa.cli.console import out
+from ctpwa.memory import format_bytes
+from ctpwa.model.model import Wave
+from ctpwa.model.parameters import Parameter
+
+A_MILLION = 1_000_000
+
+
+def print_plain(report: CheckReport) -> None:
+    """Lines that do not change with the terminal."""
+    typer.echo(str(report.model))
+    typer.echo("\nlineshape parameters")
+    for parameter in report.channels.theta:
+        state = "fixed" if parameter.fixed else f"floating {_limits(parameter)}".strip()
+        typer.echo(f"  {parameter.name:<32} {parameter.value:<12g} {state}")
+    typer.echo(f"\n{_free(report)}")
+    typer.echo(_memory(report))
+
+
+def print_tables(report: CheckReport) -> None:
+    """Tables with colours."""
+    console = out()
+    model = report.model
+    console.print(Text.assemble((str(model.decay), "bold"), f"   {model.polarisation}"))
+    console.print(_wave_table(report))
+    if report.channels.theta:
+        console.print(_parameter_table(report))
+    for note in model.notes:
+        console.print(Text.assemble(("note: ", "yellow"), note))
+    console.print(_free(report))
+    console.print(_memory(report))
+
+
+def _wave_table(report: CheckReport) -> Table:
+    model = report.model
+    title = f"{len(model.waves)} waves, {len(model.couplings)} complex couplings"
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    given = bool(model.coupling_values)
+    for name in ["wave", "(L,S)", "coupling"] + (["start"] if given else []):
+        table.add_column(name, overflow="fold")
+    numbers = {name: number for number, name in enumerate(model.couplings, 1)}
+    for wave in model.waves:
+        cells = [_states(wave), _ls(wave), _coupling(wave, numbers)]
+        start = [_complex(report.couplings.get(wave.coupling, 1.0) * wave.factor)] if given else []
+        table.add_row(*map(Text, cells + start), style="dim" if wave.coupling != wave.name else "")
+    return table
+
+
+def _states(wave: Wave) -> str:
+    return wave.name.removesuffix("".join(map(str, wave.ls))).strip() or wave.name
+
+
+def _ls(wave: Wave) -> str:
+    return " ".join(map(str, wave.ls))
+
+
+def _coupling(wave: Wave, numbers: dict[str, int]) -> str:
+    return f"{' ' if wave.factor > 0 else '−'}c{numbers[wave.coupling]}"
+
+
+def _complex(value: complex) -> str:
+    return f"{value.real:.4g} {'−' if value.imag < 0 else '+'} {abs(value.imag):.4g}i"
+
+
+def _parameter_table(report: CheckReport) -> Table:
+    table = Table(box=SIMPLE_HEAD, title="lineshape parameters", title_justify="left", title_style="bold", pad_edge=False)
+    for name, justify in (("parameter", "left"), ("value", "right"), ("limits", "left"), ("", "left")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for parameter in report.channels.theta:
+        state = Text("fixed", style="dim") if parameter.fixed else Text("floating", style="green")
+        table.add_row(Text(parameter.name), f"{parameter.value:g}", Text("" if parameter.fixed else _limits(parameter)), state)
+    return table
+
+
+def _limits(parameter: Parameter) -> str:
+    lower, upper = CheckReport.limit(parameter.lower), CheckReport.limit(parameter.upper)
+    if lower is None and upper is None:
+        return ""
+    if upper is None:
+        return f"> {lower:g}"
+    return f"< {upper:g}" if lower is None else f"{lower:g} to {upper:g}"
+
+
+def _free(report: CheckReport) -> str:
+    couplings = len(report.channels.couplings)
+    return (
+        f"{report.n_free} free parameters: 2 for each of {couplings} couplings but the reference, "
+        f"{report.n_floating} of lineshapes" if couplings > 1 else f"{report.n_free} free parameters, all of lineshapes"
+    )  # fmt: skip
+
+
+def _memory(report: CheckReport) -> str:
+    per_event = report.plan.bytes_per_event
+    return f"memory: {per_event} bytes per event, {format_bytes(per_event * A_MILLION)} per million"
