@@ -9,6 +9,7 @@ import typer
 import ctpwa
 from ctpwa.cli.check import check
 from ctpwa.cli.console import Commands, epilog
+from ctpwa.cli.generate import generate
 from ctpwa.cli.init import init
 
 app = typer.Typer(
@@ -36,3 +37,4 @@ def main(
 
 app.command(epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta' --out model.yml"))(init)
 app.command(epilog=epilog("ctpwa check model.yml --explain"))(check)
+app.command(epilog=epilog("ctpwa generate model.yml -n 100000 -o toy.root --seed 1"))(generate)

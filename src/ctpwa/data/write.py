@@ -47,9 +47,8 @@ def write_events(
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
     """
     goal = Path(path)
-    writer = _WRITERS.get(goal.suffix.lower())
-    if writer is None:
-        raise DataError(f"cannot write {str(goal)!r}: unknown suffix {goal.suffix!r}\n fix: use one of {', '.join(_WRITERS)}")
+    check_suffix(goal)
+    writer = _WRITERS[goal.suffix.lower()]
     labels = tuple(events) if model is None else model.decay.labels
     if not labels:
         raise DataError("no particles to write\n fix: give momenta by name")
@@ -64,6 +63,13 @@ def write_events(
         if weight_file is not None:
             _write_weights(stack.enter_context(written_whole(weight_file)), sample)
         writer(stack.enter_context(written_whole(goal)), sample)
+
+
+def check_suffix(path: FilePath) -> None:
+    """Refuse a file that ``write_events`` cannot write, before there is anything to write."""
+    goal = Path(path)
+    if goal.suffix.lower() not in _WRITERS:
+        raise DataError(f"cannot write {str(goal)!r}: unknown suffix {goal.suffix!r}\n fix: use one of {', '.join(_WRITERS)}")
 
 
 class _Sample:

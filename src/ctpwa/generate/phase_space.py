@@ -46,7 +46,7 @@ def generate_phase_space(
     parent, final = particle_masses(model_or_masses)
     if n < 0:
         raise GenerationError(f"cannot generate {n} events")
-    sampler = PhaseSpaceSampler(parent, list(final.values()), torch.device(device), seed)
+    sampler = PhaseSpaceSampler(parent, list(final.values()), checked_device(device), seed)
     pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
     done = 0
     with Progress("phase space", n, show=progress) as bar:
@@ -89,6 +89,17 @@ def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tu
     if sum(final.values()) >= parent:
         raise GenerationError(f"below threshold: the final particles weigh {sum(final.values()):.6g} GeV, the parent {parent:.6g} GeV")
     return float(parent), final
+
+
+def checked_device(device: str | torch.device) -> torch.device:
+    """A device that is there."""
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        raise GenerationError(f"unknown device {device!r}\n fix: choose cpu or cuda") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise GenerationError(f"cannot generate on {str(found)!r}: torch sees no GPU\n fix: choose cpu")
+    return found
 
 
 class PhaseSpaceSampler:

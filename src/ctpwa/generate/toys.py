@@ -12,6 +12,7 @@ from torch import Tensor
 from ctpwa.data.events import Events
 from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.errors import GenerationError
+from ctpwa.generate.phase_space import checked_device
 from ctpwa.generate.proposal import Proposal
 from ctpwa.model.model import Model
 from ctpwa.progress import Progress
@@ -103,7 +104,7 @@ class ToyGenerator:
         device: str | torch.device = "cpu",
         engine: str = "auto",
     ) -> None:
-        self.model, self.efficiency, self.device = model, efficiency, torch.device(device)
+        self.model, self.efficiency, self.device = model, efficiency, checked_device(device)
         self.intensity = ModelIntensity(model, couplings=couplings, parameters=parameters, engine=engine, device=self.device)
         self.proposal = Proposal(model, self.intensity.parameters, self.device)
         random = torch.Generator(device=self.device).manual_seed(PILOT_SEED)

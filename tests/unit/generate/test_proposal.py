@@ -118,7 +118,7 @@ def test_channels_of_a_model():
 
 
 def test_a_lineshape_without_a_width_is_tried_with_several():
-    content = MODELS[3] | {"resonances": {"X": {"in": "K+ K-", "JP": "1-", "mass": 1.5, "lineshape": "1/(mass**2 - s - 0.01j)"}}}
+    content = MODELS[3] | {"resonances": {"X": {"in": "K+ K-", "JP": "1-", "mass": 1.5, "lineshape": "1/(mass**2 - s - 0.01*i)"}}}
     proposal = Proposal(ctpwa.load_model(content), {"X.mass": 1.5}, torch.device("cpu"))
     assert [channel.densities[0][1] for channel in proposal.channels] == [Flat(), Peak(1.5, 0.03), Peak(1.5, 0.15)]
 

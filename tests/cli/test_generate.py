@@ -1,0 +1,143 @@
+"""``ctpwa generate``: what is written is what the same call in Python gives, whole or not at all."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import ctpwa
+from ctpwa.cli.main import app
+
+MODEL = """decay: J/psi(1S) -> K+ K- eta
+polarisation: transverse
+resonances:
+  phi(1680): {in: K+ K-, float: mass}
+  K(2)*(1430): {in: [K+ eta, K- eta]}
+couplings:
+  K(2)*(1430)+[K+ eta] (2,2)(2,0): [0.5, -1]
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache_folder(tmp_path_factory):
+    before = os.environ.get("CTPWA_CACHE")
+    os.environ["CTPWA_CACHE"] = str(tmp_path_factory.mktemp("ctpwa_cache"))
+    yield
+    if before is None:
+        del os.environ["CTPWA_CACHE"]
+    else:
+        os.environ["CTPWA_CACHE"] = before
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "model.yml").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def generate(*options):
+    return CliRunner().invoke(app, ["generate", "model.yml", *options])
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["root", "parquet", "npz", "txt"])
+def test_a_toy_in_a_file_is_the_toy_of_python(folder, suffix):
+    result = generate("-n", "300", "-o", f"toy.{suffix}", "--seed", "3")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"toy.{suffix}: 300 events of J/psi(1S) -> K+ K- eta, ")
+    assert "% of those tried were accepted, " in result.stdout
+    assert result.stdout.count("\n") == 1
+    model = ctpwa.load_model("model.yml")
+    found, expected = ctpwa.read_events(model, f"toy.{suffix}"), ctpwa.generate_toy(model, 300, seed=3)
+    for name in model.final_names:
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-12, atol=1e-12)
+    assert files(folder) == ["model.yml", f"toy.{suffix}"]
+
+
+def test_phase_space(folder):
+    result = generate("-n", "200", "-o", "phsp.npz", "--phase-space")
+    assert result.exit_code == 0
+    assert "200 events of J/psi(1S) -> K+ K- eta, flat in phase space" in result.stdout
+    model = ctpwa.load_model("model.yml")
+    found, expected = ctpwa.read_events(model, "phsp.npz"), ctpwa.generate_phase_space(model, 200, seed=0)
+    torch.testing.assert_close(found["eta"], expected["eta"], rtol=1e-12, atol=1e-12)
+
+
+def test_json_tells_how_and_from_which_truth(folder):
+    toy = json.loads(generate("-n", "100", "-o", "toy.npz", "--json").stdout)
+    assert (toy["file"], toy["kind"], toy["events"], toy["seed"], toy["maximum_raised"]) == ("toy.npz", "toy", 100, 0, 0)
+    assert toy["acceptance"] == pytest.approx(100 / toy["tried"])
+    assert toy["couplings"] == {"phi(1680)[K+ K-] (1,1)(1,0)": [1, 0], "K(2)*(1430)+[K+ eta] (2,2)(2,0)": [0.5, -1]}
+    assert toy["parameters"]["phi(1680).mass"] == pytest.approx(1.68)
+    flat = json.loads(generate("-n", "100", "-o", "flat.npz", "--phase-space", "--json").stdout)
+    assert flat["kind"] == "phase space"
+
+
+def test_seeds_differ(folder):
+    for seed in ("1", "2"):
+        generate("-n", "10", "-o", f"{seed}.npz", "--seed", seed)
+    assert not np.array_equal(np.load("1.npz")[np.load("1.npz").files[0]], np.load("2.npz")[np.load("2.npz").files[0]])
+
+
+def test_a_file_is_only_overwritten_on_demand(folder):
+    (folder / "toy.npz").write_text("precious")
+    result = generate("-n", "10", "-o", "toy.npz")
+    assert result.exit_code == 1
+    assert "'toy.npz' is there already\n fix: add --force" in result.stderr
+    assert (folder / "toy.npz").read_text() == "precious"
+    assert generate("-n", "10", "-o", "toy.npz", "--force", "--phase-space").exit_code == 0
+    assert len(np.load("toy.npz").files) >= 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "toy.csv"], "unknown suffix '.csv'\n fix: use one of .root"),
+        (["-o", "nowhere/toy.npz"], "there is no folder 'nowhere'"),
+        (["-o", "toy.npz", "--device", "abacus"], "unknown device 'abacus'\n fix: choose cpu or cuda"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_generated(folder, options, message, monkeypatch):
+    monkeypatch.setattr(ctpwa.ToyGenerator, "generate", lambda *_: pytest.fail("too late"))
+    result = generate("-n", "10", *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert files(folder) == ["model.yml"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("kind", [[], ["--phase-space"]])
+def test_a_missing_gpu(folder, kind):
+    result = generate("-n", "10", "-o", "toy.npz", "--device", "cuda", *kind)
+    assert result.exit_code == 1
+    assert "torch sees no GPU\n fix: choose cpu" in result.stderr
+
+
+def test_an_interrupted_toy_leaves_nothing(folder, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ctpwa.generate.toys._Accepted, "add", interrupted)
+    result = generate("-n", "10", "-o", "toy.npz")
+    assert result.exit_code == 130
+    assert files(folder) == ["model.yml"]
+
+
+@pytest.mark.parametrize("options", [["-n", "0", "-o", "x.npz"], ["-n", "5"], ["-o", "x.npz"], ["-n", "5", "-o", "x.npz", "--seed", "-1"]])
+def test_wrong_usage(folder, options):
+    assert generate(*options).exit_code == 2
+    assert files(folder) == ["model.yml"]
+
+
+def test_a_wrong_model(folder):
+    (folder / "model.yml").write_text(MODEL.replace("(2,0): ", "(2,1): "))
+    result = generate("-n", "5", "-o", "x.npz")
+    assert result.exit_code == 1
+    assert "no coupling is called 'K(2)*(1430)+[K+ eta] (2,2)(2,1)'" in result.stderr
