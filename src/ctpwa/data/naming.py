@@ -132,6 +132,8 @@ def _stems(label: str, particle: Particle, decay: Decay) -> Iterator[str]:
     for bare in _bare_names(particle.name):
         charged = [bare + ending for ending in CHARGES.get(sign, ())]
         yield from (stem + ending for stem in (bare, *charged) for ending in indices)
+    if particle.name == "p~":  # whose name has no sign: also pm, proton_minus
+        yield from (bare + sign + ending for bare in ("p", *LONG_NAMES["p"]) for sign in CHARGES["-"] for ending in indices)
 
 
 def _split_index(label: str) -> tuple[str, str]:
@@ -154,8 +156,6 @@ def _bare_names(name: str) -> Iterator[str]:
             continue
         yield from (spelling + ending for ending in ("bar", "_bar", "~", "b"))
         yield from (start + spelling for start in ("anti", "anti_"))
-        if spelling.casefold() in ("p", "proton", "prot"):  # the antiproton as pm
-            yield spelling
 
 
 def _canonical(label: str) -> str:
