@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 import ctpwa
@@ -68,7 +69,7 @@ lineshape parameters
   K(2)*(1430).mass                 1.4273       fixed
   K(2)*(1430).width                0.1          fixed
 
-4 free parameters: 2 for each of 2 couplings but the reference, 2 of lineshapes
+4 free parameters: 2 of couplings, 2 of lineshapes
 """
     assert run(tmp_path, TIED).stdout.startswith(expected)
 
@@ -113,3 +114,77 @@ def test_limits_and_number_of_free_parameters_are_for_programs_too(tmp_path):
         "coupling": "K(2)*(1430)+[K+ eta] (2,2)(2,0)",
         "factor": -1,
     }
+
+
+@pytest.fixture
+def with_samples(tmp_path):
+    """A model file with 40 events of data, 25 of background and generated phase space."""
+    (tmp_path / "bare.yml").write_text(TIED)
+    model = ctpwa.load_model(tmp_path / "bare.yml")
+    for name, n in (("data.npz", 40), ("sideband.npz", 25)):
+        ctpwa.write_events(tmp_path / name, ctpwa.generate_phase_space(model, n, seed=1), model=model)
+    return TIED + "samples: {data: data.npz, background: {file: sideband.npz, scale: 0.5}, phase_space: {generate: 300, seed: 2}}\n"
+
+
+def test_samples_are_read_and_their_memory_is_planned(tmp_path, with_samples):
+    result = run(tmp_path, with_samples)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[-4].startswith("data: data.npz, 40 events, m(J/psi(1S)) 3.09690")
+    assert lines[-3].startswith("phase space: 300 events")
+    assert lines[-2].startswith("background: sideband.npz, 25 events, weights 12.5")
+    analysis = ctpwa.load_analysis(tmp_path / "model.yml")
+    assert lines[-1] == f"memory: {analysis.likelihood(engine='reference').memory()}"
+
+
+def test_samples_can_be_left_alone(tmp_path, with_samples):
+    (tmp_path / "data.npz").unlink()
+    result = run(tmp_path, with_samples, "--no-samples")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].startswith("memory: ")
+    assert "data.npz" not in result.stdout
+
+
+def test_a_missing_sample_is_an_error_after_the_model(tmp_path, with_samples):
+    (tmp_path / "data.npz").unlink()
+    result = run(tmp_path, with_samples)
+    assert result.exit_code == 1
+    assert "3 waves" in result.stdout
+    assert "data.npz" in result.stderr
+
+
+def test_samples_for_programs(tmp_path, with_samples):
+    description = json.loads(run(tmp_path, with_samples, "--json").stdout)
+    assert [(sample["name"], sample["n_events"]) for sample in description["samples"]] == [
+        ("data", 40),
+        ("phase space", 300),
+        ("background", 25),
+    ]
+    per_event = description["bytes_per_event"]
+    sizes = {"data": 40, "phase space": 300, "background": 25, "total": 365}
+    assert description["bytes"] == {name: n * per_event for name, n in sizes.items()}
+    bare = json.loads(run(tmp_path, with_samples, "--json", "--no-samples").stdout)
+    assert (bare["samples"], bare["bytes"], bare["bytes_per_event"]) == (None, None, per_event)
+
+
+def test_several_data_sets(tmp_path, with_samples):
+    text = TIED + "data_sets:\n" + "".join(f"  {year}: {{data: data.npz, phase_space: {{generate: 50}}}}\n" for year in ("a", "b"))
+    result = run(tmp_path, text)
+    assert result.exit_code == 0
+    assert [line.split(":")[0] for line in result.stdout.splitlines()[-5:]] == [
+        "a data",
+        "a phase space",
+        "b data",
+        "b phase space",
+        "memory",
+    ]
+
+
+def test_a_fixed_model_releases_its_phase_space(tmp_path, with_samples):
+    result = run(tmp_path, with_samples.replace(", float: [mass, width]", ""))
+    assert result.stdout.splitlines()[-1].startswith("no lineshape parameter floats")
+
+
+def test_ties_and_reference_wave_of_the_fit_count(tmp_path):
+    text = TIED + 'fit: {ties: {"K(2)*(1430)+[K+ eta] (2,2)(2,0)": ["phi(1020)[K+ K-] (1,1)(1,0)", 0.5j]}}\n'
+    assert json.loads(run(tmp_path, text, "--json").stdout)["free_parameters"] == 2

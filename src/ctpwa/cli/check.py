@@ -8,29 +8,32 @@ from typing import Annotated, Any
 import typer
 
 import ctpwa
-from ctpwa.cli.check_print import print_plain, print_tables
-from ctpwa.cli.check_report import CheckReport
+from ctpwa.cli.check_print import print_plain, print_samples, print_tables
+from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import is_terminal, print_json
 
 
 def check(
     model: Annotated[Path, typer.Argument(help="the model file")],
     explain: Annotated[bool, typer.Option("--explain", help="show what is computed once per event, per iteration, and for both")] = False,
+    samples: Annotated[bool, typer.Option("--samples/--no-samples", help="read the samples that the file names")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="print for programs")] = False,
 ) -> None:
-    """Validate a model and show its waves, parameters and memory."""
-    report = CheckReport.of(ctpwa.load_model(model))
+    """Validate a model file and show its waves, parameters, samples and memory."""
+    analysis = ctpwa.load_analysis(model)
+    report = CheckReport.of(analysis)
+    if not as_json:
+        (print_tables if is_terminal() else print_plain)(report)
+    read = SampleReport.of(analysis, report) if samples and analysis.data_sets else None
     if as_json:
-        print_json(_description(report))
-    elif is_terminal():
-        print_tables(report)
-    else:
-        print_plain(report)
-    if explain and not as_json:
+        print_json(_description(report, read))
+        return
+    print_samples(report, read)
+    if explain:
         typer.echo(f"\n{report.plan.explain()}")
 
 
-def _description(report: CheckReport) -> dict[str, Any]:
+def _description(report: CheckReport, read: SampleReport | None) -> dict[str, Any]:
     model = report.model
     return {
         "decay": str(model.decay),
@@ -44,6 +47,8 @@ def _description(report: CheckReport) -> dict[str, Any]:
             for p in report.channels.theta
         ],
         "free_parameters": report.n_free,
-        "bytes_per_event": report.plan.bytes_per_event,
+        "bytes_per_event": report.plan.bytes_per_event if read is None else read.memory.bytes_per_event,
+        "samples": None if read is None else [summary.as_dict() for summary in read.summaries],
+        "bytes": None if read is None else dict(read.memory.samples) | {"total": read.memory.total},
         "notes": list(model.notes),
     }

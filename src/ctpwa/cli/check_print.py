@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import torch
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from ctpwa.cli.check_report import CheckReport
+from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import out
-from ctpwa.memory import format_bytes
+from ctpwa.memory import available_bytes, format_bytes
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameter
 
@@ -24,7 +25,6 @@ def print_plain(report: CheckReport) -> None:
         state = "fixed" if parameter.fixed else f"floating {_limits(parameter)}".strip()
         typer.echo(f"  {parameter.name:<32} {parameter.value:<12g} {state}")
     typer.echo(f"\n{_free(report)}")
-    typer.echo(_memory(report))
 
 
 def print_tables(report: CheckReport) -> None:
@@ -38,7 +38,22 @@ def print_tables(report: CheckReport) -> None:
     for note in model.notes:
         console.print(Text.assemble(("note: ", "yellow"), note))
     console.print(_free(report))
-    console.print(_memory(report))
+
+
+def print_samples(report: CheckReport, read: SampleReport | None) -> None:
+    """A line for each sample, and the memory that they need together; without samples that of a million events."""
+    if read is None:
+        per_event = report.plan.bytes_per_event
+        typer.echo(f"memory: {per_event} bytes per event, {format_bytes(per_event * A_MILLION)} per million")
+        return
+    for summary in read.summaries:
+        typer.echo(str(summary))
+    typer.echo(f"memory: {read.memory}")
+    free = available_bytes(torch.device("cpu"))
+    if free is not None and read.memory.total > free:
+        typer.echo(f"warning: {format_bytes(free)} are free here", err=True)
+    if not report.n_floating:
+        typer.echo("no lineshape parameter floats: the phase-space sample becomes one matrix, and its memory is released")
 
 
 def _wave_table(report: CheckReport) -> Table:
@@ -92,13 +107,4 @@ def _limits(parameter: Parameter) -> str:
 
 
 def _free(report: CheckReport) -> str:
-    couplings = len(report.channels.couplings)
-    return (
-        f"{report.n_free} free parameters: 2 for each of {couplings} couplings but the reference, "
-        f"{report.n_floating} of lineshapes" if couplings > 1 else f"{report.n_free} free parameters, all of lineshapes"
-    )  # fmt: skip
-
-
-def _memory(report: CheckReport) -> str:
-    per_event = report.plan.bytes_per_event
-    return f"memory: {per_event} bytes per event, {format_bytes(per_event * A_MILLION)} per million"
+    return f"{report.n_free} free parameters: {2 * report.n_numbers} of couplings, {report.n_floating} of lineshapes"

@@ -1,14 +1,22 @@
-"""What ``ctpwa check`` finds out about a model."""
+"""What ``ctpwa check`` finds out about a model and its samples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from torch import Tensor
+
+from ctpwa.analysis import Analysis, SampleSet
+from ctpwa.data.events import Events
+from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.build import find_rotation
 from ctpwa.engine.channels import ModelChannels, model_channels
+from ctpwa.engine.likelihood import MemoryPlan
 from ctpwa.engine.plan import Plan
 from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model
 
 PROBE_EVENTS = 200  # of phase space, to see how many polarisation rows are needed
@@ -19,22 +27,26 @@ class CheckReport:
     """A model with its parameters and its plan.
 
     Attributes:
-        model:     the model
-        channels:  its couplings and lineshape parameters
-        plan:      what is cached for every event
+        model:      the model
+        channels:   its couplings and lineshape parameters
+        plan:       what is cached for every event
+        n_numbers:  complex numbers that are fitted
     """
 
     model: Model
     channels: ModelChannels
     plan: Plan
+    n_numbers: int
 
     @classmethod
-    def of(cls, model: Model) -> CheckReport:
-        """Find out; a few generated events show which polarisation rows the waves need."""
+    def of(cls, analysis: Analysis) -> CheckReport:
+        """Look at the model; a few generated events show which polarisation rows the waves need."""
+        model, settings = analysis.model, analysis.settings
         channels = model_channels(model)
         probe = generate_phase_space(model, PROBE_EVENTS, seed=0, progress=False)
-        rotation = find_rotation(model, [[probe[label] for label in model.decay.labels]])
-        return cls(model, channels, channels.plan(model, rotation.n_rows))
+        numbers = map_couplings(model, channels.couplings, settings.couplings, settings.ties, settings.reference_wave)
+        free = [name for name in numbers.numbers if name not in numbers.fixed]
+        return cls(model, channels, channels.plan(model, find_rotation(model, [_momenta(model, probe)]).n_rows), len(free))
 
     @property
     def couplings(self) -> dict[str, complex]:
@@ -48,10 +60,50 @@ class CheckReport:
 
     @property
     def n_free(self) -> int:
-        """Everything that is fitted: two numbers for every coupling but the reference, and lineshape parameters."""
-        return 2 * (len(self.channels.couplings) - 1) + self.n_floating
+        """Everything that is fitted."""
+        return 2 * self.n_numbers + self.n_floating
 
     @staticmethod
     def limit(value: float) -> float | None:
         """A limit of a parameter; None if there is none."""
         return value if isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class SampleReport:
+    """Samples that were read, and what a likelihood of them needs.
+
+    Attributes:
+        summaries:  one for each source
+        memory:     the memory plan
+    """
+
+    summaries: tuple[SampleSummary, ...]
+    memory: MemoryPlan
+
+    @classmethod
+    def of(cls, analysis: Analysis, report: CheckReport) -> SampleReport:
+        """Read every data set, one after the other."""
+        summaries: list[SampleSummary] = []
+        sizes: dict[str, int] = {}
+        per_event = report.plan.bytes_per_event
+        for data_set in analysis.data_sets:
+            samples = analysis.read(data_set.name)
+            summaries += samples.summaries
+            parts = _parts(samples)
+            rows = find_rotation(report.model, [_momenta(report.model, events) for events in parts.values()]).n_rows
+            per_event = max(per_event, report.channels.plan(report.model, rows).bytes_per_event)
+            start = f"{data_set.name} " if data_set.name else ""
+            sizes |= {start + name: events.n_events for name, events in parts.items()}
+            analysis.forget()
+        return cls(tuple(summaries), MemoryPlan(per_event, {name: n * per_event for name, n in sizes.items()}, False))
+
+
+def _parts(samples: SampleSet) -> dict[str, Events]:
+    """What a likelihood keeps; truth is not part of it."""
+    parts = {"data": samples.data, "phase space": samples.phase_space}
+    return parts if samples.background is None else parts | {"background": samples.background}
+
+
+def _momenta(model: Model, events: Events) -> Sequence[Tensor]:
+    return [events[label] for label in model.decay.labels]

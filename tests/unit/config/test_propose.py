@@ -212,6 +212,9 @@ def test_the_comments_offer_samples_and_a_fit_as_yaml():
         "samples": {"data": "data.root", "phase_space": {"generate": 500000, "seed": 1}},
         "fit": {"method": "newton", "starts": 20},
     }
+    analysis = ctpwa.load_analysis(yaml.safe_load(text) | said)  # files are not opened yet
+    assert len(analysis.data_sets) == 1
+    assert analysis.settings.starts == 20
     assert "ctpwa check kk.yml" in text
     assert "ctpwa fit kk.yml" in text
 

@@ -1,0 +1,40 @@
+"""What docs/command-line.md shows is what the commands print."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ctpwa.cli.main import app
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+SECTIONS = {section.partition("`")[0]: section for section in PAGE.split("\n## `ctpwa ")[1:]}
+MODEL = """decay: J/psi(1S) -> K+ K- eta
+polarisation: transverse
+resonances:
+  phi(1020): {in: K+ K-, float: [mass, width]}
+  K(2)*(1430): {in: [K+ eta, K- eta]}
+"""
+
+
+def block(command, language):
+    """The first block of a language in the section of a command."""
+    return re.search(rf"^```{language}\n(.*?)^```$", SECTIONS[command], re.MULTILINE | re.DOTALL)[1]
+
+
+def test_init_writes_what_is_shown():
+    result = CliRunner().invoke(app, ["init", "J/psi(1S) -> K+ K- eta", "--out", "-"])
+    assert block("init", "yaml") in result.stdout
+
+
+def test_check_prints_what_is_shown(tmp_path):
+    (tmp_path / "model.yml").write_text(MODEL)
+    assert CliRunner().invoke(app, ["check", str(tmp_path / "model.yml")]).stdout == block("check", "text")
+
+
+@pytest.mark.parametrize("command", ["init", "check"])
+def test_every_option_is_in_the_table(command):
+    said = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command]))
+    shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout))
+    assert shown - {"--help", "--samples"} == said
