@@ -9,6 +9,22 @@ import pytest
 from ctpwa import ConfigError, load_model
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parents[3] / "examples").glob("*/model.yml"))]
+SAMPLES = """
+samples:
+  data: {file: [data_1.root, data_2.root], tree: events, weight: w, momenta: {K+: kp, K-: [a, b, c, d]}, mass_tolerance: {eta: 0.01}}
+  phase_space: {generate: 1000, seed: 3}
+  background: [{file: side.txt, weight_file: w.npy, scale: 0.3, order: px py pz E}, other.npz]
+fit:
+  method: lbfgs
+  starts: 5
+  representation: polar
+  reference_wave: phi(1020)[K+ K-] (1,1)(1,0)
+  constraints: {phi(1680).mass: [1.68, 0.02]}
+  ties: {"NR3[K+ K-] (3,3)(3,0)": ["NR1[K+ K-] (1,1)(1,0)", 0.5+0.1j]}
+  start: {phi(1680).width: 0.15}
+  minos: [phi(1680).mass]
+"""
+TEXTS.append(next(text for text in TEXTS if "phi(3)(1850)" in text) + SAMPLES)
 TOKENS = [
     "null",
     "[]",
