@@ -17,13 +17,14 @@ resonances:
 PHI, KSTAR = "phi(1680)[K+ K-] (1,1)(1,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with a model file, which is not the working directory, and samples beside it."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with samples and a model file, which is not the working directory."""
+    folder = tmp_path_factory.mktemp("analysis")
     model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1020)": {"in": "K+ K-"}}})
     for i, name in enumerate(("data.root", "more.npz", "side.parquet", "phsp.root")):
-        ctpwa.write_events(tmp_path / name, ctpwa.generate_phase_space(model, 40 + i, seed=i))
-    return tmp_path
+        ctpwa.write_events(folder / name, ctpwa.generate_phase_space(model, 40 + i, seed=i))
+    return folder
 
 
 @pytest.fixture
