@@ -118,7 +118,8 @@ def main() -> None:
     for row in rows:
         print(
             f"{row['format']:<18}{row['events']:>10}{row['file_bytes'] / 1e6:>7.0f} MB{row['write_seconds']:>7.2f} s"
-            f"{row['read_seconds']:>7.2f} s{row['events'] / row['read_seconds']:>13.0f}{row['sample_bytes'] / 1e6:>7.0f} MB{row['extra_bytes'] / 1e6:>7.0f} MB"
+            f"{row['read_seconds']:>7.2f} s{row['events'] / row['read_seconds']:>13.0f}"
+            f"{row['sample_bytes'] / 1e6:>7.0f} MB{row['extra_bytes'] / 1e6:>7.0f} MB"
         )
     if arguments.out:
         arguments.out.write_text(json.dumps({"torch": torch.__version__, "rows": rows}, indent=1) + "\n")
