@@ -18,7 +18,6 @@ from ctpwa.engine.expansion import Engine
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.errors import PhysicsError, suggest
-from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Parameter
 from ctpwa.progress import Progress
@@ -50,21 +49,15 @@ class ModelIntensity:
         device: str | torch.device | None = None,
     ) -> None:
         self.model = model
-        channels = model_channels(model)
-        self.couplings = _coupling_values(channels.couplings, model.coupling_values, couplings or {})
-        theta = _parameter_values(channels.theta, parameters or {})
-        self.parameters = {p.name: p.value for p in theta}
         # every wave has a coupling of its own here, so that waves can be left out one by one
         self._untied = replace(model, waves=tuple(replace(wave, coupling=wave.name) for wave in model.waves))
         own = model_channels(self._untied)
+        self._wave_of = _waves_of(own.couplings, model.waves)
+        self._coupling_of = [w.coupling + name.removeprefix(w.name) for name, w in zip(own.couplings, self._wave_of, strict=True)]
+        self.couplings = _coupling_values(tuple(dict.fromkeys(self._coupling_of)), model.coupling_values, couplings or {})
+        theta = _parameter_values(own.theta, parameters or {})
+        self.parameters = {p.name: p.value for p in theta}
         self._channels = ModelChannels(own.couplings, own.specs, theta)
-        source = {
-            name: (wave, coupling)
-            for wave, untied in zip(model.waves, self._untied.waves, strict=True)
-            for name, coupling in zip(coupling_names([untied]), coupling_names([wave]), strict=True)
-        }
-        self._wave_of = [source[name][0] for name in own.couplings]
-        self._coupling_of = [source[name][1] for name in own.couplings]
         self._c = np.array([self.couplings[name] for name in self._coupling_of])
         self._engine_name, self._device = engine, device
         self._ready: tuple[Plan, RowRotation, Engine] | None = None
@@ -145,6 +138,18 @@ class ModelIntensity:
             if name not in known:
                 raise PhysicsError(f"no wave is called {name!r}", suggest(name, known))
         return np.array([wave.name in waves or name in waves for wave, name in zip(self._wave_of, names, strict=True)])
+
+
+def _waves_of(names: Sequence[str], waves: Sequence[Wave]) -> list[Wave]:
+    """The wave of every coupling: names are those of waves, followed by :LABEL for each lineshape that is a basis."""
+    by_name = {wave.name: wave for wave in waves}
+    result = []
+    for name in names:
+        beginning = name
+        while beginning not in by_name:
+            beginning = beginning.rpartition(":")[0]
+        result.append(by_name[beginning])
+    return result
 
 
 def _coupling_values(names: Sequence[str], defaults: Mapping[str, complex], given: Mapping[str, complex]) -> dict[str, complex]:
