@@ -1,6 +1,7 @@
 """Errors, interruption, version and help: what all commands share."""
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -65,9 +66,11 @@ def test_version():
     assert runner.invoke(app, ["--version"]).stdout == f"ctpwa {ctpwa.__version__}\n"
 
 
-def test_python_dash_m():
-    done = subprocess.run([sys.executable, "-m", "ctpwa", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"ctpwa {ctpwa.__version__}\n"
+def test_python_dash_m(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["ctpwa", "--version"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("ctpwa", run_name="__main__")
+    assert (end.value.code, capsys.readouterr().out) == (0, f"ctpwa {ctpwa.__version__}\n")
 
 
 def test_wrong_usage_is_exit_code_2():

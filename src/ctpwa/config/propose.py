@@ -139,6 +139,8 @@ class _Search:
         self.isospin_conserved = _isospin_conserved(decay)
         self.radiative = False  # whether resonances that decay electromagnetically may be active
         self.active: list[Candidate] = []
+        self._chains_of: dict[tuple[Candidate, ...], list[Chain]] = {}  # of the active resonances
+        self._waves_of: dict[Chain, list[tuple[LS, ...]]] = {}
 
     def run(self, text: str) -> Proposal:
         everything = [candidate for region in regions(self.decay) for candidate in candidates(region)]
@@ -219,24 +221,34 @@ class _Search:
 
     def _findings(self, candidate: Candidate) -> _Findings:
         """Look at all chains with the candidate, and active resonances besides."""
-        others = [c for c in self.active if (c.name, c.region) != (candidate.name, candidate.region)] if self.cascade else []
-        carriers = [self._carrier(c) for c in (*others, candidate)]
-        widths = {c.name: (c.mass, c.width) for c in (*others, candidate)}
+        carrier = self._carrier(candidate)
         findings = _Findings()
-        for chain in generate_chains(self.decay, carriers, RULES):
-            node = next((n for n in chain.nodes if n.resonance == candidate.name and _is_in(n, carriers[-1])), None)
-            if node is not None and (not self.cascade or _is_open(chain, widths)):
+        for chain in self._open_chains(candidate):
+            node = next((n for n in chain.nodes if n.resonance == candidate.name and _is_in(n, carrier)), None)
+            if node is not None:
                 self._add(findings, chain, node)
         return findings
+
+    def _open_chains(self, candidate: Candidate) -> list[Chain]:
+        """Chains of the candidate, and of active resonances where more than one is needed, that have enough energy."""
+        if not self.cascade:
+            return generate_chains(self.decay, [self._carrier(candidate)], RULES)
+        members = tuple(self.active) if candidate in self.active else (*self.active, candidate)
+        if members not in self._chains_of:
+            if len(members) > len(self.active):  # only those of the active resonances are needed again
+                return self._make_chains(members)
+            self._chains_of = {members: self._make_chains(members)}
+        return self._chains_of[members]
+
+    def _make_chains(self, members: tuple[Candidate, ...]) -> list[Chain]:
+        widths = {c.name: (c.mass, c.width) for c in members}
+        return [chain for chain in generate_chains(self.decay, list(map(self._carrier, members)), RULES) if _is_open(chain, widths)]
 
     def _carrier(self, candidate: Candidate) -> Carrier:
         return Carrier(candidate.name, candidate.state, System.read(candidate.region.text, self.decay), ())
 
     def _add(self, findings: _Findings, chain: Chain, node: Node) -> None:
-        try:
-            waves = chain_waves(chain, [vertex_ls(chain, vertex) for vertex in chain.nodes])
-        except PhysicsError:
-            return
+        waves = self._waves(chain)
         above = next(vertex for vertex in chain.nodes if node in vertex.daughters)
         partner = next(chain.particle(d) for d in above.daughters if d is not node)
         daughters = " ".join(d.resonance if isinstance(d, Node) else self.words[d] for d in node.daughters)
@@ -251,6 +263,14 @@ class _Search:
             by_node = dict(zip(map(id, chain.nodes), wave, strict=True))
             findings.production.setdefault(partner.name, {})[by_node[id(above)]] = None
             findings.decays.setdefault(daughters, {})[by_node[id(node)]] = None
+
+    def _waves(self, chain: Chain) -> list[tuple[LS, ...]]:
+        if chain not in self._waves_of:
+            try:
+                self._waves_of[chain] = chain_waves(chain, [vertex_ls(chain, vertex) for vertex in chain.nodes])
+            except PhysicsError:
+                self._waves_of[chain] = []
+        return self._waves_of[chain]
 
     def _isospin_allows(self, chain: Chain, node: Node, ls: LS) -> bool:
         if node is chain.root and not self.isospin_conserved:
