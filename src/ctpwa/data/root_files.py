@@ -173,20 +173,16 @@ def _vector_column(name: str, branch: Any, where: str) -> tuple[Column, _Branche
 
 
 def _unsplit_vector(name: str, branch: Any, where: str) -> _Branches:
-    """A four-vector that is stored as an object.
+    """A four-vector that is stored as an object: a header with class, version and bits, then px, py, pz and E.
 
-    ROOT may put a header with version and checksum before each PxPyPzEVector, which is not part of its members: it is found from
-    the distance of the objects in the first basket.
+    The length of the header depends on how the file was written; it is found from the distance of the objects in the first basket.
     """
     from uproot.interpretation.jagged import AsJagged
     from uproot.interpretation.numerical import AsDtype
 
-    interpretation, typename = branch.interpretation, str(branch.typename)
-    offsets = branch.basket(0).byte_offsets if branch.num_baskets else None
-    if typename == T_LORENTZ_VECTOR or offsets is None or len(offsets) < 2:
-        return _Branches(((name, interpretation),), "ak", _vector)
-    number = ">f4" if "float" in typename else ">f8"
-    header = int(offsets[1] - offsets[0]) - 4 * np.dtype(number).itemsize
+    offsets = branch.basket(0).byte_offsets if branch.num_baskets else [0, 0]
+    number = ">f4" if "float" in str(branch.typename) else ">f8"
+    header = max(int(offsets[1] - offsets[0]) - 4 * np.dtype(number).itemsize, 0)
     lists = _lists(where)
     numbers = AsJagged(AsDtype(number), header_bytes=header)
     return _Branches(((name, numbers),), "ak", lambda arrays, first_event: lists(arrays, first_event)[:, [3, 0, 1, 2]])
@@ -212,12 +208,3 @@ def _lists(where: str) -> Callable[[Sequence[Any], int], np.ndarray]:
         return fours_of_lists(values.to_numpy(), lengths.to_numpy(), where, first_event)
 
     return convert
-
-
-def _vector(arrays: Sequence[Any], first_event: int) -> np.ndarray:
-    vector = arrays[0]
-    if "fP" in vector.fields:
-        parts = [vector["fE"], vector["fP"]["fX"], vector["fP"]["fY"], vector["fP"]["fZ"]]
-    else:
-        parts = [vector["fCoordinates"][member] for member in CARTESIAN_MEMBERS]
-    return np.stack([part.to_numpy() for part in parts], axis=1)
