@@ -29,7 +29,7 @@ from ctpwa.engine.expansion import Collapsed, ReferenceEngine
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.plan import ChannelSpec, build_plan
 from ctpwa.engine.sample import Sample, vertex_variables
-from ctpwa.engine.tables import LOG
+from ctpwa.engine.tables import LOG, PLAIN
 from ctpwa.model.lineshapes.formula import q2, s
 
 KK_ETA = Path(__file__).parents[1] / "examples" / "jpsi_kk_eta" / "model.yml"
@@ -97,7 +97,8 @@ def synthetic(n_data: int, device: str, engine_name: str) -> dict:
     p = np.zeros(0)
     rng = np.random.default_rng(1)
     c = rng.normal(size=N_CHANNELS) + 1j * rng.normal(size=N_CHANNELS)
-    norm = Collapsed(engine.normalisation_matrix(phsp, c, p))
+    gram = engine.gram(phsp, PLAIN, c, p)
+    norm = Collapsed(gram.re + 1j * gram.im)
 
     def ours(order: int):
         data, sigma = engine.evaluate([(sample, LOG)], c, p, order)[0], norm.expand(c, order)
@@ -178,6 +179,7 @@ def kk_eta_model(*, floating: bool):
     """The demonstration with 33 untied waves."""
     description = yaml.safe_load(KK_ETA.read_text())
     description["tie_conjugates"] = False
+    description.pop("couplings", None)
     if not floating:
         for resonance in description["resonances"].values():
             resonance.pop("float", None)

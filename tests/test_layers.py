@@ -20,9 +20,9 @@ MAY_IMPORT = {
     "spin": LEAVES | {"decay", "kinematics", "data"},
     "model": LEAVES | {"decay", "kinematics", "data", "spin"},
     "engine": LEAVES | {"decay", "kinematics", "data", "spin", "model"},
-    "fit": LEAVES | {"model"},
+    "minimise": LEAVES,
     "generate": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine"},
-    "results": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine", "generate"},
+    "results": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine", "minimise", "generate"},
     "config": LEAVES | {"decay", "data", "spin", "model"},
     "report": LEAVES | {"decay", "kinematics", "data", "model", "results"},
 }
@@ -30,7 +30,7 @@ TOP = {"__init__", "__main__", "demo", "cli", "analysis"}  # may import everythi
 HOME = {
     "triton": {"engine"},
     "numba": {"engine"},
-    "iminuit": {"fit"},
+    "iminuit": {"minimise"},
     "yaml": {"config"},
     "pydantic": {"config"},
     "pydantic_core": {"config"},

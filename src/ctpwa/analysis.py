@@ -17,7 +17,8 @@ from ctpwa.data.checks import SampleChecks
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.files import CHUNK, read_events
 from ctpwa.data.summary import SampleSummary
-from ctpwa.engine.likelihood import Likelihood, LikelihoodSum
+from ctpwa.engine.likelihood import Likelihood
+from ctpwa.engine.likelihood_sum import LikelihoodSum
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.model import Model

@@ -21,7 +21,7 @@ class ColumnSource(Protocol):
     device: torch.device
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
-        """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
+        """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event]."""
 
     def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
         """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
@@ -52,7 +52,9 @@ def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray)
     """
     n_vectors = len(mix) // 2
     sums = torch.zeros(len(mix), 1 + mix.shape[1], dtype=torch.float64, device=mix.device)
-    for start, stop, D in engine.raw_columns(sample, p, n_vectors):
+    n_c = mix.shape[1] // 2
+    for start, stop, columns in engine.raw_columns(sample, p, n_vectors):
+        D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
         psi = (mix @ D).view(2, n_vectors, -1, stop - start)
         sums[:n_vectors, 0] += engine.weigh(psi, sample.w[start:stop])
         sums[:, 1:] += psi.view(2 * n_vectors, -1) @ D.T

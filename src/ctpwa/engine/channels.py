@@ -67,7 +67,7 @@ class _Collector:
     def collect(self) -> ModelChannels:
         structures, terms = collect_structures(self.model.waves, barrier=True)
         specs: list[ChannelSpec] = []
-        for wave, wave_terms in zip(self.model.waves, terms, strict=True):
+        for number, (wave, wave_terms) in enumerate(zip(self.model.waves, terms, strict=True)):
             lineshapes = [self._lineshape(wave.chain, node, r) for node, r in zip(wave.chain.nodes[1:], wave.resonances, strict=True)]
             for term in wave_terms:
                 total_L = structures[term.structure][0][0].total_L
@@ -75,7 +75,7 @@ class _Collector:
                 for label, propagators in self._choices(wave, lineshapes, term.systems):
                     name = wave.coupling + label
                     coupling = self.couplings.setdefault(name, len(self.couplings))
-                    specs.append(ChannelSpec(coupling, factor, term.structure, propagators))
+                    specs.append(ChannelSpec(coupling, factor, term.structure, propagators, number))
         return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()))
 
     def _choices(

@@ -94,7 +94,7 @@ class CpuEngine:
         return lambda: batch_sums(self, sample, torch.from_numpy(mix), p).numpy()
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
-        """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event]."""
+        """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event]."""
         arguments = self._column_arguments(np.ones(self.plan.n_couplings, dtype=complex), p)
         ones = np.ones(sample.n_events)
         for start in range(0, sample.n_events, GRAM_CHUNK):
@@ -104,11 +104,6 @@ class CpuEngine:
     def weigh(self, psi: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
         return weigh(psi, w)
-
-    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """M with Σ w I = c† M c, for fixed propagators."""
-        gram = self.gram(sample, PLAIN, c, p)
-        return gram.re + 1j * gram.im
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event, in the order of the sample."""

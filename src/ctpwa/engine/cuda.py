@@ -154,7 +154,7 @@ class CudaEngine:
         return lambda: wait().reshape(2, filled, -1)[:, :n].reshape(2 * n, -1)
 
     def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
-        """First and last event of a chunk, and ∂ψ/∂c of it [re | im · coupling, row · event], for the present numbers."""
+        """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
         plan, ones = self.plan, self._weights_of_one(sample)
         size = max(BATCH_BYTES // (16 * plan.n_rows * (plan.n_couplings + n_vectors)) // BLOCK * BLOCK, BLOCK)
         for start in range(0, sample.n_events, size):
@@ -170,11 +170,6 @@ class CudaEngine:
     def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
         """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
         return weigh(psi, w)
-
-    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """M with Σ w I = c† M c, for fixed propagators."""
-        gram = self.gram(sample, PLAIN, c, p)
-        return gram.re + 1j * gram.im
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> Tensor:
         """I of every event, in the order of the sample."""

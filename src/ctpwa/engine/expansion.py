@@ -47,11 +47,17 @@ class Engine(Protocol):
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
 
-    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """M with Σ w I = c† M c, for fixed propagators."""
+    def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
+        """Gram matrices of ∂ψ over a sample."""
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event."""
+
+
+def score_products(engine: Engine, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Σ w (∂ ln I)(∂ ln I) over (Re c, Im c, floating p)."""
+    gram = engine.gram(sample, LOG, c, p)
+    return 4 * _real_parts(gram.outer, len(c))
 
 
 def from_sums(tables: Tables, sums: ChannelSums, gram: Gram | None, c: np.ndarray, mode: int) -> Expansion:
@@ -110,14 +116,26 @@ class ReferenceEngine:
             result.append(_autograd(V, start, order))
         return result
 
-    def normalisation_matrix(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """M with Σ w I = c† M c, for fixed propagators."""
+    def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
+        """Gram matrices of ∂ψ over a sample."""
         plan = self.plan
-        F = reference.channel_values(plan, torch.as_tensor(p, device=self.device), sample.E)
-        A = torch.zeros(plan.n_couplings, *sample.K.shape[1:], dtype=torch.complex128, device=self.device)
-        for channel, value in zip(plan.channels, F, strict=True):
-            A[channel.coupling] += channel.factor * value * sample.K[channel.structure]
-        return torch.einsum("are,bre,e->ab", A.conj(), A, sample.w.to(A.dtype)).cpu().numpy()
+        fixed = torch.tensor(p[plan.n_floating :], device=self.device)
+        at = torch.tensor(np.concatenate([c.real, p[: plan.n_floating]]), device=self.device)
+        im = torch.tensor(c.imag, device=self.device)
+        n = plan.n_couplings
+
+        def psi(x: torch.Tensor) -> torch.Tensor:
+            numbers = torch.cat([x[n:], fixed])
+            return reference.amplitude(plan, torch.complex(x[:n], im), numbers, sample.K, sample.E)
+
+        D = torch.stack([torch.func.jvp(psi, (at,), (unit,))[1] for unit in torch.eye(len(at), dtype=torch.float64, device=self.device)])
+        here = psi(at)
+        I = here.abs().square().sum(dim=0)
+        G = torch.einsum("jre,kre,e->jk", D.conj(), D, (sample.w / I if mode == LOG else sample.w).to(D.dtype))
+        z = torch.einsum("re,jre->je", here.conj(), D)
+        parts = torch.cat([z.real, z.imag]) if mode == LOG else torch.zeros(2 * len(at), 0, dtype=torch.float64, device=self.device)
+        outer = torch.einsum("je,ke,e->jk", parts, parts, sample.w / I**2 if mode == LOG else sample.w[:0])
+        return Gram(G.real.cpu().numpy(), G.imag.cpu().numpy(), outer.cpu().numpy())
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event."""
@@ -151,10 +169,10 @@ class Collapsed:
         Mc = c @ self.matrix.T
         return (c.conj() * Mc).sum(axis=1).real, 2 * np.concatenate([Mc.real, Mc.imag], axis=1)
 
-    def expand(self, c: np.ndarray, order: int) -> Expansion:
-        """Value, gradient and Hessian of c† M c over (Re c, Im c)."""
+    def expand(self, c: np.ndarray, order: int, n_floating: int = 0) -> Expansion:
+        """Value, gradient and Hessian of c† M c over (Re c, Im c), and over ``n_floating`` numbers on which it does not depend."""
         Mc = self.matrix @ c
         value = float((c.conj() @ Mc).real)
-        grad = 2 * np.concatenate([Mc.real, Mc.imag]) if order >= 1 else NOTHING
-        H = 2 * expand_gram(self.matrix.real, self.matrix.imag, len(c)) if order >= 2 else NOTHING
+        grad = 2 * np.concatenate([Mc.real, Mc.imag, np.zeros(n_floating)]) if order >= 1 else NOTHING
+        H = 2 * np.pad(expand_gram(self.matrix.real, self.matrix.imag, len(c)), (0, n_floating)) if order >= 2 else NOTHING
         return Expansion(value, grad, H)

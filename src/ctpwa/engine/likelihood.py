@@ -5,8 +5,9 @@ NLL = −Σ_data w ln I + Σ_background w ln I + (Σ w_data − Σ w_background)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from ctpwa.engine.batch import begin_log_sums
 from ctpwa.engine.build import PROBE_EVENTS, find_rotation, original_order, refresh_callbacks, sample_of
 from ctpwa.engine.channels import model_channels
 from ctpwa.engine.choice import make_engine
-from ctpwa.engine.expansion import Collapsed, Expansion
+from ctpwa.engine.coarse import random_part
+from ctpwa.engine.expansion import Collapsed, Expansion, score_products
+from ctpwa.engine.integrals import Integrator, WaveIntegrals
+from ctpwa.engine.likelihood_sum import LikelihoodSum, checked_vector
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.pull_back import PullBack
 from ctpwa.engine.sample import Sample, checked_weights
@@ -30,6 +34,7 @@ from ctpwa.model.model import Model
 from ctpwa.model.parameters import CARTESIAN, Parameters
 from ctpwa.spin.rotate import RowsNeeded
 
+TRUTH_EVENTS = 1 << 20  # of a sample that is only integrated over, at a time
 STREAM_FRACTION = 0.8  # of the free memory may be used before samples are streamed
 
 
@@ -132,8 +137,10 @@ class Likelihood:
         if self._phsp_weight <= 0:
             raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
         self.phase_space: list[Sample] | Collapsed = built["phase space"]
+        self._fixed_integrals: WaveIntegrals | None = None
         if self.plan.n_floating == 0 and not self.plan.callbacks:
-            self.phase_space = self._collapse(built.pop("phase space"))
+            self._fixed_integrals = Integrator(self.plan, self.engine).integrals(built.pop("phase space"), np.zeros(0))
+            self.phase_space = self._collapsed(self._fixed_integrals)
 
     # parameters
 
@@ -187,6 +194,91 @@ class Likelihood:
             parts.append(original_order(I, resident.order))
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
 
+    # what a fit needs besides
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Lower and upper limits of the free parameters, [parameter, 2]."""
+        return self.parameters.bounds
+
+    @property
+    def rounding(self) -> float:
+        """Differences of the NLL that are lost in rounding."""
+        return 4 * float(np.finfo(float).eps) * sum(float(sample.w.abs().sum()) for sample in (*self.data, *self.background))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether events have other weights than 1, or background is subtracted: then the covariance needs ``score_products``."""
+        return bool(self.background) or any(bool((sample.w != 1).any()) for sample in self.data)
+
+    @property
+    def n_events(self) -> int:
+        """Measured events."""
+        return self._sizes["data"]
+
+    def score_products(self, p: Any) -> np.ndarray:
+        """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next."""
+        x = self._vector(p)
+        c, theta = self.parameters.native(x)
+        floating = theta[self._theta_order]
+        numbers = self.plan.iteration.values(floating)
+        norm = self._expansions(c, theta, 1)[2]
+        d_norm = self._pull_back.gradient(x, floating, norm.gradient) / norm.value
+        S, s, total = np.zeros((len(x), len(x))), np.zeros(len(x)), 0.0
+        for sample in (*self.data, *self.background):
+            squared = replace(sample.to(self.engine.device), w=sample.w.to(self.engine.device).square(), n_positive=sample.n_events)
+            self._refresh(squared, theta, 1)
+            J = self._pull_back.matrix(x, floating)
+            S += J.T @ score_products(self.engine, squared, c, numbers) @ J
+            s += self.engine.evaluate([(squared, LOG)], c, numbers, 1)[0].gradient @ J
+            total += squared.total_weight
+        return S - np.outer(s, d_norm) - np.outer(d_norm, s) + total * np.outer(d_norm, d_norm)
+
+    def integrals(self, p: Any, truth: Mapping[str, Any] | None = None) -> WaveIntegrals:
+        """Integrals of products of waves over the phase-space sample, or over another one.
+
+        Args:
+            p:      the free parameters
+            truth:  events to integrate over instead, such as phase space before acceptance
+        """
+        _, theta = self.parameters.native(self._vector(p))
+        if truth is None and isinstance(self.phase_space, Collapsed):
+            assert self._fixed_integrals is not None
+            return self._fixed_integrals
+        samples = self.phase_space if truth is None else self._truth(truth)
+        assert not isinstance(samples, Collapsed)
+        return Integrator(self.plan, self.engine).integrals(samples, theta[self._theta_order])
+
+    def coarse(self, p: Any, n_events: int, seed: int = 0) -> Likelihood:
+        """A quick likelihood for the search of starts: part of the data, and a normalisation whose lineshapes stand still at ``p``.
+
+        Args:
+            p:         the free parameters
+            n_events:  about how many measured events to keep; their weights make up for the others
+            seed:      which ones
+        """
+        _, theta = self.parameters.native(self._vector(p))
+        share = min(1.0, n_events / max(self.n_events, 1))
+        random = torch.Generator().manual_seed(seed)
+        part = copy(self)
+        part.data, part.background = (
+            [random_part(s, share, random, self.engine.device) for s in own] for own in (self.data, self.background)
+        )
+        part.weight = _total(part.data) - _total(part.background)
+        part._chunk_events = None
+        part.phase_space = self._collapse_at(theta)
+        return part
+
+    def random_couplings(self, p: Any, n: int, seed: int = 0) -> np.ndarray:
+        """Points [vector, parameter] with couplings of random size and phase, all waves about equally strong; the rest as at ``p``."""
+        x = self._vector(p)
+        integrals = self.integrals(x)
+        share = np.zeros(self.plan.n_couplings)
+        np.add.at(share, integrals.coupling, np.diag(integrals.matrix).real)
+        typical = 1 / np.sqrt(np.where(share > 0, share, 1.0))
+        rng = np.random.default_rng(seed)
+        return np.array([self.parameters.random_numbers(x, typical, rng) for _ in range(n)]).reshape(n, len(x))
+
     def memory(self) -> MemoryPlan:
         """Bytes per event and in all."""
         return self._memory
@@ -195,7 +287,7 @@ class Likelihood:
         return LikelihoodSum([self]) + other
 
     def _vector(self, p: Any) -> np.ndarray:
-        return _checked_vector(p, len(self.names))
+        return checked_vector(p, len(self.names))
 
     def _evaluate(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
         c, theta = self.parameters.native(x)
@@ -223,7 +315,7 @@ class Likelihood:
         else:
             found = [_add_up([self._streamed(s, mode, c, numbers, theta, order) for s in samples], size, order) for samples, mode in groups]
         if isinstance(self.phase_space, Collapsed):
-            found.append(self.phase_space.expand(c, order))
+            found.append(self.phase_space.expand(c, order, self.plan.n_floating))
         return found[0], found[1], found[2]
 
     def _streamed(self, sample: Sample, mode: int, c: np.ndarray, numbers: np.ndarray, theta: np.ndarray, order: int) -> Expansion:
@@ -269,7 +361,8 @@ class Likelihood:
         """Couplings only: one pass over the events serves all vectors."""
         assert isinstance(self.phase_space, Collapsed)
         c = self.parameters.couplings_of(x)
-        numbers = self.plan.iteration.values(np.zeros(0))
+        _, theta = self.parameters.native(x[0])  # the same for all
+        numbers = self.plan.iteration.values(theta[self._theta_order])
         signed = [(sign, sample) for sign, samples in ((-1.0, self.data), (1.0, self.background)) for sample in samples]
         engine: Any = self.engine
         begun: Iterable[Any] = ((sign, begin_log_sums(engine, sample.to(engine.device), c, numbers)) for sign, sample in signed)
@@ -315,89 +408,48 @@ class Likelihood:
 
     def _build(self, name: str, p4: Sequence[Tensor], weights: Any, progress: bool | None) -> list[Sample]:
         """A sample in one piece on the device, or in chunks in main memory."""
-        device, n = self.engine.device, self._sizes[name]
-        if weights is not None and len(weights) != n:
-            raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
-        w = None if weights is None else checked_weights(weights, n, device)
+        n = self._sizes[name]
+        w = self._weights(name, weights, n)
         size = self._chunk_events or max(n, 1)
         pieces = []
         for start in range(0, n, size):
-            momenta, own = [p[start : start + size] for p in p4], None if w is None else w[start : start + size]
-            try:
-                sample = sample_of(self.model, self.plan, self._rotation, momenta, own, device, progress)
-            except RowsNeeded:
-                raise DataError(
-                    f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
-                    " need\n fix: shuffle the samples so that their first events are typical"
-                ) from None
+            sample = self._sample([p[start : start + size] for p in p4], None if w is None else w[start : start + size], progress)
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
         return pieces
 
-    def _collapse(self, samples: Sequence[Sample]) -> Collapsed:
-        c = np.ones(self.plan.n_couplings, dtype=complex)
-        numbers = self.plan.iteration.values(np.zeros(0))
-        matrix = np.zeros((self.plan.n_couplings, self.plan.n_couplings), dtype=complex)
-        for sample in samples:
-            matrix += self.engine.normalisation_matrix(sample.to(self.engine.device), c, numbers)
-        return Collapsed(matrix)
+    def _weights(self, name: str, weights: Any, n: int) -> Tensor | None:
+        if weights is not None and len(weights) != n:
+            raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
+        return None if weights is None else checked_weights(weights, n, self.engine.device)
 
+    def _sample(self, p4: Sequence[Tensor], w: Tensor | None, progress: bool | None) -> Sample:
+        try:
+            return sample_of(self.model, self.plan, self._rotation, p4, w, self.engine.device, progress)
+        except RowsNeeded:
+            raise DataError(
+                f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
+                " need\n fix: shuffle the samples so that their first events are typical"
+            ) from None
 
-class LikelihoodSum:
-    """Several likelihoods with parameters shared by name.
+    def _collapsed(self, integrals: WaveIntegrals) -> Collapsed:
+        """Waves that share a coupling added up."""
+        adding = np.zeros((self.plan.n_couplings, len(integrals.coupling)))
+        adding[integrals.coupling, np.arange(len(integrals.coupling))] = 1.0
+        return Collapsed(self._phsp_weight * adding @ integrals.matrix @ adding.T)
 
-    Args:
-        terms:  the likelihoods
-    """
+    def _collapse_at(self, theta: np.ndarray) -> Collapsed:
+        """The normalisation with lineshapes that stand still at ``theta``."""
+        if isinstance(self.phase_space, Collapsed):
+            return self.phase_space
+        return self._collapsed(Integrator(self.plan, self.engine).integrals(self.phase_space, theta[self._theta_order]))
 
-    def __init__(self, terms: Sequence[Likelihood]) -> None:
-        self.terms = tuple(terms)
-        self.names = tuple(dict.fromkeys(name for term in terms for name in term.names))
-        constrained = [name for term in terms for name in term.constraints]
-        if len(constrained) > len(set(constrained)):
-            name = next(n for n in constrained if constrained.count(n) > 1)
-            raise PhysicsError(
-                f"{name!r} is constrained in more than one likelihood of a sum", "give the constraint to one of them, or it counts twice"
-            )
-        self._index = [np.array([self.names.index(name) for name in term.names], dtype=np.int64) for term in terms]
-
-    @property
-    def start(self) -> np.ndarray:
-        """Start values; of a shared parameter the one of the first likelihood."""
-        values = dict(pair for term in reversed(self.terms) for pair in zip(term.names, term.start, strict=True))
-        return np.array([values[name] for name in self.names])
-
-    def __add__(self, other: Likelihood | LikelihoodSum) -> LikelihoodSum:
-        return LikelihoodSum([*self.terms, *(other.terms if isinstance(other, LikelihoodSum) else [other])])
-
-    def value(self, p: Any) -> Any:
-        """Sum of the NLLs."""
-        x = _checked_vector(p, len(self.names))
-        return sum(term.value(x[..., index]) for term, index in zip(self.terms, self._index, strict=True))
-
-    def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
-        """Sum of the NLLs and its gradient."""
-        x = _checked_vector(p, len(self.names))
-        value, grad = 0.0, np.zeros_like(x)
-        for term, index in zip(self.terms, self._index, strict=True):
-            own_value, own_grad = term.value_and_grad(x[..., index])
-            value = value + own_value
-            grad[..., index] += own_grad
-        return value, grad
-
-    def hessian(self, p: Any) -> np.ndarray:
-        """Second derivatives of the sum."""
-        x = _checked_vector(p, len(self.names))
-        H = np.zeros((*x.shape, x.shape[-1]))
-        for term, index in zip(self.terms, self._index, strict=True):
-            H[..., index[:, None], index[None, :]] += term.hessian(x[..., index])
-        return H
-
-
-def _checked_vector(p: Any, n: int) -> np.ndarray:
-    x = np.asarray(p, dtype=float)
-    if x.shape[-1:] != (n,) or x.ndim > 2:
-        raise DataError(f"parameters have shape {x.shape}; this likelihood has {n} free parameters\n fix: see .names")
-    return x
+    def _truth(self, events: Mapping[str, Any]) -> Iterator[Sample]:
+        """A sample to integrate over, piece by piece."""
+        p4 = _read("truth", events, self.model)
+        w = self._weights("truth", getattr(events, "weights", None), len(p4[0]))
+        for start in range(0, len(p4[0]), TRUTH_EVENTS):
+            cut = slice(start, start + TRUTH_EVENTS)
+            yield self._sample([p[cut] for p in p4], None if w is None else w[cut], False)
 
 
 def _theta_order(plan: Plan, names: Sequence[str]) -> np.ndarray:

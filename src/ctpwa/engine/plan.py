@@ -10,7 +10,7 @@ cached once per sample, ``p`` parameter-only numbers computed once per evaluatio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -53,12 +53,13 @@ class Propagator:
 
 @dataclass(frozen=True)
 class ChannelSpec:
-    """A channel before planning: coupling index, constant factor, wave structure and propagators."""
+    """A channel before planning: coupling index, constant factor, wave structure, propagators and the index of its wave."""
 
     coupling: int
     factor: complex
     structure: int
     propagators: tuple[Propagator, ...]
+    wave: int = 0
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ class Channel:
         kind:       index of its formula
         e:          rows of the event table, one per e of the kind (the first of two for a complex one)
         p:          index of each p in the vector of iteration numbers
+        wave:       index of the wave it belongs to
     """
 
     coupling: int
@@ -138,6 +140,7 @@ class Channel:
     kind: int
     e: tuple[int, ...]
     p: tuple[int, ...]
+    wave: int
 
 
 @dataclass(frozen=True)
@@ -386,7 +389,7 @@ class _Planner:
     def plan(self, specs: Sequence[ChannelSpec], n_couplings: int, n_structures: int, n_rows: int, real: bool) -> Plan:
         channels = sorted((self._channel(spec) for spec in specs), key=lambda c: (c.structure, c.kind, c.e))
         p, n_floating, renumber = self._floating_first()
-        channels = [Channel(c.coupling, c.factor, c.structure, c.kind, c.e, tuple(renumber[i] for i in c.p)) for c in channels]
+        channels = [replace(channel, p=tuple(renumber[i] for i in channel.p)) for channel in channels]
         fixed = {name: value for name, value in self.values.items() if name not in self.floating}
         return Plan(
             n_couplings=n_couplings,
@@ -427,9 +430,8 @@ class _Planner:
         names = list(self.p)
         moving = tuple(i for i, index in enumerate(p_index) if names[index].free_symbols & self.floating_symbols)
         kind = Kind(expression, tuple(e_complex), len(p_index), moving)
-        return Channel(
-            spec.coupling, spec.factor, spec.structure, self.kinds.setdefault(kind, len(self.kinds)), tuple(e_rows), tuple(p_index)
-        )
+        number = self.kinds.setdefault(kind, len(self.kinds))
+        return Channel(spec.coupling, spec.factor, spec.structure, number, tuple(e_rows), tuple(p_index), spec.wave)
 
     def _propagator(self, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
         """F as an expression in e and p, the rows of its e and the indices of its p."""

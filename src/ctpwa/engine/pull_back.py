@@ -47,6 +47,11 @@ class PullBack:
             pulled = J.T @ own @ J + self.parameters.second(x, own_grad)
         return self._gradient(x, own_grad), (pulled + pulled.T) / 2
 
+    def matrix(self, x: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """∂(Re c, Im c, p)/∂x."""
+        J = self.parameters.jacobian(x)[self._used]
+        return np.concatenate([J[: self.n_c], self.plan.iteration.jacobian(theta) @ J[self.n_c :]])
+
     def _over_theta(self, grad: np.ndarray, dp: np.ndarray) -> np.ndarray:
         return np.concatenate([grad[: self.n_c], grad[self.n_c :] @ dp])
 

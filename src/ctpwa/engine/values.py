@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.engine.likelihood import Likelihood, LikelihoodSum
+from ctpwa.engine.likelihood import Likelihood
+from ctpwa.engine.likelihood_sum import LikelihoodSum
 from ctpwa.errors import PhysicsError, suggest
 
 AGREEMENT = 1e-9  # relative difference of a coupling that two likelihoods of a sum share

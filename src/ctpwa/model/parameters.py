@@ -16,6 +16,7 @@ import numpy as np
 from ctpwa.errors import PhysicsError, suggest
 
 CARTESIAN, POLAR = "cartesian", "polar"
+SPREAD = 0.7  # of the logarithm of random couplings
 PARTS = {CARTESIAN: ("re", "im"), POLAR: ("abs", "phase")}
 
 
@@ -149,6 +150,29 @@ class Parameters:
             raise PhysicsError(f"{moved[0]!r} is fixed in this fit, and its value is another", "leave it out, or let it float")
         return np.array([values[name] for name in self.names])
 
+    def random_numbers(self, x: np.ndarray, typical: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """``x`` with every free complex number replaced by one of random phase and log-normal size.
+
+        Args:
+            x:        free parameters
+            typical:  size of every coupling at which all waves are about equally strong
+            rng:      random numbers
+        """
+        n = len(self.numbers)
+        size = np.ones(n)
+        if self._single:
+            for number, factor, own in zip(self._number_of, self._factors, typical, strict=True):
+                size[number] = own / abs(factor)
+        values = self.full(x)
+        fixed = [k for k in range(n) if self.all[2 * k].fixed]
+        if fixed and self._single:
+            size /= size[fixed[0]] / abs(complex(*_cartesian(values[2 * fixed[0] : 2 * fixed[0] + 2], self.representation)))
+        size *= rng.lognormal(0.0, SPREAD, n)
+        phase = 2 * np.pi * rng.random(n)
+        for k in range(n):
+            values[2 * k : 2 * k + 2] = _parts(size[k] * np.exp(1j * phase[k]), self.representation)
+        return values[self._free_index]
+
     def couplings_of(self, x: np.ndarray) -> np.ndarray:
         """Couplings of many vectors, [vector, coupling]."""
         if not self._single:
@@ -210,6 +234,11 @@ class Parameters:
     def linear(self) -> bool:
         """Whether the map is linear in the couplings' parts, so that its Jacobian is constant."""
         return self.representation == CARTESIAN and self._single
+
+
+def _cartesian(parts: np.ndarray, representation: str) -> tuple[float, float]:
+    a, b = map(float, parts)
+    return (a, b) if representation == CARTESIAN else (a * np.cos(b), a * np.sin(b))
 
 
 def _parts(z: complex, representation: str) -> tuple[float, float]:

@@ -1,0 +1,97 @@
+"""Integrals of products of waves over a sample: what fit fractions and interferences are made of.
+
+    M_jk = Σ w conj(A_j) A_k / Σ w,     A_j = wave j with coupling 1
+
+With floating resonances also ∂M/∂θ. One pass over the events gives both: every wave gets iteration numbers p of its own, and with the
+columns A_k and ∂A_k/∂p of a Gram matrix
+
+    ∂M_jk/∂p = Σ w (conj(A_j) ∂A_k/∂p + conj(∂A_j/∂p) A_k) / Σ w
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ctpwa.engine.build import refresh_callbacks
+from ctpwa.engine.choice import make_engine
+from ctpwa.engine.expansion import Engine
+from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import Sample
+from ctpwa.engine.tables import PLAIN
+
+
+@dataclass(frozen=True)
+class WaveIntegrals:
+    """Integrals at one point.
+
+    Attributes:
+        wave:      index of the wave of each member; a wave whose lineshape is a basis has several
+        coupling:  index of its coupling
+        matrix:    M [member, member]
+        slopes:    ∂M/∂θ [θ, member, member] over the floating lineshape parameters
+    """
+
+    wave: np.ndarray
+    coupling: np.ndarray
+    matrix: np.ndarray
+    slopes: np.ndarray
+
+
+class Integrator:
+    """Computes integrals of a plan's waves.
+
+    Args:
+        plan:    the tables of the likelihood
+        engine:  its engine, for its kind and device
+    """
+
+    def __init__(self, plan: Plan, engine: Engine) -> None:
+        self.plan = plan
+        members = list(dict.fromkeys((channel.wave, channel.coupling) for channel in plan.channels))
+        self.wave, self.coupling = (np.array(column, dtype=np.int64) for column in zip(*members, strict=True))
+        floating: dict[tuple[int, int], int] = {}
+        channels = []
+        for channel in plan.channels:
+            member = members.index((channel.wave, channel.coupling))
+            own = [floating.setdefault((member, i), len(floating)) if i < plan.n_floating else -i for i in channel.p]
+            channels.append(replace(channel, coupling=member, p=tuple(own)))
+        n_own = len(floating)
+        shift = n_own - plan.n_floating
+        channels = [
+            replace(new, p=tuple(j if i < plan.n_floating else i + shift for i, j in zip(old.p, new.p, strict=True)))
+            for old, new in zip(plan.channels, channels, strict=True)
+        ]
+        self._owner = np.array([member for member, _ in floating], dtype=np.int64)
+        self._source = np.array([i for _, i in floating], dtype=np.int64)
+        self.untied = replace(plan, n_couplings=len(members), channels=tuple(channels), n_floating=n_own)
+        self.engine = make_engine(engine.name, self.untied, engine.device)
+        self.engine.use_graphs = False  # samples of every size pass through, once each
+
+    def integrals(self, samples: Iterable[Sample], theta: np.ndarray) -> WaveIntegrals:
+        """Integrals over the samples.
+
+        Args:
+            samples:  the events, in one or more pieces
+            theta:    values of the plan's floating parameters
+        """
+        plan, n = self.plan, len(self.wave)
+        p = plan.iteration.values(theta)
+        own_p = np.concatenate([p[self._source], p[plan.n_floating :]])
+        size = n + len(self._owner)
+        G, total = np.zeros((size, size), dtype=complex), 0.0
+        for sample in samples:
+            resident = sample.to(self.engine.device)
+            refresh_callbacks(plan, resident, theta, 1)
+            gram = self.engine.gram(resident, PLAIN, np.ones(n, dtype=complex), own_p)
+            G += gram.re + 1j * gram.im
+            total += resident.total_weight
+        G /= total
+        over_p = np.zeros((plan.n_floating, n, n), dtype=complex)
+        for column, (member, i) in enumerate(zip(self._owner, self._source, strict=True)):
+            over_p[i, :, member] += G[:n, n + column]
+            over_p[i, member, :] += G[:n, n + column].conj()
+        slopes = np.einsum("pt,pjk->tjk", plan.iteration.jacobian(theta), over_p)
+        return WaveIntegrals(self.wave, self.coupling, G[:n, :n], slopes)
