@@ -140,6 +140,20 @@ def test_single_precision_is_good_enough(model, events, tmp_path):
     assert ctpwa.read_events(model, tmp_path / "single.npz").n_events == 23
 
 
+def test_a_fast_parent_in_single_precision(model, events, tmp_path):
+    """At 300 GeV rounding of E and p changes a mass squared by more than the tolerance of the mass."""
+    gamma = 100.0
+    beta_gamma = np.sqrt(gamma**2 - 1)
+    fast = {}
+    for name, p in events.items():
+        E, px, py, pz = p.numpy().T
+        fast[name] = np.stack([gamma * E + beta_gamma * pz, px, py, gamma * pz + beta_gamma * E], axis=1).astype(np.float32)
+    m2 = fast["K+"].astype(np.float64) ** 2 @ np.array([1, -1, -1, -1])
+    assert np.abs(m2 - 0.493677**2).max() > 2 * 0.493677 * 1e-3
+    np.savez(tmp_path / "fast.npz", **fast)
+    assert ctpwa.read_events(model, tmp_path / "fast.npz").n_events == 23
+
+
 def test_electrons_in_single_precision(tmp_path):
     """Their mass is lost in the rounding of E and p."""
     model = ctpwa.load_model({"decay": "J/psi(1S) -> e+ e-"})
