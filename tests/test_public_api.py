@@ -73,6 +73,19 @@ def test_model_intensity():
     assert parameters(ctpwa.ModelIntensity.__call__) == ["self", "events", "waves=None", "progress=False"]
 
 
+def test_read_and_write_events():
+    expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
+    expected += ["mass_tolerance=None", "parent_tolerance=None", "name=''", "device='cpu'", "progress=None"]
+    assert parameters(ctpwa.read_events) == expected
+    assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "progress=None"]
+
+
+def test_load_analysis():
+    assert parameters(ctpwa.load_analysis) == ["path_or_mapping"]
+    assert parameters(ctpwa.Analysis.read) == ["self", "name=None", "progress=None"]
+    assert parameters(ctpwa.Analysis.likelihood) == ["self", "engine=None", "device=None", "progress=None"]
+
+
 def test_every_error_is_a_ctpwa_error():
     for name in ("ConfigError", "DataError", "GenerationError", "PhysicsError"):
         assert issubclass(getattr(ctpwa, name), ctpwa.CtpwaError)
