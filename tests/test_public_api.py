@@ -5,6 +5,8 @@ import inspect
 import ctpwa
 
 NAMES = {
+    "fit",
+    "FitResult",
     "Analysis",
     "ConfigError",
     "CtpwaError",

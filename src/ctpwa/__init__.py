@@ -23,6 +23,8 @@ from ctpwa.generate.toys import ToyGenerator as ToyGenerator
 from ctpwa.generate.toys import generate_toy as generate_toy
 from ctpwa.model.model import Model as Model
 from ctpwa.model.model import Wave as Wave
+from ctpwa.results.fit import fit as fit
+from ctpwa.results.result import FitResult as FitResult
 from ctpwa.spin.amplitudes import SpinAmplitudes as SpinAmplitudes
 
 __version__ = "0.1.0"

@@ -216,6 +216,21 @@ class Likelihood:
         """Measured events."""
         return self._sizes["data"]
 
+    @property
+    def weight_variance(self) -> float:
+        """Σ w² over data and background: the variance of ``weight``."""
+        return sum(float(sample.w.square().sum()) for sample in (*self.data, *self.background))
+
+    @property
+    def coupling_index(self) -> np.ndarray:
+        """Which of the free parameters belong to couplings; the others belong to lineshapes."""
+        return np.array([i for i, name in enumerate(self.names) if name not in self.parameters.theta_names], dtype=np.int64)
+
+    @property
+    def floating_order(self) -> np.ndarray:
+        """Where the floating lineshape parameters stand among all of them."""
+        return self._theta_order
+
     def score_products(self, p: Any) -> np.ndarray:
         """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next."""
         x = self._vector(p)

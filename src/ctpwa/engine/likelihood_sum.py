@@ -110,6 +110,16 @@ class LikelihoodSum:
         """Σ w of data minus background of all data sets."""
         return sum(term.weight for term in self.terms)
 
+    @property
+    def weight_variance(self) -> float:
+        """Σ w² of all data sets."""
+        return sum(term.weight_variance for term in self.terms)
+
+    @property
+    def coupling_index(self) -> np.ndarray:
+        """Which of the free parameters belong to couplings."""
+        return np.unique(np.concatenate([index[term.coupling_index] for term, index in zip(self.terms, self._index, strict=True)]))
+
     def score_products(self, p: Any) -> np.ndarray:
         """How the gradient scatters: the sum over all data sets, which are independent."""
         x = checked_vector(p, len(self.names))

@@ -1,0 +1,140 @@
+"""Running minimisers: one, or many that share every batch of evaluations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ctpwa.minimise.objective import Objective
+from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Answer, Ask, Steps, Stop
+
+NOTHING = np.zeros(0)
+Watch = Callable[[np.ndarray, float], None]  # is told of every better point
+
+
+@dataclass
+class Record:
+    """What happened during a minimisation.
+
+    Attributes:
+        values:     evaluations of the value alone
+        gradients:  of value and gradient
+        hessians:   of value, gradient and Hessian
+        seconds:    wall time
+        history:    value after every improvement
+    """
+
+    values: int = 0
+    gradients: int = 0
+    hessians: int = 0
+    seconds: float = 0.0
+    history: list[float] = field(default_factory=list)
+
+    def count(self, order: int, n: int = 1) -> None:
+        """Note that something was evaluated."""
+        self.values += n * (order == VALUE)
+        self.gradients += n * (order == GRADIENT)
+        self.hessians += n * (order == HESSIAN)
+
+
+def drive(objective: Objective, steps: Steps, watch: Watch | None = None) -> tuple[Stop, Record]:
+    """Run a minimiser to its end; Ctrl-C ends it with the best point so far."""
+    record, best, begin = Record(), _Best(watch), time.perf_counter()
+    try:
+        ask = next(steps)
+        while True:
+            answer = evaluate(objective, ask)
+            record.count(ask.order)
+            if best.improves(ask.x, answer.value):
+                record.history.append(answer.value)
+            ask = steps.send(answer)
+    except StopIteration as end:
+        stop: Stop = end.value
+    except KeyboardInterrupt:
+        if best.x is None:
+            raise
+        stop = Stop(best.x, best.value, False, "interrupted", len(record.history))
+    record.seconds = time.perf_counter() - begin
+    return stop, record
+
+
+def drive_many(
+    objective: Objective, steps: Sequence[Steps], watch: Watch | None = None, advance: Callable[[int], None] | None = None
+) -> tuple[list[Stop | None], Record]:
+    """Run many minimisers at once; gradients and values of all of them come from one batch each. Ctrl-C ends those that still run.
+
+    Args:
+        objective:  what is minimised
+        steps:      the minimisers
+        watch:      is told of every better point
+        advance:    is told how many have ended
+    """
+    record, best, begin = Record(), _Best(watch), time.perf_counter()
+    stops: list[Stop | None] = [None] * len(steps)
+    own_best = [_Best(None) for _ in steps]
+    asks: dict[int, Ask] = {k: next(generator) for k, generator in enumerate(steps)}
+    try:
+        while asks:
+            answers = _evaluate_many(objective, asks)
+            for k, answer in answers.items():
+                record.count(asks[k].order)
+                own_best[k].improves(asks[k].x, answer.value)
+                if best.improves(asks[k].x, answer.value):
+                    record.history.append(answer.value)
+                try:
+                    asks[k] = steps[k].send(answer)
+                except StopIteration as end:
+                    stops[k] = end.value
+                    del asks[k]
+                    if advance is not None:
+                        advance(1)
+    except KeyboardInterrupt:
+        for k, own in enumerate(own_best):
+            if stops[k] is None and own.x is not None:
+                stops[k] = Stop(own.x, own.value, False, "interrupted", 0)
+        if best.x is None:
+            raise
+    record.seconds = time.perf_counter() - begin
+    return stops, record
+
+
+class _Best:
+    """The best point so far."""
+
+    def __init__(self, watch: Watch | None) -> None:
+        self.x: np.ndarray | None = None
+        self.value = np.inf
+        self._watch = watch
+
+    def improves(self, x: np.ndarray, value: float) -> bool:
+        if not value < self.value:
+            return False
+        self.x, self.value = x.copy(), value
+        if self._watch is not None:
+            self._watch(self.x, value)
+        return True
+
+
+def evaluate(objective: Objective, ask: Ask) -> Answer:
+    """The answer to one question."""
+    if ask.order == VALUE:
+        return Answer(float(objective.value(ask.x)), NOTHING, NOTHING)
+    if ask.order == GRADIENT:
+        value, grad = objective.value_and_grad(ask.x)
+        return Answer(float(value), grad, NOTHING)
+    return Answer(*objective.value_grad_hessian(ask.x))
+
+
+def _evaluate_many(objective: Objective, asks: dict[int, Ask]) -> dict[int, Answer]:
+    """Answers to all questions; the quick ones share one batch, a Hessian is worth a pass of its own."""
+    together = [k for k, ask in asks.items() if ask.order < HESSIAN]
+    answers = {k: evaluate(objective, ask) for k, ask in asks.items() if ask.order == HESSIAN}
+    if len(together) == 1:
+        answers[together[0]] = evaluate(objective, asks[together[0]])
+    elif together:
+        values, grads = objective.value_and_grad(np.array([asks[k].x for k in together]))
+        answers |= {k: Answer(float(value), grad, NOTHING) for k, value, grad in zip(together, values, grads, strict=True)}
+    return answers

@@ -1,0 +1,116 @@
+"""Whether the end of a fit is a minimum that can be trusted, and if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ctpwa.minimise.steps import Stop, held
+
+FLAT = 1e-10  # of the largest curvature, in units in which every parameter alone has curvature 1
+SMALL_EDM = 1e-3
+SHOWN = 4  # parameters named in a direction
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement on a fit.
+
+    Attributes:
+        good:           a minimum, found, with all parameters determined
+        reasons:        what is wrong, or what one should know
+        edm:            expected distance of the value from the minimum, ½ g·H⁻¹·g
+        gradient_norm:  largest |∂f/∂x| of parameters that are not at a limit
+        eigenvalues:    of the Hessian, in units in which its diagonal is 1, ascending
+        flat:           directions that the likelihood does not determine: name → component
+        negative:       directions in which the point is a maximum
+        at_limits:      parameters at a limit
+    """
+
+    good: bool
+    reasons: tuple[str, ...]
+    edm: float
+    gradient_norm: float
+    eigenvalues: tuple[float, ...]
+    flat: tuple[dict[str, float], ...] = ()
+    negative: tuple[dict[str, float], ...] = ()
+    at_limits: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        head = "good: a minimum, all parameters determined" if self.good else "NOT good"
+        return "\n  ".join([f"{head} (EDM {self.edm:.1e})", *self.reasons])
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict and the inverse of the Hessian it rests on.
+
+    Attributes:
+        verdict:     the verdict
+        covariance:  H⁻¹ [parameter, parameter]; 0 for parameters at a limit, and without undetermined directions
+        undetermined: parameters that take part in an undetermined direction
+    """
+
+    verdict: Verdict
+    covariance: np.ndarray
+    undetermined: tuple[str, ...]
+
+
+def judge(names: Sequence[str], stop: Stop, gradient: np.ndarray, H: np.ndarray, bounds: np.ndarray) -> Judged:
+    """Look at the end of a minimisation.
+
+    Args:
+        names:     of the parameters
+        stop:      where and why it ended
+        gradient:  there
+        H:         the Hessian there
+        bounds:    limits [parameter, 2]
+    """
+    at_limit = (stop.x <= bounds[:, 0]) | (stop.x >= bounds[:, 1])
+    free = np.flatnonzero(~held(stop.x, gradient, bounds))
+    own = H[np.ix_(free, free)]
+    scale = 1 / np.sqrt(np.where(np.abs(np.diag(own)) > 0, np.abs(np.diag(own)), 1.0))
+    values, vectors = np.linalg.eigh(own * np.outer(scale, scale)) if len(free) else (np.zeros(0), np.zeros((0, 0)))
+    size = np.abs(values).max(initial=0.0)
+    is_flat = np.abs(values) <= FLAT * size
+    is_negative = (values < 0) & ~is_flat
+    use = ~is_flat & ~is_negative
+    along = vectors.T @ (scale * gradient[free])
+    edm = float(np.sum(along[use] ** 2 / values[use]) / 2)
+    inverse = (vectors[:, use] / values[use]) @ vectors[:, use].T * np.outer(scale, scale)
+    covariance = np.zeros_like(H)
+    covariance[np.ix_(free, free)] = inverse
+    flat, negative = (
+        tuple(_direction(names, free, scale * vectors[:, k]) for k in np.flatnonzero(which)) for which in (is_flat, is_negative)
+    )
+    loose = np.abs(vectors[:, is_flat | is_negative]).max(axis=1, initial=0.0) > 1e-3
+    undetermined = {names[int(i)] for i in free[loose]}
+    reasons = []
+    if not stop.converged:
+        reasons.append(stop.reason)
+    if edm > SMALL_EDM:
+        reasons.append(f"the minimum is still {edm:.2g} below in -ln L")
+    reasons += [f"not a minimum: it goes down along {_words(direction)}; try more starts" for direction in negative]
+    reasons += [f"the likelihood does not determine {_words(direction)}; fix one of these or simplify the model" for direction in flat]
+    limits = tuple(names[int(i)] for i in np.flatnonzero(at_limit))
+    good = not reasons
+    if limits:
+        reasons.append(f"at a limit: {', '.join(limits)}")
+    norm = float(np.abs(gradient[free]).max(initial=0.0))
+    verdict = Verdict(good, tuple(reasons), edm, norm, tuple(map(float, values)), flat, negative, limits)
+    return Judged(verdict, covariance, tuple(name for name in names if name in undetermined))
+
+
+def _direction(names: Sequence[str], free: np.ndarray, vector: np.ndarray) -> dict[str, float]:
+    """The largest components of a direction, the largest scaled to 1."""
+    weight = np.abs(vector) / max(np.abs(vector).max(), 1e-300)
+    order = np.argsort(-weight)[: SHOWN * 2]
+    return {names[int(free[i])]: float(vector[i] / np.abs(vector).max()) for i in order if weight[i] > 1e-3}
+
+
+def _words(direction: dict[str, float]) -> str:
+    shown = list(direction.items())[:SHOWN]
+    text = " ".join(f"{value:+.2g}·({name})" for name, value in shown)
+    return text + (" …" if len(direction) > SHOWN else "")

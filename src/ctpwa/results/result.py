@@ -1,0 +1,288 @@
+"""The result of a fit: everything that was found and everything needed to find it again, in one JSON file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ctpwa.errors import CtpwaError
+from ctpwa.minimise.drive import Record
+from ctpwa.minimise.minuit import MinosError
+from ctpwa.minimise.verdict import Verdict
+from ctpwa.output import written_whole
+from ctpwa.results.fractions import Fractions
+from ctpwa.results.text import result_text
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class FittedParameter:
+    """A free parameter.
+
+    Attributes:
+        name:          its name
+        value:         at the minimum
+        error:         standard deviation; None if the likelihood does not determine it, or it is at a limit
+        start:         where the fit began
+        lower, upper:  limits; None if there is none
+        at_limit:      whether it ended there
+        minos:         asymmetric errors, if asked for
+    """
+
+    name: str
+    value: float
+    error: float | None
+    start: float
+    lower: float | None = None
+    upper: float | None = None
+    at_limit: bool = False
+    minos: MinosError | None = None
+
+
+@dataclass(frozen=True)
+class FittedCoupling:
+    """A complex coupling as magnitude and phase; errors are None where they are not determined."""
+
+    name: str
+    re: float
+    im: float
+    magnitude: float
+    magnitude_error: float | None
+    phase: float
+    phase_error: float | None
+
+
+@dataclass(frozen=True)
+class FoundMinimum:
+    """One of the minima that the starts led to.
+
+    Attributes:
+        nll:      −ln L; of part of the events, scaled, if it was not refined
+        starts:   how many starts ended there
+        refined:  whether the whole fit was run from it
+        values:   free parameters
+    """
+
+    nll: float
+    starts: int
+    refined: bool
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FractionSet:
+    """Fractions of one data set.
+
+    Attributes:
+        data_set:  its name; empty if there is only one
+        over:      what was integrated over: ``phase space`` or ``truth``
+        groups:    ``waves``, ``resonances`` and ``jp``
+        yields:    name of a resonance → (events, standard deviation)
+    """
+
+    data_set: str
+    over: str
+    groups: Mapping[str, Fractions]
+    yields: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit found. ``str()`` is a table, ``save`` writes a file, ``FitResult.load`` reads it.
+
+    Attributes:
+        decay:          what was fitted, in words
+        method:         minimiser
+        parameters:     the free parameters
+        covariance:     of the free parameters
+        corrected:      whether the covariance is that of weighted events, H⁻¹ S H⁻¹
+        couplings:      all complex couplings
+        fixed:          all other parameters
+        nll:            −ln L at the minimum
+        n_events:       measured events
+        weight:         Σ w of data minus background
+        verdict:        whether to trust it
+        record:         evaluations, time and course of the fit
+        minima:         where the starts led to, the best first
+        n_starts:       number of starts
+        fractions:      for every data set
+        samples:        what was read, with hashes of the files
+        model:          content of the model file, if it came from one
+        model_file:     its name
+        settings:       of the fit
+        version:        of ctpwa
+        created:        date and time
+    """
+
+    decay: str
+    method: str
+    parameters: tuple[FittedParameter, ...]
+    covariance: np.ndarray
+    corrected: bool
+    couplings: tuple[FittedCoupling, ...]
+    fixed: Mapping[str, float]
+    nll: float
+    n_events: int
+    weight: float
+    verdict: Verdict
+    record: Record
+    minima: tuple[FoundMinimum, ...]
+    n_starts: int
+    fractions: tuple[FractionSet, ...] = ()
+    samples: tuple[Mapping[str, Any], ...] = ()
+    model: Mapping[str, Any] | None = None
+    model_file: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    version: str = ""
+    created: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the free parameters."""
+        return tuple(p.name for p in self.parameters)
+
+    @property
+    def x(self) -> np.ndarray:
+        """Values of the free parameters."""
+        return np.array([p.value for p in self.parameters])
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Standard deviations; NaN where there is none."""
+        return np.array([np.nan if p.error is None else p.error for p in self.parameters])
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """Correlation matrix; 0 for parameters without an error."""
+        sigma = np.sqrt(np.diag(self.covariance))
+        inverse = np.where(sigma > 0, 1 / np.where(sigma > 0, sigma, 1.0), 0.0)
+        return self.covariance * np.outer(inverse, inverse)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, 2k − 2 ln L."""
+        return 2 * len(self.parameters) + 2 * self.nll
+
+    @property
+    def bic(self) -> float:
+        """Bayes' criterion, k ln N − 2 ln L."""
+        return len(self.parameters) * math.log(self.weight) + 2 * self.nll
+
+    def value(self, name: str) -> float:
+        """Value of a free parameter."""
+        return self[name].value
+
+    def __getitem__(self, name: str) -> FittedParameter:
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        return result_text(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file, whole or not at all."""
+        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        with written_whole(path) as file:
+            file.write_text(text + "\n", encoding="utf-8")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers, texts, lists and mappings, as they are in the file."""
+        return {"schema": SCHEMA, "ctpwa": self.version} | _plain(
+            {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "version"} | {"aic": self.aic, "bic": self.bic}
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FitResult:
+        """Read a file that ``save`` wrote."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: give a file that ctpwa fit wrote") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise CtpwaError(f"{str(path)!r} is no result of a fit: {error}\n fix: give a file that ctpwa fit wrote") from None
+        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+            found = content.get("schema") if isinstance(content, dict) else None
+            raise CtpwaError(
+                f"{str(path)!r} has schema {found!r}, and this ctpwa reads schema {SCHEMA}\n"
+                " fix: give a file that ctpwa fit wrote, or use the version of ctpwa that wrote it"
+            )
+        try:
+            return cls.from_dict(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CtpwaError(f"{str(path)!r} is not complete: {error!r}\n fix: run the fit again") from None
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> FitResult:
+        """The result that ``as_dict`` described."""
+        values = {name: content[name] for name in cls.__dataclass_fields__ if name != "version"}
+        values["parameters"] = tuple(
+            FittedParameter(**(p | {"minos": None if p["minos"] is None else MinosError(**_from_plain(p["minos"]))}))
+            for p in content["parameters"]
+        )
+        n = len(values["parameters"])
+        values["covariance"] = np.array(content["covariance"], dtype=float).reshape(n, n)
+        values["couplings"] = tuple(FittedCoupling(**c) for c in content["couplings"])
+        verdict: dict[str, Any] = _from_plain(content["verdict"])
+        lists = {key: tuple(item) for key, item in verdict.items() if isinstance(item, list)}
+        values["verdict"] = Verdict(**(verdict | lists))
+        values["record"] = Record(**content["record"])
+        values["minima"] = tuple(FoundMinimum(**(m | {"values": tuple(m["values"])})) for m in content["minima"])
+        values["fractions"] = tuple(
+            FractionSet(
+                f["data_set"],
+                f["over"],
+                {kind: _fractions(group) for kind, group in f["groups"].items()},
+                {name: (pair[0], pair[1]) for name, pair in f["yields"].items()},
+            )
+            for f in content["fractions"]
+        )
+        values["samples"] = tuple(content["samples"])
+        return cls(**values, version=content["ctpwa"])
+
+    def with_origin(self, **changes: Any) -> FitResult:
+        """The same result with samples, model or settings filled in."""
+        return replace(self, **changes)
+
+
+def _fractions(values: Mapping[str, Any]) -> Fractions:
+    n = len(values["names"])
+    arrays = {key: np.array(values[key], dtype=float) for key in ("covariance", "interference", "interference_errors")}
+    return Fractions(tuple(values["names"]), np.array(values["values"], dtype=float), **{k: a.reshape(n, n) for k, a in arrays.items()})
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, infinities as texts, dataclasses as mappings."""
+    if hasattr(value, "__dataclass_fields__"):
+        return _plain({name: getattr(value, name) for name in value.__dataclass_fields__})
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, complex):
+        return str(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, (np.integer, np.bool_)):
+        return value.item()
+    return value
+
+
+def _from_plain(value: Any) -> Any:
+    """Infinities back from texts."""
+    if isinstance(value, dict):
+        return {key: _from_plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_from_plain(item) for item in value]
+    return float(value) if value in ("inf", "-inf", "nan") else value
