@@ -27,6 +27,8 @@ from ctpwa.model.model import Model, Wave
 System = tuple[int, ...]  # indices of final particles, in order
 Tree = tuple[tuple[System, System, System], ...]  # vertices (decaying system, first and second daughter), parents before daughters
 UNKNOWN_WIDTHS = (0.03, 0.15)  # GeV, tried for a lineshape that has a mass but no width
+NARROW, WIDER = 0.03, (4, 16)  # GeV; below it the tail matters as well: barriers and interference lift it above a Breit-Wigner
+LARGE_WEIGHTS = 4  # power of the weights that is made small
 MAX_CHANNELS = 160  # more combinations than this are not worth their time
 SMALLEST_SHARE = 0.02  # of the events is spread evenly over all channels, so that none is ever forgotten
 TINY = 1e-30
@@ -125,6 +127,18 @@ class Proposal:
         self.masses, self.device = list(final.values()), device
         self.channels = _channels(model, parameters)
         self.shares = torch.full((len(self.channels),), 1 / len(self.channels), dtype=torch.float64, device=device)
+        self._trees = tuple(dict.fromkeys(channel.tree for channel in self.channels))
+        self._tree_index = torch.tensor([self._trees.index(channel.tree) for channel in self.channels], device=device)
+        self._users = self._find_users()
+
+    def _find_users(self) -> dict[tuple[Tree, System], dict[MassDensity, Tensor]]:
+        """For each system of each chain its densities, and for each of them which channels use it."""
+        users: dict[tuple[Tree, System], dict[MassDensity, Tensor]] = {}
+        for index, channel in enumerate(self.channels):
+            for system, h in channel.densities:
+                own = users.setdefault((channel.tree, system), {})
+                own.setdefault(h, torch.zeros(len(self.channels), dtype=torch.bool, device=self.device))[index] = True
+        return users
 
     @property
     def n_uniform(self) -> int:
@@ -136,22 +150,27 @@ class Proposal:
         p4 = torch.empty(len(self.masses), 4, uniform.shape[1], dtype=torch.float64, device=self.device)
         edges = self.shares.cumsum(0)
         chosen = torch.searchsorted(edges / edges[-1], uniform[0]).clamp(max=len(self.channels) - 1)
-        for index, channel in enumerate(self.channels):
-            (events,) = torch.nonzero(chosen == index, as_tuple=True)
+        tree_of_event = self._tree_index[chosen]
+        for index, tree in enumerate(self._trees):
+            (events,) = torch.nonzero(tree_of_event == index, as_tuple=True)
             if len(events):
-                p4[..., events] = self._draw(channel, uniform[1:, events])
+                p4[..., events] = self._decay(tree, chosen[events], uniform[1:, events])
         return p4
 
-    def _draw(self, channel: Channel, uniform: Tensor) -> Tensor:
+    def _decay(self, tree: Tree, chosen: Tensor, uniform: Tensor) -> Tensor:
+        """Momenta of events that all have one chain; ``chosen`` are their channels."""
         rows = iter(uniform)
-        one = torch.ones(uniform.shape[1], dtype=torch.float64, device=self.device)
-        whole = channel.tree[0][0]
-        m = {whole: self.parent * one} | {(i,): mass * one for i, mass in enumerate(self.masses)}
-        for system, low, high, h in self._ranges(channel, m):
-            m[system] = h.draw(next(rows), low, high)
-        zero = torch.zeros_like(one)
+        m = self._known_masses(uniform.shape[1])
+        for system, low, high in self._ranges(tree, m):
+            u, mass = next(rows), torch.empty_like(low)
+            for h, of_channel in self._users[tree, system].items():
+                (events,) = torch.nonzero(of_channel[chosen], as_tuple=True)
+                mass[events] = h.draw(u[events], low[events], high[events])
+            m[system] = mass
+        whole = tree[0][0]
+        zero = torch.zeros_like(m[whole])
         p4 = {whole: torch.stack([m[whole], zero, zero, zero])}
-        for system, first, second in channel.tree:
+        for system, first, second in tree:
             q = _momentum(m, system, first, second)
             cos_theta, phi = 2 * next(rows) - 1, 2 * pi * next(rows)
             sin_theta = (1 - cos_theta.square()).sqrt()
@@ -161,41 +180,40 @@ class Proposal:
                 p4[daughter] = from_rest_frame(torch.cat([energy[None], sign * p3]), p4[system], m[system])
         return torch.stack([_on_shell(p4[(i,)], mass) for i, mass in enumerate(self.masses)])
 
-    def _ranges(self, channel: Channel, m: Mapping[System, Tensor]) -> Iterator[tuple[System, Tensor, Tensor, MassDensity]]:
-        """Every system with the limits of its mass, which depend on those before it, and its density."""
-        h = dict(channel.densities)
-        for system, first, second in channel.tree:
+    def _known_masses(self, n: int) -> dict[System, Tensor]:
+        one = torch.ones(n, dtype=torch.float64, device=self.device)
+        return {tuple(range(len(self.masses))): self.parent * one} | {(i,): mass * one for i, mass in enumerate(self.masses)}
+
+    def _ranges(self, tree: Tree, m: Mapping[System, Tensor]) -> Iterator[tuple[System, Tensor, Tensor]]:
+        """Every system of a chain with the limits of its mass, which depend on the masses before it."""
+        for system, first, second in tree:
             if len(first) > 1:
-                yield first, self._threshold(first, m), m[system] - self._threshold(second, m), h[first]
+                yield first, self._threshold(first, m), m[system] - self._threshold(second, m)
             if len(second) > 1:
-                yield second, self._threshold(second, m), m[system] - m[first], h[second]
+                yield second, self._threshold(second, m), m[system] - m[first]
 
     def _threshold(self, system: System, m: Mapping[System, Tensor]) -> Tensor:
         return torch.full_like(m[(0,)], sum(self.masses[i] for i in system))
 
     def densities(self, p4: Tensor) -> Tensor:
         """The density g of every channel [channel, event] at momenta [particle, 4, event], up to a common constant."""
-        one = torch.ones(p4.shape[-1], dtype=torch.float64, device=self.device)
-        whole = self.channels[0].tree[0][0]
-        m = {whole: self.parent * one} | {(i,): mass * one for i, mass in enumerate(self.masses)}
-        for channel in self.channels:
-            for vertex in channel.tree:
-                for system in vertex:
-                    if system not in m:
-                        m[system] = mass_squared(p4[list(system)].sum(dim=0)).clamp(min=0).sqrt()
-        per_tree: dict[Tree, Tensor] = {}
-        per_system: dict[tuple[Tree, System, MassDensity], Tensor] = {}
+        m = self._known_masses(p4.shape[-1])
+        for system in {system for tree in self._trees for vertex in tree for system in vertex} - m.keys():
+            m[system] = mass_squared(p4[list(system)].sum(dim=0)).clamp(min=0).sqrt()
         result = torch.empty(len(self.channels), p4.shape[-1], dtype=torch.float64, device=self.device)
-        for row, channel in zip(result, self.channels, strict=True):
-            if channel.tree not in per_tree:
-                q = torch.stack([_momentum(m, *vertex) for vertex in channel.tree]).prod(dim=0)
-                per_tree[channel.tree] = 1 / q.clamp(min=TINY)
-            row.copy_(per_tree[channel.tree])
-            for system, low, high, h in self._ranges(channel, m):
-                key = (channel.tree, system, h)
-                if key not in per_system:
-                    per_system[key] = h.density(m[system], low, high)
-                row.mul_(per_system[key])
+        for tree in self._trees:
+            q = torch.stack([_momentum(m, *vertex) for vertex in tree]).prod(dim=0)
+            per_q = 1 / q.clamp(min=TINY)
+            known = {
+                (system, h): h.density(m[system], low, high)
+                for system, low, high in self._ranges(tree, m)
+                for h in self._users[tree, system]
+            }
+            for row, channel in zip(result, self.channels, strict=True):
+                if channel.tree == tree:
+                    row.copy_(per_q)
+                    for choice in channel.densities:
+                        row.mul_(known[choice])
         return result
 
     def density(self, g: Tensor) -> Tensor:
@@ -205,7 +223,7 @@ class Proposal:
     def improve(self, weights: Tensor, g: Tensor) -> None:
         """Move the shares of the channels towards where weights are large.
 
-        α ← α · ⟨w³ g_channel/g⟩^(1/3): the method of Kleiss and Pittau with the third power instead of the second, since the largest
+        α ← α · ⟨w⁴ g_channel/g⟩^(1/4): the method of Kleiss and Pittau with the fourth power instead of the second, since the largest
         weights decide how many events are accepted.
 
         Args:
@@ -213,7 +231,7 @@ class Proposal:
             g:        densities of all channels
         """
         w = weights / weights.mean()
-        gain = ((w**3 / self.density(g)) * g).mean(dim=1).pow(1 / 3)
+        gain = ((w**LARGE_WEIGHTS / self.density(g)) * g).mean(dim=1).pow(1 / LARGE_WEIGHTS)
         shares = self.shares * gain
         self.shares = (1 - SMALLEST_SHARE) * shares / shares.sum() + SMALLEST_SHARE / len(shares)
 
@@ -247,8 +265,10 @@ def _options(wave: Wave, index: int, system: System, tree: Tree, parameters: Map
     name = wave.resonances[index].name
     mass, width = parameters.get(f"{name}.mass"), parameters.get(f"{name}.width")
     options: list[MassDensity] = [Flat()]
-    if mass:
-        options += [Peak(mass, w) for w in ((width,) if width else UNKNOWN_WIDTHS)]
+    if mass and width:
+        options += [Peak(mass, factor * width) for factor in (1, *(WIDER if width < NARROW else ()))]
+    elif mass:
+        options += [Peak(mass, guess) for guess in UNKNOWN_WIDTHS]
     if system not in tree[0]:  # its mother is a resonance, not the parent
         options.append(Edge())
     return options

@@ -19,9 +19,9 @@ from ctpwa.progress import Progress
 
 Efficiency = Callable[[Events], Any]
 PILOT_SEED = 0x70C1_70C1  # the proposal is part of the generator: it does not depend on the seed of the toy
-PILOT_ROUNDS, PILOT_EVENTS = 6, 1 << 12  # to find out where the model has its peaks
+PILOT_ROUNDS, PILOT_EVENTS = 10, 1 << 12  # to find out where the model has its peaks
 MAXIMUM_EVENTS = 1 << 14  # to find the largest weight
-SAFETY = 1.1  # between the largest weight seen and the one that is allowed for
+SAFETY = 1.05  # between the largest weight seen and the one that is allowed for
 MIN_BLOCK, BLOCK = 1 << 10, 1 << 15  # events tried at a time
 MAX_TRIES = 10_000_000  # for one accepted event
 

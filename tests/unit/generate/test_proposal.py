@@ -98,15 +98,15 @@ def test_improving_moves_events_to_where_weights_are_large():
     for seed in range(12):
         g = proposal.densities(draw(proposal, 4000, seed))
         proposal.improve(g[wanted] / proposal.density(g), g)
-    assert proposal.shares[wanted] > 0.9
+    assert proposal.shares[wanted] > 0.8
     assert proposal.shares.min() > 0.001
     assert float(proposal.shares.sum()) == pytest.approx(1, abs=1e-14)
 
 
 def test_channels_of_a_model():
-    """Flat and peaked in each of three systems; the exchange of identical particles makes chains of its own."""
+    """Flat and peaked in each of three systems, with tails for what is narrow; exchanged identical particles are chains of their own."""
     _, proposal = make(3)
-    assert len(proposal.channels) == 6
+    assert len(proposal.channels) == 2 + 2 + 2 + 2
     _, proposal = make(4)
     assert {channel.tree[0][1:] for channel in proposal.channels} == {
         ((0,), (1, 2, 3)),
