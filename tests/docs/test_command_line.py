@@ -33,7 +33,7 @@ def test_check_prints_what_is_shown(tmp_path):
     assert CliRunner().invoke(app, ["check", str(tmp_path / "model.yml")]).stdout == block("check", "text")
 
 
-@pytest.mark.parametrize("command", ["init", "check"])
+@pytest.mark.parametrize("command", ["init", "check", "generate"])
 def test_every_option_is_in_the_table(command):
     said = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command]))
     shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout))
