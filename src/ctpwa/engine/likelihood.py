@@ -264,6 +264,13 @@ class Likelihood:
         assert not isinstance(samples, Collapsed)
         return Integrator(self.plan, self.engine).integrals(samples, theta[self._theta_order])
 
+    def check_truth(self, truth: Mapping[str, Any]) -> None:
+        """Refuse events that ``integrals`` could not use, before anything takes time."""
+        p4 = _read("truth", truth, self.model)
+        w = self._weights("truth", getattr(truth, "weights", None), len(p4[0]))
+        if not len(p4[0]) or (w is not None and float(w.sum()) <= 0):
+            raise DataError("truth: there are no events, or their weights do not add up to more than 0\n fix: check the sample")
+
     def coarse(self, p: Any, n_events: int, seed: int = 0) -> Likelihood:
         """A quick likelihood for the search of starts: part of the data, and a normalisation whose lineshapes stand still at ``p``.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,16 +18,21 @@ from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.minuit import migrad
 from ctpwa.minimise.minuit import minos as minos_errors
 from ctpwa.minimise.newton import newton
-from ctpwa.minimise.steps import Stop
+from ctpwa.minimise.steps import HESSIAN, Stop
 from ctpwa.minimise.verdict import Judged, judge
 from ctpwa.progress import Progress
 from ctpwa.results.fractions import FractionCalculator, wave_groups
+from ctpwa.results.points import start_points
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.results.starts import coarse_search
 
+METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
+LBFGS_ITERATIONS = 5000
 METHODS = ("newton", "lbfgs", "minuit")
+INTERRUPTED = "interrupted"
 TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L
 Fittable = Likelihood | LikelihoodSum
+Truth = Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None
 
 
 def fit(
@@ -37,7 +43,7 @@ def fit(
     start: Any = None,
     seed: int = 0,
     minos: Sequence[str] = (),
-    truth: Mapping[str, Any] | None = None,
+    truth: Truth = None,
     tolerance: float = TOLERANCE,
     max_iterations: int | None = None,
     progress: bool | None = None,
@@ -46,55 +52,130 @@ def fit(
     """Find the minimum of −ln L, and what it means.
 
     With more than one start, the first is ``start`` and the others have random couplings. Ctrl-C ends the fit with the best point so
-    far; the verdict says so.
+    far, for which errors and fractions are still computed; the verdict says so. A second Ctrl-C ends that as well.
 
     Args:
         likelihood:      one likelihood or a sum of them
         starts:          number of starts, or points [start, parameter]
         method:          ``newton`` (trust region with the exact Hessian), ``lbfgs`` or ``minuit`` (MIGRAD)
-        start:           the first start; default: the values of the model
+        start:           the first start, all parameters in order or some by name; default: the values of the model
         seed:            of random starts
         minos:           parameters that get asymmetric errors
-        truth:           phase space before acceptance; fractions are then corrected for efficiency
+        truth:           phase space before acceptance, one sample or a list with one for each likelihood of a sum; fractions are
+                         then corrected for efficiency
         tolerance:       expected distance to the minimum at which to stop
         max_iterations:  give up after so many steps
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
         watch:           called with every better point and its value
     """
+    _check(likelihood, method, seed, minos, tolerance, max_iterations)
+    truths = _truths(likelihood, truth)
+    points = start_points(likelihood, starts, start, seed)
+    stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch)
+    settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
+    given = {} if isinstance(starts, (int, np.integer)) else {"points": points}
+    about = _About(method, points, record, minima, settings | _machine(likelihood) | given)
+    try:
+        result = _conclude(likelihood, stop, truths, about, progress)
+    except KeyboardInterrupt:  # the point is worth its errors; a second Ctrl-C ends this as well
+        return _interrupted(_conclude(likelihood, stop, truths, about, progress))
+    if not minos or not result.verdict.good:
+        return result
+    try:
+        with Progress("MINOS", None, show=progress):
+            asymmetric = minos_errors(likelihood, stop.x, minos)
+    except KeyboardInterrupt:
+        return _interrupted(result)
+    return replace(result, parameters=tuple(replace(p, minos=asymmetric.get(p.name)) for p in result.parameters))
+
+
+@dataclass(frozen=True)
+class _About:
+    """How a minimum was found."""
+
+    method: str
+    points: np.ndarray
+    record: Record
+    minima: tuple[FoundMinimum, ...]
+    settings: Mapping[str, Any]
+
+
+def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _About, progress: bool | None) -> FitResult:
+    """Everything that follows from the point where the fit ended."""
+    with Progress("errors and fractions", None, show=progress):
+        value, gradient, H = likelihood.value_grad_hessian(stop.x)
+        if not (np.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(H).all()):
+            raise DataError(
+                f"the likelihood or its derivatives are not finite where the fit ended ({stop.reason})\n"
+                " fix: check the start values of the parameters, and give limits to those that must not leave a range"
+            )
+        judged = judge(likelihood.names, stop, gradient, H, likelihood.bounds)
+        covariance = judged.covariance
+        corrected = likelihood.weighted
+        if corrected:
+            covariance = covariance @ likelihood.score_products(stop.x) @ covariance
+        return FitResult(
+            decay=str(_terms(likelihood)[0].model.decay),
+            method=about.method,
+            parameters=_parameters(likelihood, about.points[0], stop, judged, covariance),
+            covariance=covariance,
+            corrected=corrected,
+            couplings=_couplings(likelihood, stop.x, covariance, judged),
+            fixed=_fixed(likelihood),
+            nll=stop.value,
+            n_events=likelihood.n_events,
+            weight=likelihood.weight,
+            verdict=judged.verdict,
+            record=about.record,
+            minima=about.minima,
+            n_starts=len(about.points),
+            fractions=_fractions(likelihood, stop.x, covariance, truths),
+            settings=about.settings,
+            version=_version(),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def _interrupted(result: FitResult) -> FitResult:
+    """A result whose errors are known but which somebody did not wait for."""
+    reasons = tuple(dict.fromkeys([INTERRUPTED, *result.verdict.reasons]))
+    return replace(result, verdict=replace(result.verdict, good=False, reasons=reasons))
+
+
+def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], tolerance: float, max_iterations: int | None) -> None:
+    """Refuse what cannot be meant, before anything takes time."""
     if method not in METHODS:
         raise PhysicsError(f"unknown method {method!r}", suggest(method, METHODS))
+    if not likelihood.names:
+        raise PhysicsError("there is nothing to fit: no parameter is free", "add waves, or let parameters of a resonance float")
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise DataError(f"the seed is {seed!r}\n fix: give a whole number, at least 0")
+    if isinstance(minos, str):
+        raise PhysicsError(f"minos is the text {minos!r}", "give a list of parameters")
     unknown = [name for name in minos if name not in likelihood.names]
     if unknown:
         raise PhysicsError(f"MINOS of {unknown[0]!r}, which is not a free parameter", suggest(unknown[0], likelihood.names))
-    points = _points(likelihood, starts, start, seed)
-    stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch)
-    _, gradient, H = likelihood.value_grad_hessian(stop.x)
-    judged = judge(likelihood.names, stop, gradient, H, likelihood.bounds)
-    covariance = judged.covariance
-    corrected = likelihood.weighted
-    if corrected:
-        covariance = covariance @ likelihood.score_products(stop.x) @ covariance
-    asymmetric = minos_errors(likelihood, stop.x, minos) if minos and judged.verdict.good else {}
-    return FitResult(
-        decay=str(_terms(likelihood)[0].model.decay),
-        method=method,
-        parameters=_parameters(likelihood, points[0], stop, judged, covariance, asymmetric),
-        covariance=covariance,
-        corrected=corrected,
-        couplings=_couplings(likelihood, stop.x, covariance, judged),
-        fixed=_fixed(likelihood),
-        nll=stop.value,
-        n_events=likelihood.n_events,
-        weight=likelihood.weight,
-        verdict=judged.verdict,
-        record=record,
-        minima=minima,
-        n_starts=len(points),
-        fractions=_fractions(likelihood, stop.x, covariance, truth),
-        settings={"starts": len(points), "seed": seed, "tolerance": tolerance, "minos": list(minos)},
-        version=_version(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise DataError(f"the tolerance is {tolerance!r}\n fix: give a number above 0, such as {TOLERANCE:g}")
+    if max_iterations is not None and max_iterations < 1:
+        raise DataError(f"max_iterations is {max_iterations!r}\n fix: give at least 1, or leave it out")
+
+
+def _truths(likelihood: Fittable, truth: Truth) -> Sequence[Mapping[str, Any] | None]:
+    """A truth sample, or none, for every likelihood."""
+    terms = _terms(likelihood)
+    truths = [truth] * len(terms) if truth is None or isinstance(truth, Mapping) else truth
+    if len(truths) != len(terms):
+        raise DataError(f"{len(truths)} truth samples for {len(terms)} likelihoods\n fix: give one for each, None where there is none")
+    for term, own in zip(terms, truths, strict=True):
+        if own is not None:
+            term.check_truth(own)
+    return truths
+
+
+def _machine(likelihood: Fittable) -> dict[str, str]:
+    engine = _terms(likelihood)[0].engine
+    return {"engine": engine.name, "device": str(engine.device)}
 
 
 def _version() -> str:
@@ -105,24 +186,6 @@ def _version() -> str:
 
 def _terms(likelihood: Fittable) -> tuple[Likelihood, ...]:
     return likelihood.terms if isinstance(likelihood, LikelihoodSum) else (likelihood,)
-
-
-def _points(likelihood: Fittable, starts: int | Any, start: Any, seed: int) -> np.ndarray:
-    """All starts, [start, parameter]."""
-    n = len(likelihood.names)
-    if not isinstance(starts, (int, np.integer)):
-        points = np.atleast_2d(np.asarray(starts, dtype=float))
-        if points.shape[1:] != (n,) or not len(points) or not np.isfinite(points).all():
-            raise DataError(f"starts have shape {points.shape}\n fix: give finite numbers [start, parameter] for {n} free parameters")
-        return points
-    if starts < 1:
-        raise DataError(f"{starts} starts\n fix: give at least 1")
-    first = np.asarray(likelihood.start if start is None else start, dtype=float)
-    if first.shape != (n,) or not np.isfinite(first).all():
-        raise DataError(f"the start has shape {first.shape}\n fix: give {n} finite numbers, see .names")
-    if starts == 1:
-        return first[None]
-    return np.concatenate([first[None], likelihood.random_couplings(first, int(starts) - 1, seed)])
 
 
 def _minimise(
@@ -145,24 +208,56 @@ def _minimise(
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")
         candidates, others = list(coarse.minima[: coarse.promising]), list(coarse.minima[coarse.promising :])
-    stops: list[Stop] = []
-    with Progress("fit", len(candidates), show=progress) as bar:
-        for candidate in candidates:
-            stop, record = _run(likelihood, candidate.x, method, tolerance, max_iterations, watch)
-            stops.append(stop)
-            _add(total, record)
-            bar.advance(1)
-            if stop.reason == "interrupted":
-                others = [*candidates[len(stops) :], *others]
-                break
-    best = min(range(len(stops)), key=lambda k: stops[k].value)
+    stops, interrupted = _run_all(likelihood, candidates, method, tolerance, max_iterations, progress, watch, total)
+    others = [*candidates[len(stops) :], *others]
+    best = min(range(len(stops)), key=lambda k: (np.isnan(stops[k].value), stops[k].value))
     hessian = likelihood.value_grad_hessian(stops[best].x)[2] if len(stops) > 1 else None
     found = []
     for minimum in distinct(stops, hessian):
         n = sum(len(candidates[k].starts) for k in minimum.starts)
         found.append(FoundMinimum(minimum.value, n, True, tuple(map(float, minimum.x))))
     found += [FoundMinimum(other.value, len(other.starts), False, tuple(map(float, other.x))) for other in others]
-    return stops[best], total, tuple(found)
+    stop = replace(stops[best], converged=False, reason=INTERRUPTED) if interrupted else stops[best]
+    return stop, total, tuple(found)
+
+
+def _run_all(
+    likelihood: Fittable,
+    candidates: Sequence[Minimum],
+    method: str,
+    tolerance: float,
+    max_iterations: int | None,
+    progress: bool | None,
+    watch: Watch | None,
+    total: Record,
+) -> tuple[list[Stop], bool]:
+    """One fit after the other, and whether they were interrupted; adds to the record what they took."""
+    stops: list[Stop] = []
+    with Progress("fit", len(candidates) if len(candidates) > 1 else None, show=progress) as bar:
+        for candidate in candidates:
+            try:
+                stop, record = _run(likelihood, candidate.x, method, tolerance, max_iterations, _shown(bar, watch))
+            except KeyboardInterrupt:  # before this one had a value
+                if not stops:
+                    raise
+                return stops, True
+            stops.append(stop)
+            _add(total, record)
+            bar.advance(1)
+            if stop.reason == INTERRUPTED:
+                return stops, True
+    return stops, False
+
+
+def _shown(bar: Progress, watch: Watch | None) -> Watch:
+    """A watch that also shows how far the fit is."""
+
+    def told(x: np.ndarray, value: float) -> None:
+        bar.describe(f"fit, -ln L = {value:.3f}")
+        if watch is not None:
+            watch(x, value)
+
+    return told
 
 
 def _run(
@@ -174,11 +269,28 @@ def _run(
         return migrad(likelihood, x, tolerance=tolerance, max_calls=max_iterations, watch=watch)
     if method == "newton":
         return drive(likelihood, newton(x, likelihood.bounds, tolerance=tolerance, noise=likelihood.rounding, **limit), watch)
-    H = likelihood.value_grad_hessian(x)[2]
-    steps = lbfgs(x, likelihood.bounds, inverse_metric=_inverse(H), tolerance=tolerance, noise=likelihood.rounding, **limit)
-    stop, record = drive(likelihood, steps, watch)
-    record.count(2)
-    return stop, record
+    return _run_lbfgs(likelihood, x, tolerance, max_iterations or LBFGS_ITERATIONS, watch)
+
+
+def _run_lbfgs(likelihood: Fittable, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None) -> tuple[Stop, Record]:
+    """L-BFGS on top of the Hessian where it begins; where it takes long the Hessian has changed, and it begins anew."""
+    total = Record()
+    done = 0
+    while True:
+        H = likelihood.value_grad_hessian(x)[2]
+        limit = min(METRIC_ITERATIONS, max_iterations - done)
+        stop, record = drive(
+            likelihood,
+            lbfgs(x, likelihood.bounds, inverse_metric=_inverse(H), tolerance=tolerance, max_iterations=limit, noise=likelihood.rounding),
+            watch,
+        )
+        record.count(HESSIAN)
+        _add(total, record)
+        done += stop.iterations
+        gained = bool(stop.iterations)
+        x = stop.x
+        if stop.converged or stop.reason == "interrupted" or done >= max_iterations or not gained:
+            return replace(stop, iterations=done), total
 
 
 def _inverse(H: np.ndarray) -> np.ndarray:
@@ -197,9 +309,7 @@ def _add(total: Record, record: Record) -> None:
     total.history = record.history if not total.history or record.history[-1:] < total.history[-1:] else total.history
 
 
-def _parameters(
-    likelihood: Fittable, start: np.ndarray, stop: Stop, judged: Judged, covariance: np.ndarray, asymmetric: Mapping[str, Any]
-) -> tuple[FittedParameter, ...]:
+def _parameters(likelihood: Fittable, start: np.ndarray, stop: Stop, judged: Judged, covariance: np.ndarray) -> tuple[FittedParameter, ...]:
     result = []
     variances = np.diag(covariance)
     for i, name in enumerate(likelihood.names):
@@ -214,7 +324,6 @@ def _parameters(
                 float(lower) if np.isfinite(lower) else None,
                 float(upper) if np.isfinite(upper) else None,
                 name in judged.verdict.at_limits,
-                asymmetric.get(name),
             )
         )
     return tuple(result)
@@ -245,10 +354,10 @@ def _fixed(likelihood: Fittable) -> dict[str, float]:
     return {p.name: p.value for term in _terms(likelihood) for p in term.parameters.all if p.fixed}
 
 
-def _fractions(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truth: Mapping[str, Any] | None) -> tuple[FractionSet, ...]:
+def _fractions(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any]) -> tuple[FractionSet, ...]:
     """Fractions of every data set; over a truth sample they are the same for all that share their couplings."""
     result = []
-    for number, term in enumerate(_terms(likelihood)):
+    for number, (term, truth) in enumerate(zip(_terms(likelihood), truths, strict=True)):
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
         own = covariance[np.ix_(index, index)]
         calculator = FractionCalculator(term, x[index], truth)
