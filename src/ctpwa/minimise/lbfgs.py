@@ -16,6 +16,7 @@ from ctpwa.minimise.steps import GRADIENT, Answer, Ask, Steps, Stop, held, insid
 MEMORY = 30
 DECREASE, CURVATURE = 1e-4, 0.9  # Wolfe conditions
 LINE_STEPS = 20
+Pairs = deque[tuple[np.ndarray, np.ndarray]]  # steps and changes of the gradient
 
 
 def lbfgs(
@@ -42,18 +43,18 @@ def lbfgs(
     f, g = answer.value, answer.gradient
     if not (np.isfinite(f) and np.isfinite(g).all()):
         return Stop(x, f, False, "the start has no finite likelihood", 0)
-    pairs: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=MEMORY)
+    pairs: Pairs = deque(maxlen=MEMORY)
     for iteration in range(max_iterations):
-        stuck = held(x, g, bounds)
-        slope = np.where(stuck, 0.0, g)
-        direction = np.where(stuck, 0.0, -_inverse_times(slope, pairs, inverse_metric))
-        descent = float(direction @ slope)
-        if descent >= 0:
-            pairs.clear()
-            direction, descent = -slope, -float(slope @ slope)
-        if -descent / 2 <= max(tolerance, noise) and (pairs or inverse_metric is not None or descent == 0):
+        slope = np.where(held(x, g, bounds), 0.0, g)
+        direction = _direction(x, slope, pairs, inverse_metric, bounds)
+        known = bool(pairs) or inverse_metric is not None  # something of the curvature
+        if -float(direction @ slope) / 2 <= max(tolerance, noise) and known:
+            direction = np.where(direction == 0, -_sizes(pairs, inverse_metric, len(x)) * slope, 0.0)  # those that stand still at limits
+            if -float(direction @ slope) / 2 <= max(tolerance, noise):
+                return Stop(x, f, True, "converged", iteration)
+        if not slope.any():
             return Stop(x, f, True, "converged", iteration)
-        first = 1.0 if pairs or inverse_metric is not None else 1 / max(float(np.linalg.norm(slope)), 1e-300)
+        first = 1.0 if known else 1 / float(np.linalg.norm(slope))
         found = yield from _line_search(x, f, slope, direction, bounds, first, noise)
         if found is None:
             if pairs:
@@ -68,28 +69,58 @@ def lbfgs(
     return Stop(x, f, False, f"not converged after {max_iterations} iterations", max_iterations)
 
 
-def _inverse_times(g: np.ndarray, pairs: deque[tuple[np.ndarray, np.ndarray]], inverse_metric: np.ndarray | None) -> np.ndarray:
-    """H⁻¹·g by the two loops over the pairs (Nocedal)."""
+def _direction(x: np.ndarray, slope: np.ndarray, pairs: Pairs, inverse_metric: np.ndarray | None, bounds: np.ndarray) -> np.ndarray:
+    """Downhill, −H⁻¹·g of the parameters that can move; those that would leave their limits stand still."""
+    free = slope != 0
+    while True:
+        direction = np.zeros_like(x)
+        direction[free] = -_inverse_times(slope[free], pairs, inverse_metric, free)
+        leaving = ((x <= bounds[:, 0]) & (direction < 0)) | ((x >= bounds[:, 1]) & (direction > 0))
+        if not leaving.any():
+            return direction
+        free &= ~leaving
+
+
+def _inverse_times(g: np.ndarray, pairs: Pairs, inverse_metric: np.ndarray | None, free: np.ndarray) -> np.ndarray:
+    """H⁻¹·g of the free parameters by the two loops over the pairs (Nocedal)."""
+    own = [(s[free], y[free]) for s, y in pairs]
+    own = [(s, y) for s, y in own if s @ y > 1e-10 * np.linalg.norm(s) * np.linalg.norm(y)]
     q = g.copy()
     alphas = []
-    for s, y in reversed(pairs):
+    for s, y in reversed(own):
         alpha = (s @ q) / (s @ y)
         q -= alpha * y
         alphas.append(alpha)
     if inverse_metric is not None:
-        q = inverse_metric @ q
-    elif pairs:
-        s, y = pairs[-1]
+        q = _reduced(inverse_metric, free) @ q
+    elif own:
+        s, y = own[-1]
         q *= (s @ y) / (y @ y)
-    for (s, y), alpha in zip(pairs, reversed(alphas), strict=True):
+    for (s, y), alpha in zip(own, reversed(alphas), strict=True):
         q += s * (alpha - (y @ q) / (s @ y))
     return q
+
+
+def _reduced(inverse: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """(H_ff)⁻¹ of the free parameters from H⁻¹ of all."""
+    if free.all():
+        return inverse
+    to_fixed = inverse[np.ix_(free, ~free)]
+    return inverse[np.ix_(free, free)] - to_fixed @ np.linalg.solve(inverse[np.ix_(~free, ~free)], to_fixed.T)
+
+
+def _sizes(pairs: Pairs, inverse_metric: np.ndarray | None, n: int) -> np.ndarray:
+    """About 1 / curvature of every parameter alone."""
+    if inverse_metric is not None:
+        return np.diag(inverse_metric)
+    s, y = pairs[-1]
+    return np.full(n, (s @ y) / (y @ y))
 
 
 def _line_search(
     x: np.ndarray, f: float, g: np.ndarray, direction: np.ndarray, bounds: np.ndarray, first: float, noise: float
 ) -> Generator[Ask, Answer, tuple[np.ndarray, Answer] | None]:
-    """A point along the direction with enough decrease and a flat enough slope: bracket by growing, then bisect with cubic steps."""
+    """A point along the direction, bent at limits, with enough decrease and a flat enough slope: bracket by growing, then bisect."""
     start_slope = float(g @ direction)
     low, f_low, slope_low = 0.0, f, start_slope
     high: float | None = None
@@ -97,12 +128,10 @@ def _line_search(
     for _ in range(LINE_STEPS):
         point = inside(x + step * direction, bounds)
         answer = yield Ask(point, GRADIENT)
-        slope = float(answer.gradient @ direction) if np.isfinite(answer.value) else np.nan
-        if (
-            not np.isfinite(answer.value)
-            or answer.value > f + DECREASE * step * start_slope + noise
-            or (low > 0 and answer.value > f_low + noise)
-        ):
+        finite = bool(np.isfinite(answer.value) and np.isfinite(answer.gradient).all())
+        moving = (point > bounds[:, 0]) & (point < bounds[:, 1])
+        slope = float(answer.gradient[moving] @ direction[moving]) if finite else np.nan
+        if not finite or answer.value > f + DECREASE * float(g @ (point - x)) + noise or (low > 0 and answer.value > f_low + noise):
             high = step
         else:
             best = (point, answer)
@@ -116,9 +145,9 @@ def _line_search(
             step *= 3.0
             continue
         width = high - low
-        if width <= 1e-12 * max(high, 1e-300):
+        if width <= 1e-12 * high:
             break
-        if np.isfinite(answer.value):  # minimum of the parabola through f_low, its slope and the last value
+        if finite:  # minimum of the parabola through f_low, its slope and the last value
             span = step - low
             curve = answer.value - f_low - slope_low * span
             guess = low - slope_low * span**2 / (2 * curve) if span != 0 and curve > 0 else low + width / 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from ctpwa.minimise.objective import Objective
 from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Stop, inside
 
 HALF = 0.5  # what one standard deviation adds to -ln L
+NO_VALUE = 1e300  # what Minuit is told where there is no finite value
+NEAR_LIMIT = 1e-4  # of -ln L, which the way to a limit would gain
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class _Counted:
             self.record.history.append(f)
             if self.watch is not None:
                 self.watch(self.best_x, f)
-        return f if np.isfinite(f) else 1e300
+        return f if np.isfinite(f) else NO_VALUE
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """The gradient."""
@@ -66,18 +69,34 @@ class _Counted:
         self.record.count(HESSIAN)
         return self.objective.value_grad_hessian(x)[2]
 
+    def curvature(self, x: np.ndarray) -> np.ndarray:
+        """The diagonal of the Hessian."""
+        return np.diag(self.hessian(x)).copy()
+
 
 def _minuit(counted: _Counted, x: np.ndarray) -> Any:
+    """A Minuit object at ``x``.
+
+    Minuit turns parameters with limits into ones without, but leaves the curvature of this map out of a Hessian that it is given; it
+    then finds no end at a limit. With limits it therefore only gets the diagonal, which it asks for where curvature is negative.
+    """
     import iminuit
 
-    objective = counted.objective
-    minuit = iminuit.Minuit(
-        counted.value, np.asarray(x, dtype=float), grad=counted.gradient, hessian=counted.hessian, name=list(objective.names)
-    )
+    objective, bounds = counted.objective, counted.objective.bounds
+    hessian = None if np.isfinite(bounds).any() else counted.hessian
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", iminuit.warnings.IMinuitWarning)  # that a Hessian makes its diagonal superfluous; it does not
+        minuit = iminuit.Minuit(
+            counted.value, np.asarray(x, dtype=float), grad=counted.gradient, g2=counted.curvature, hessian=hessian, name=objective.names
+        )
     minuit.errordef = HALF
-    minuit.limits = [tuple(limits) for limits in objective.bounds]
-    curvature = np.abs(np.diag(counted.hessian(x)))
+    curvature = np.abs(counted.curvature(x))
     minuit.errors = 1 / np.sqrt(np.where(curvature > 0, curvature, 1.0))
+    for name, (lower, upper) in zip(objective.names, bounds, strict=True):
+        if lower == upper:
+            minuit.fixed[name] = True
+        else:
+            minuit.limits[name] = (lower, upper)
     return minuit
 
 
@@ -95,26 +114,51 @@ def migrad(
     """
     begin = time.perf_counter()
     counted = _Counted(objective, watch)
+    start = inside(np.asarray(x, dtype=float), objective.bounds)
     try:
-        minuit = _minuit(counted, inside(np.asarray(x, dtype=float), objective.bounds))
-        minuit.strategy = 1
-        minuit.tol = tolerance / (0.002 * HALF)  # MIGRAD stops at EDM < 0.002 · tol · errordef
-        for _ in range(5):  # rounding may stop it early: go on while it gains
-            before = minuit.fval if minuit.fmin is not None else np.inf
-            minuit.migrad(ncall=max_calls)
-            if minuit.valid or not before - minuit.fval > objective.rounding:
-                break
-        x_end, f_end = np.array(minuit.values), float(minuit.fval)
-        edm = float(minuit.fmin.edm)
-        converged = bool(minuit.valid) or edm < max(1e-4, 100 * objective.rounding)
-        reason = "converged" if converged else _why(minuit)
-        stop = Stop(x_end, f_end, converged, reason, int(minuit.nfcn))
+        stop = _migrad(counted, start, tolerance, max_calls)
     except KeyboardInterrupt:
         if not len(counted.best_x):
             raise
         stop = Stop(counted.best_x, counted.best, False, "interrupted", counted.record.values)
     counted.record.seconds = time.perf_counter() - begin
     return stop, counted.record
+
+
+def _migrad(counted: _Counted, x: np.ndarray, tolerance: float, max_calls: int | None) -> Stop:
+    objective = counted.objective
+    f = counted.value(x)
+    if not f < NO_VALUE or not np.isfinite(counted.gradient(x)).all():
+        return Stop(x, float(objective.value(x)), False, "the start has no finite likelihood", 0)
+    if (objective.bounds[:, 0] == objective.bounds[:, 1]).all():  # also without parameters
+        return Stop(x, f, True, "converged", 0)
+    minuit = _minuit(counted, x)
+    minuit.strategy = 2  # with 1 it believes in a wrong EDM
+    minuit.tol = tolerance / (0.002 * HALF)  # MIGRAD stops at EDM < 0.002 · tol · errordef
+    for _ in range(5):  # rounding may stop it early: go on while it gains
+        before = minuit.fval if minuit.fmin is not None else np.inf
+        minuit.migrad(ncall=max_calls)
+        if minuit.valid or not before - minuit.fval > objective.rounding:
+            break
+    converged = bool(minuit.valid) or float(minuit.fmin.edm) < max(1e-4, 100 * objective.rounding)
+    end, value = _at_limits(counted, np.array(minuit.values), float(minuit.fval))
+    return Stop(end, value, converged, "converged" if converged else _why(minuit), int(minuit.nfcn))
+
+
+def _at_limits(counted: _Counted, x: np.ndarray, f: float) -> tuple[np.ndarray, float]:
+    """The end of MIGRAD with parameters at their limits that are as good as there: MIGRAD comes close to limits only."""
+    bounds = counted.objective.bounds
+    gradient = counted.gradient(x)
+    limit = np.where(gradient > 0, bounds[:, 0], bounds[:, 1])
+    way = np.where(np.isfinite(limit), limit - x, 0.0)
+    near = np.flatnonzero((way != 0) & (np.abs(gradient * way) < NEAR_LIMIT))
+    for i in near:
+        moved = x.copy()
+        moved[i] = limit[i]
+        value = counted.value(moved)
+        if value <= f:
+            x, f = moved, value
+    return x, f
 
 
 def _why(minuit: Any) -> str:

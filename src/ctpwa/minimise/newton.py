@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ctpwa.minimise.steps import HESSIAN, VALUE, Ask, Steps, Stop, held, inside
+from ctpwa.minimise.steps import HESSIAN, VALUE, Answer, Ask, Steps, Stop, held, inside
 
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75  # of the predicted gain
 SHRINK, GROW = 0.25, 3.0
-ROUNDING = 1e-14  # of |f| + Σ|terms|: gains below this cannot be seen in f
+LARGE = 100.0  # a region of so many standard deviations: what gains nothing in it is flat
+NO_CURVATURE = 1e-15  # of the largest curvature: lost in rounding
 
 
 def newton(x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_iterations: int = 300, noise: float = 0.0) -> Steps:
@@ -29,97 +30,151 @@ def newton(x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_it
     """
     x = inside(np.asarray(x, dtype=float), bounds)
     answer = yield Ask(x, HESSIAN)
+    if not _finite(answer):
+        return Stop(x, answer.value, False, "the start has no finite likelihood", 0)
     f, g, H = answer.value, answer.gradient, answer.hessian
-    if not (np.isfinite(f) and np.isfinite(g).all() and np.isfinite(H).all()):
-        return Stop(x, f, False, "the start has no finite likelihood", 0)
     curvature = np.abs(np.diag(H))
     radius = -1.0
     for iteration in range(max_iterations):
         curvature = np.maximum(curvature, np.abs(np.diag(H)))
         scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1.0))
-        free = ~held(x, g, bounds)
         if radius < 0:
             radius = max(float(np.linalg.norm(scale * g)), 1.0)
+        shrunk = False
         while True:
-            step, at_edge = _bounded_step(x, g, H, scale, radius, free, bounds)
+            trial, at_edge = _bounded_step(x, g, H, scale, radius, bounds)
+            step = trial - x
             gain = -(g @ step + step @ H @ step / 2)
             if gain <= tolerance and not at_edge:
                 if not gain > 0:
                     return Stop(x, f, True, "converged", iteration)
-                tried = yield Ask(inside(x + step, bounds), VALUE)
+                tried = yield Ask(trial, VALUE)
                 if tried.value <= f + noise:
-                    return Stop(inside(x + step, bounds), min(tried.value, f), True, "converged", iteration + 1)
+                    return Stop(trial, tried.value, True, "converged", iteration + 1)
                 return Stop(x, f, True, "converged", iteration)
-            trial = inside(x + step, bounds)
+            if gain <= tolerance and not shrunk:  # a small region, or a direction in which almost nothing changes
+                if radius >= LARGE:
+                    return Stop(x, f, True, "converged", iteration)
+                radius *= GROW
+                continue
             tried = yield Ask(trial, VALUE)
             actual = f - tried.value
             ratio = 1.0 if gain < noise and abs(actual) < 10 * noise else (actual / gain if np.isfinite(actual) else -1.0)
             length = float(np.linalg.norm(step / scale))
+            if ratio > ACCEPT:
+                answer = yield Ask(trial, HESSIAN)
+                if not _finite(answer):
+                    ratio = -1.0
             if ratio < POOR:
-                radius = SHRINK * min(length, radius)
+                radius, shrunk = SHRINK * min(length, radius), True
             elif ratio > GOOD and at_edge:
                 radius *= GROW
             if ratio > ACCEPT:
                 break
             if radius < 1e-12 or gain < noise:
                 return Stop(x, f, gain < max(tolerance, noise), "no step makes the likelihood better", iteration)
-        answer = yield Ask(trial, HESSIAN)
         x, f, g, H = trial, answer.value, answer.gradient, answer.hessian
     return Stop(x, f, False, f"not converged after {max_iterations} iterations", max_iterations)
 
 
+def _finite(answer: Answer) -> bool:
+    return bool(np.isfinite(answer.value) and np.isfinite(answer.gradient).all() and np.isfinite(answer.hessian).all())
+
+
 def _bounded_step(
+    x: np.ndarray, g: np.ndarray, H: np.ndarray, scale: np.ndarray, radius: float, bounds: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """The end of a step that respects the limits, and whether it is at the edge of the region.
+
+    The best step is followed until a parameter reaches a limit; it stays there, and the others go on with the best step that is left to
+    them. At the end, one that would rather come back from its limit may. The quadratic model falls all the way.
+    """
+    end, at_edge = x.copy(), False
+    free = ~held(x, g, bounds)
+    for _ in range(10 + 4 * len(x)):
+        step = end - x
+        left = radius - float(np.linalg.norm(step / scale))
+        if left < 1e-3 * radius:
+            return end, True
+        slope = g + H @ step
+        if free.any():
+            direction, at_edge = _free_step(end, slope, H, scale, left, free, bounds)
+            end, blocked = _follow(end, direction, bounds)
+            free &= ~blocked
+            if blocked.any():
+                continue
+            slope = g + H @ (end - x)
+        wanting = np.where(free | held(end, slope, bounds), 0.0, np.abs(slope * scale))
+        if at_edge or not wanting.any():
+            break
+        free[np.argmax(wanting)] = True
+    return end, at_edge
+
+
+def _free_step(
     x: np.ndarray, g: np.ndarray, H: np.ndarray, scale: np.ndarray, radius: float, free: np.ndarray, bounds: np.ndarray
 ) -> tuple[np.ndarray, bool]:
-    """The best step among the free parameters; one that would cross a limit is stopped there, and the others take another step."""
+    """The best step of some of the parameters without their limits, and whether it is at the edge."""
+    index = np.flatnonzero(free)
+    inwards = (x <= bounds[:, 0]).astype(float) - (x >= bounds[:, 1])
+    own_H = H[np.ix_(index, index)] * np.outer(scale[index], scale[index])
+    own, at_edge = trust_region_step(g[index] * scale[index], own_H, radius, inwards[index])
     step = np.zeros_like(x)
-    free = free.copy()
-    at_edge = False
-    while free.any():
-        index = np.flatnonzero(free)
-        fixed = ~free
-        own_g = (g[index] + H[np.ix_(index, np.flatnonzero(fixed))] @ step[fixed]) * scale[index]
-        own_H = H[np.ix_(index, index)] * np.outer(scale[index], scale[index])
-        left = np.sqrt(max(radius**2 - float(np.sum((step[fixed] / scale[fixed]) ** 2)), (1e-3 * radius) ** 2))
-        own, at_edge = trust_region_step(own_g, own_H, left)
-        step[index] = own * scale[index]
-        crossed = free & ((x + step < bounds[:, 0]) | (x + step > bounds[:, 1]))
-        if not crossed.any():
-            break
-        step[crossed] = np.where(step[crossed] < 0, bounds[crossed, 0], bounds[crossed, 1]) - x[crossed]
-        free &= ~crossed
-        step[free] = 0.0
+    step[index] = own * scale[index]
     return step, at_edge
 
 
-def trust_region_step(g: np.ndarray, H: np.ndarray, radius: float) -> tuple[np.ndarray, bool]:
-    """The s that minimises g·s + ½ s·H·s within |s| ≤ radius, and whether it is at the edge."""
+def _follow(x: np.ndarray, step: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where a step ends that is followed until a parameter reaches a limit, and which parameters did."""
+    limit = np.where(step < 0, bounds[:, 0], bounds[:, 1])
+    moves = step != 0
+    room = np.full_like(x, np.inf)
+    room[moves] = ((limit - x)[moves] / step[moves]).clip(min=0)
+    fraction = min(float(room.min()), 1.0)
+    blocked = room <= fraction
+    end = inside(x + fraction * step, bounds)
+    end[blocked] = limit[blocked]
+    return end, blocked
+
+
+def trust_region_step(g: np.ndarray, H: np.ndarray, radius: float, lean: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
+    """The s that minimises g·s + ½ s·H·s within |s| ≤ radius, and whether it is at the edge.
+
+    s = −(H + λ)⁻¹·g with the smallest λ ≥ 0 at which H + λ has no negative eigenvalue and |s| ≤ radius.
+
+    Args:
+        g:       slopes
+        H:       curvatures
+        radius:  of the region
+        lean:    which way to go along a direction of negative curvature without slope
+    """
     try:
         step = -cho_solve(cho_factor(H), g)
-        if np.linalg.norm(step) <= radius:
+        if np.abs(step).max(initial=0.0) <= radius and np.linalg.norm(step) <= radius:
             return step, False
     except LinAlgError:
         pass
     values, vectors = np.linalg.eigh(H)
+    values[np.abs(values) <= NO_CURVATURE * np.abs(values).max()] = 0.0
     along = vectors.T @ g
-    floor = max(0.0, -float(values[0]))
-    size = np.abs(values).max()
-    # |s(λ)| = |g/(h + λ)| falls with λ > floor; find λ with |s| = radius
-    low, high = floor, floor + float(np.linalg.norm(g)) / radius + 1e-300
-    smallest = values - values[0] < 1e-12 * size
-    if np.linalg.norm(along[smallest]) <= 1e-12 * np.linalg.norm(g):  # the hard case: no slope along the lowest curvature
-        rest = ~smallest
-        s = np.zeros_like(along)
-        s[rest] = -along[rest] / (values[rest] + floor)
-        if np.linalg.norm(s) <= radius and values[0] < 0:
-            s[np.flatnonzero(smallest)[0]] = np.sqrt(radius**2 - s @ s)
-            return vectors @ s, True
-    for _ in range(200):
-        middle = (low + high) / 2
-        if np.linalg.norm(along / (values + middle + 1e-300)) > radius:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-10 * high:
+    above = values - min(float(values[0]), 0.0)
+    sloped = along != 0
+    slope, curve = along[sloped], above[sloped]
+    # |s(t)| = |slope / (curve + t)| falls with t ≥ 0
+    t = max(0.0, float((np.abs(slope) / radius - curve).max(initial=0.0)))
+    s = np.zeros_like(along)
+    s[sloped] = -slope / (curve + t)
+    length = float(np.linalg.norm(s))
+    if t == 0 and length <= radius:
+        if values[0] >= 0:
+            return vectors @ s, False
+        towards = float(vectors[:, 0] @ lean) if lean is not None else 0.0  # the hard case: no slope along the lowest curvature
+        s[0] = np.sqrt(radius**2 - length**2) * (-1.0 if towards < 0 else 1.0)
+        return vectors @ s, True
+    for _ in range(100):  # Newton's method for 1/|s(t)| = 1/radius, which is nearly linear in t; from the left it does not overshoot
+        if length - radius <= 1e-13 * radius:
             break
-    return vectors @ (-along / (values + high)), True
+        t += (length / radius - 1) / float(np.sum((s[sloped] / length) ** 2 / (curve + t)))
+        s[sloped] = -slope / (curve + t)
+        length = float(np.linalg.norm(s))
+    return vectors @ s, True
