@@ -84,17 +84,6 @@ class FractionCalculator:
         self._dc = J[:n_c][self.integrals.coupling] + 1j * J[n_c : 2 * n_c][self.integrals.coupling]  # ∂c_member/∂x
         self._dtheta = J[2 * n_c :][likelihood.floating_order]  # ∂θ/∂x of the floating lineshape parameters
 
-    def product(self, first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
-        """Re ∫ conj(Σ_first c A) Σ_second c A and its gradient; the arguments say which members belong to each sum."""
-        M = self.integrals.matrix
-        a, b = self._c * first, self._c * second
-        value = float((a.conj() @ M @ b).real)
-        grad = ((self._dc * first[:, None]).conj().T @ (M @ b) + (self._dc * second[:, None]).T @ (M.T @ a.conj())).real
-        if len(self.integrals.slopes):
-            slopes = np.einsum("j,tjk,k->t", a.conj(), self.integrals.slopes, b).real
-            grad = grad + slopes @ self._dtheta
-        return value, grad
-
     def fractions(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray) -> Fractions:
         """Fractions of groups of waves.
 
@@ -102,19 +91,31 @@ class FractionCalculator:
             groups:      name → indices of waves
             covariance:  of the free parameters
         """
-        members = [np.isin(self.integrals.wave, list(waves)).astype(float) for waves in groups.values()]
+        members = np.array([np.isin(self.integrals.wave, list(waves)) for waves in groups.values()], dtype=float)
+        every = np.ones((1, len(self._c)))
+        products, slopes = self._products(np.concatenate([members, every]))
+        total, d_total = products[-1, -1], slopes[-1, -1]
         n = len(members)
-        total, d_total = self.product(np.ones(len(self._c)), np.ones(len(self._c)))
-        interference, errors = np.zeros((n, n)), np.zeros((n, n))
-        values, grads = np.zeros(n), np.zeros((n, len(self._x)))
-        for i in range(n):
-            for j in range(i, n):
-                value, grad = self.product(members[i], members[j])
-                factor = 1.0 if i == j else 2.0
-                fraction = factor * value / total
-                slope = factor * grad / total - fraction * d_total / total
-                interference[i, j] = interference[j, i] = fraction
-                errors[i, j] = errors[j, i] = np.sqrt(max(float(slope @ covariance @ slope), 0.0))
-                if i == j:
-                    values[i], grads[i] = fraction, slope
-        return Fractions(tuple(groups), values, grads @ covariance @ grads.T, interference, errors)
+        factor = 2.0 - np.eye(n)
+        values = factor * products[:n, :n] / total
+        grads = factor[..., None] * slopes[:n, :n] / total - values[..., None] * d_total / total
+        variances = ((grads @ covariance) * grads).sum(axis=-1)
+        own = grads[np.arange(n), np.arange(n)]
+        errors = np.sqrt(variances.clip(min=0))
+        return Fractions(tuple(groups), np.diag(values).copy(), own @ covariance @ own.T, values, errors)
+
+    def _products(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Re ∫ conj(Σ_G c A) Σ_H c A of all pairs of groups, [group, group], and its gradient over the free parameters.
+
+        Args:
+            members:  which members belong to each group, [group, member]
+        """
+        M = self.integrals.matrix
+        a = members * self._c
+        products = (a.conj() @ M @ a.T).real
+        half = np.tensordot(members, self._dc.conj()[:, None, :] * (M @ a.T)[:, :, None], axes=1).real  # from ∂ of the first factor
+        slopes = half + half.swapaxes(0, 1)
+        if len(self.integrals.slopes):
+            over_theta = np.einsum("gj,tjk,hk->ght", a.conj(), self.integrals.slopes, a, optimize=True).real
+            slopes = slopes + over_theta @ self._dtheta
+        return products, slopes
