@@ -38,10 +38,11 @@ def distinct(stops: Sequence[Stop | None], hessian: np.ndarray | None = None) ->
         hessian:  at the best of them
     """
     order = sorted((k for k, stop in enumerate(stops) if stop is not None and np.isfinite(stop.value)), key=lambda k: stops[k].value)  # type: ignore[union-attr]
+    metric = None if hessian is None else _metric(hessian)
     found: list[list[int]] = []
     for k in order:
         for group in found:
-            if _same(stops[group[0]], stops[k], hessian):  # type: ignore[arg-type]
+            if _same(stops[group[0]], stops[k], metric):  # type: ignore[arg-type]
                 group.append(k)
                 break
         else:
@@ -49,10 +50,17 @@ def distinct(stops: Sequence[Stop | None], hessian: np.ndarray | None = None) ->
     return [Minimum(stops[g[0]].value, stops[g[0]].x, tuple(sorted(g))) for g in found]  # type: ignore[union-attr]
 
 
-def _same(a: Stop, b: Stop, hessian: np.ndarray | None) -> bool:
+def _metric(H: np.ndarray) -> np.ndarray:
+    """The Hessian with its curvatures by size, so that negative ones add to a distance."""
+    scale = np.sqrt(np.where(np.diag(H) != 0, np.abs(np.diag(H)), 1.0))
+    values, vectors = np.linalg.eigh(H / np.outer(scale, scale))
+    return (vectors * np.abs(values)) @ vectors.T * np.outer(scale, scale)
+
+
+def _same(a: Stop, b: Stop, metric: np.ndarray | None) -> bool:
     if abs(a.value - b.value) > SAME_VALUE:
         return False
-    if hessian is None:
+    if metric is None:
         return True
     step = b.x - a.x
-    return bool(abs(step @ hessian @ step) <= SAME_PLACE)
+    return bool(step @ metric @ step <= SAME_PLACE)

@@ -178,11 +178,27 @@ def minos(objective: Objective, x: np.ndarray, names: Sequence[str]) -> dict[str
     minuit.hesse()
     result = {}
     for name in names:
+        if minuit.fixed[name]:
+            result[name] = MinosError(-np.inf, np.inf, False, "its limits leave it no choice")
+            continue
         try:
             minuit.minos(name)
-            found = minuit.merrors[name]
-            shift = float(minuit.values[name]) - float(x[objective.names.index(name)])
-            result[name] = MinosError(float(found.lower) + shift, float(found.upper) + shift, bool(found.is_valid))
         except RuntimeError as error:
             result[name] = MinosError(-np.inf, np.inf, False, str(error))
+            continue
+        found = minuit.merrors[name]
+        shift = float(minuit.values[name]) - float(x[objective.names.index(name)])
+        wrong = [text for side in ("lower", "upper") if (text := _why_not(found, side))]
+        result[name] = MinosError(float(found.lower) + shift, float(found.upper) + shift, not wrong, "; ".join(wrong))
     return result
+
+
+def _why_not(found: Any, side: str) -> str:
+    """What is wrong with one side of MINOS; empty if nothing is."""
+    if getattr(found, f"at_{side}_limit"):
+        return f"{side}: a limit comes first"
+    if getattr(found, f"{side}_new_min"):
+        return f"{side}: a better minimum is on the way"
+    if getattr(found, f"at_{side}_max_fcn"):
+        return f"{side}: too many evaluations"
+    return "" if getattr(found, f"{side}_valid") else f"{side}: not found"

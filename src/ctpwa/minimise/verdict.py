@@ -83,7 +83,7 @@ def judge(names: Sequence[str], stop: Stop, gradient: np.ndarray, H: np.ndarray,
     covariance = np.zeros_like(H)
     covariance[np.ix_(free, free)] = inverse
     flat, negative = (
-        tuple(_direction(names, free, scale * vectors[:, k]) for k in np.flatnonzero(which)) for which in (is_flat, is_negative)
+        tuple(_direction(names, free, vectors[:, k], scale) for k in np.flatnonzero(which)) for which in (is_flat, is_negative)
     )
     loose = np.abs(vectors[:, is_flat | is_negative]).max(axis=1, initial=0.0) > 1e-3
     undetermined = {names[int(i)] for i in free[loose]}
@@ -103,11 +103,19 @@ def judge(names: Sequence[str], stop: Stop, gradient: np.ndarray, H: np.ndarray,
     return Judged(verdict, covariance, tuple(name for name in names if name in undetermined))
 
 
-def _direction(names: Sequence[str], free: np.ndarray, vector: np.ndarray) -> dict[str, float]:
-    """The largest components of a direction, the largest scaled to 1."""
-    weight = np.abs(vector) / max(np.abs(vector).max(), 1e-300)
-    order = np.argsort(-weight)[: SHOWN * 2]
-    return {names[int(free[i])]: float(vector[i] / np.abs(vector).max()) for i in order if weight[i] > 1e-3}
+def _direction(names: Sequence[str], free: np.ndarray, vector: np.ndarray, scale: np.ndarray) -> dict[str, float]:
+    """The most important components of a direction, in the units of the parameters, the first scaled to ±1.
+
+    Args:
+        names:   of all parameters
+        free:    those that the direction is made of
+        vector:  in units in which every parameter alone has curvature 1
+        scale:   these units
+    """
+    weight = np.abs(vector) / np.abs(vector).max()
+    order = [i for i in np.argsort(-weight, kind="stable")[: SHOWN * 2] if weight[i] > 1e-3]
+    steps = scale * vector
+    return {names[int(free[i])]: float(steps[i] / np.abs(steps[order[0]])) for i in order}
 
 
 def _words(direction: dict[str, float]) -> str:
