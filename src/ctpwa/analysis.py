@@ -1,4 +1,4 @@
-"""``load_analysis``: a model file with its samples and fit settings, from the file to a likelihood."""
+"""``load_analysis``: a model file with its samples and fit settings, from the file to a likelihood and the result of a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.likelihood_sum import LikelihoodSum
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
+from ctpwa.results.fit import fit as fit_likelihood
+from ctpwa.results.result import FitResult
 
 NO_SAMPLES = "add  samples: {data: data.root, phase_space: {generate: 500000}}  to the model file"
 
@@ -112,6 +115,72 @@ class Analysis:
                 raise PhysicsError(f"start value of {name!r}, which is not a free parameter", suggest(name, values))
             values[name] = value
         return np.array([values[name] for name in likelihood.names])
+
+    def fit(
+        self,
+        engine: str | None = None,
+        device: str | torch.device | None = None,
+        *,
+        likelihood: Likelihood | LikelihoodSum | None = None,
+        start: Any = None,
+        starts: int | None = None,
+        method: str | None = None,
+        seed: int | None = None,
+        minos: Sequence[str] | None = None,
+        progress: bool | None = None,
+        watch: Watch | None = None,
+    ) -> FitResult:
+        """Fit all data sets; what is not given here is as the settings say. The result also holds the model, samples and settings.
+
+        Args:
+            engine:      instead of that of the settings
+            device:      instead of that of the settings
+            likelihood:  what ``likelihood()`` returned, if it is there already
+            start:       the first start, all parameters in order or some by name
+            starts:      number of starts
+            method:      ``newton``, ``lbfgs`` or ``minuit``
+            seed:        of random starts
+            minos:       parameters that get asymmetric errors
+            progress:    show progress bars; default: on a terminal when it takes more than two seconds
+            watch:       called with every better point and its value
+        """
+        settings = self.settings
+        if likelihood is None:
+            likelihood = self.likelihood(engine, device, progress)
+        if start is None or isinstance(start, Mapping):
+            start = dict(zip(likelihood.names, self.start(likelihood), strict=True)) | dict(start or {})
+        truths = [self.read(data_set.name, progress=progress).truth for data_set in self.data_sets]
+        result = fit_likelihood(
+            likelihood,
+            settings.starts if starts is None else starts,
+            settings.method if method is None else method,
+            start=start,
+            seed=settings.seed if seed is None else seed,
+            minos=settings.minos if minos is None else minos,
+            truth=None if all(truth is None for truth in truths) else truths,
+            progress=progress,
+            watch=watch,
+        )
+        return self._with_origin(result)
+
+    def _with_origin(self, result: FitResult) -> FitResult:
+        """A result with everything that is needed to find it again."""
+        settings = self.settings
+        how = {
+            "representation": settings.representation,
+            "reference_wave": settings.reference_wave,
+            "couplings": settings.couplings,
+            "constraints": settings.constraints,
+            "ties": settings.ties,
+        }
+        names = [data_set.name for data_set in self.data_sets]
+        return result.with_origin(
+            samples=tuple(summary.as_dict() for summary in self.summaries),
+            model=self.description,
+            model_file=self.name,
+            settings=dict(result.settings) | how,
+            fractions=tuple(replace(entry, data_set=name) for name, entry in zip(names, result.fractions, strict=True)),
+        )
 
     def _data_set(self, name: str | None) -> DataSet:
         known = {data_set.name: data_set for data_set in self.data_sets}

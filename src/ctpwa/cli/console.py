@@ -2,7 +2,7 @@
 
 Results go to the standard output, plain and without colours when it is no terminal. Everything else (errors, what is being done) goes to
 the standard error, and what is being done only if that is a terminal. Exit codes: 0 all is well, 1 an error with a message, 2 wrong
-usage, 130 interrupted.
+usage, 3 a fit that ended with a verdict that is not good, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from ctpwa.errors import CtpwaError
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, NOT_GOOD, INTERRUPTED = 1, 3, 130
 EXIT_CODES = "Exit codes: 0 all is well, 1 an error with a message, 2 wrong usage, 130 interrupted."
 
 
@@ -53,9 +53,9 @@ def fail(error: CtpwaError | str) -> NoReturn:
     raise typer.Exit(FAILED)
 
 
-def epilog(example: str) -> str:
-    """The end of the help of a command: an example, and the exit codes."""
-    return f"Example: {example}\n\n{EXIT_CODES}"
+def epilog(example: str, more_codes: str = "") -> str:
+    """The end of the help of a command: an example, and the exit codes, perhaps with one of its own."""
+    return f"Example: {example}\n\n" + EXIT_CODES.replace("130", f"{more_codes}130")
 
 
 class Commands(TyperGroup):

@@ -9,8 +9,10 @@ import typer
 import ctpwa
 from ctpwa.cli.check import check
 from ctpwa.cli.console import Commands, epilog
+from ctpwa.cli.fit import fit
 from ctpwa.cli.generate import generate
 from ctpwa.cli.init import init
+from ctpwa.cli.show import show
 
 app = typer.Typer(
     cls=Commands,
@@ -38,3 +40,5 @@ def main(
 app.command(epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta' --out model.yml"))(init)
 app.command(epilog=epilog("ctpwa check model.yml --explain"))(check)
 app.command(epilog=epilog("ctpwa generate model.yml -n 100000 -o toy.root --seed 1"))(generate)
+app.command(epilog=epilog("ctpwa fit model.yml --starts 20", "3 the fit ended but its verdict is not good, "))(fit)
+app.command(epilog=epilog("ctpwa show model.result.json --waves"))(show)

@@ -17,7 +17,7 @@ def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Eng
     """The engine of this name; ``auto`` takes a GPU if there is one, or if ``device`` is one."""
     if name not in ENGINES:
         raise CtpwaError(f"unknown engine {name!r}\n fix: {suggest(name, ENGINES)}")
-    where = torch.device(device) if device is not None else None
+    where = None if device is None else _device(device)
     if name == "auto":
         wanted = where.type if where is not None else ("cuda" if torch.cuda.is_available() else "cpu")
         name = "cuda" if wanted == "cuda" else "cpu"
@@ -30,6 +30,17 @@ def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Eng
 
         return CpuEngine(plan)
     return _cuda_engine(plan, where)
+
+
+def _device(device: str | torch.device) -> torch.device:
+    try:
+        where = torch.device(device)
+    except RuntimeError:
+        raise CtpwaError(f"unknown device {device!r}\n fix: choose cpu, cuda, or a GPU by number such as cuda:1") from None
+    n = torch.cuda.device_count()
+    if where.type == "cuda" and n and where.index is not None and where.index >= n:
+        raise CtpwaError(f"there is no device {str(where)!r}: torch sees {n} GPU{'s' if n > 1 else ''}\n fix: choose one below cuda:{n}")
+    return where
 
 
 def _cuda_engine(plan: Plan, where: torch.device | None) -> Engine:

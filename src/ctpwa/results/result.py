@@ -210,6 +210,8 @@ class FitResult:
             raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: give a file that ctpwa fit wrote") from None
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise CtpwaError(f"{str(path)!r} is no result of a fit: {error}\n fix: give a file that ctpwa fit wrote") from None
+        if isinstance(content, dict) and "checkpoint" in content:
+            raise CtpwaError(f"{str(path)!r} is the checkpoint of a fit that did not end\n fix: go on with  ctpwa fit … --resume")
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             found = content.get("schema") if isinstance(content, dict) else None
             raise CtpwaError(
@@ -218,7 +220,7 @@ class FitResult:
             )
         try:
             return cls.from_dict(content)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CtpwaError(f"{str(path)!r} is not complete: {error!r}\n fix: run the fit again") from None
 
     @classmethod
@@ -246,7 +248,8 @@ class FitResult:
             )
             for f in content["fractions"]
         )
-        values["samples"] = tuple(content["samples"])
+        values["samples"] = tuple(_from_plain(content["samples"]))
+        values |= {name: _from_plain(content[name]) for name in ("model", "settings")}
         return cls(**values, version=content["ctpwa"])
 
     def with_origin(self, **changes: Any) -> FitResult:
@@ -285,4 +288,4 @@ def _from_plain(value: Any) -> Any:
         return {key: _from_plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_from_plain(item) for item in value]
-    return float(value) if value in ("inf", "-inf", "nan") else value
+    return float(value) if isinstance(value, str) and value in ("inf", "-inf", "nan") else value

@@ -1,0 +1,113 @@
+"""What happens to a fit that is interrupted: the best point so far survives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+import typer
+
+from ctpwa.errors import CtpwaError
+from ctpwa.results.checkpoint import Checkpoint
+
+EVERY = 10.0  # seconds between checkpoints
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what batch systems send before they kill
+NOTICE = b"\ninterrupted: errors at the best point so far are computed; Ctrl-C again ends at once\n"
+
+
+class EndNow(BaseException):
+    """The second Ctrl-C. Nothing but the command line catches it."""
+
+
+class Interrupts:
+    """The first Ctrl-C or SIGTERM raises KeyboardInterrupt, the next one ``EndNow``.
+
+    Attributes:
+        count:     how many there were
+        on_first:  what to do at once when the first one comes
+        held:      while true they are counted and nothing is raised
+    """
+
+    def __init__(self) -> None:
+        self.count, self.held = 0, False
+        self.on_first: Callable[[], None] = lambda: None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():  # signals are handled nowhere else
+            self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count == 1:
+            self.on_first()
+        if self.held:
+            return
+        if self.count > 1:
+            raise EndNow
+        raise KeyboardInterrupt
+
+    def notice(self) -> None:
+        """Tell a person at a terminal what goes on; safe while something else is being printed."""
+        if sys.stderr.isatty():
+            os.write(sys.stderr.fileno(), NOTICE)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if kind is EndNow:
+            raise KeyboardInterrupt from None
+
+
+class BestPoint:
+    """Watches a fit, keeps its best point, and writes it to a file now and then.
+
+    Args:
+        path:       the file
+        names:      free parameters
+        hashes:     of model and samples
+        version:    of ctpwa
+    """
+
+    def __init__(self, path: Path, names: tuple[str, ...], hashes: tuple[str, str], version: str) -> None:
+        self.path = path
+        self._names, self._hashes, self._version = names, hashes, version
+        self.best: tuple[float, tuple[float, ...]] | None = None
+        self._written: tuple[float, tuple[float, ...]] | None = None
+        self._last = time.monotonic()
+        self._warned = False
+
+    def __call__(self, x: np.ndarray, value: float) -> None:
+        """Look at a point."""
+        if self.best is None or value < self.best[0]:
+            self.best = (float(value), tuple(map(float, x)))
+        if time.monotonic() - self._last >= EVERY:
+            self.write()
+
+    def write(self) -> bool:
+        """Write the best point; a failure is reported once and does not end the fit. Whether it is in the file now."""
+        best, self._last = self.best, time.monotonic()
+        if best is None or best is self._written:
+            return best is not None
+        try:
+            Checkpoint(self._names, best[1], best[0], *self._hashes, self._version).save(self.path)
+        except CtpwaError as error:
+            if not self._warned:
+                typer.echo(f"warning: no checkpoint, {error}", err=True)
+            self._warned = True
+            return False
+        self._written = best
+        return True
+
+    def remove(self) -> None:
+        """There is something better now."""
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,42 @@
+"""A result as tables on a terminal."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from ctpwa.cli.console import out
+from ctpwa.results.result import FitResult
+from ctpwa.results.text import Section, headline, minima_lines, remarks, sections
+
+
+def print_result(result: FitResult, waves: bool = False, correlations: bool = False) -> None:
+    """Print tables with colours.
+
+    Args:
+        result:        the result
+        waves:         also fractions of every wave, and interferences
+        correlations:  also correlations
+    """
+    console = out()
+    console.print(Text(headline(result), style="bold"))
+    console.print(Text(f"verdict: {result.verdict}", style="green" if result.verdict.good else "bold red"))
+    for line in [*minima_lines(result), *remarks(result)]:
+        console.print(Text(line))
+    for section in sections(result, waves, correlations):
+        console.print()
+        console.print(_table(section))
+        if section.foot:
+            console.print(Text(section.foot, style="dim"))
+
+
+def _table(section: Section) -> Table:
+    """Columns that are empty in every row are left out."""
+    table = Table(box=SIMPLE_HEAD, title=section.title, title_justify="left", title_style="bold", pad_edge=False)
+    used = [k for k in range(len(section.columns)) if any(row[k] for row in section.rows)]
+    for k in used:
+        table.add_column(Text(section.columns[k]), overflow="fold", justify="left")
+    for row in section.rows:
+        table.add_row(*(Text(row[k]) for k in used), style="dim" if row[0] == "sum" else "")
+    return table

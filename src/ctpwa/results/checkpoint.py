@@ -1,0 +1,102 @@
+"""The best point of a fit that has not ended, and how to know that it belongs to the same fit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ctpwa.errors import CtpwaError
+from ctpwa.output import written_whole
+from ctpwa.results.result import FitResult
+
+SCHEMA = 1
+HOW_TO_FIT = frozenset(
+    {"method", "starts", "seed", "engine", "device", "start", "minos"}
+)  # keys of ``fit`` that leave the likelihood alone
+OF_A_SAMPLE = ("name", "n_events", "weights", "notes")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A point to go on from.
+
+    Attributes:
+        names:         free parameters
+        values:        where they are
+        nll:           −ln L there
+        model_hash:    of the description of the likelihood
+        samples_hash:  of what was read
+        version:       of ctpwa
+    """
+
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    nll: float
+    model_hash: str
+    samples_hash: str
+    version: str = ""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it, whole or not at all."""
+        text = json.dumps({"checkpoint": SCHEMA} | asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
+        with written_whole(path) as file:
+            file.write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
+        """Read a file that ``save`` wrote."""
+        fix = f"remove it to begin anew:  rm {path}"
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            if content.pop("checkpoint") != SCHEMA:
+                raise CtpwaError(f"{str(path)!r} is a checkpoint of another version of ctpwa, {content.get('version')}\n fix: {fix}")
+            loaded = cls(**content)
+            values = tuple(map(float, loaded.values))
+            if len(values) != len(loaded.names) or not np.isfinite([*values, loaded.nll]).all():
+                raise ValueError("names and values do not match")
+            return cls(tuple(loaded.names), values, float(loaded.nll), loaded.model_hash, loaded.samples_hash, loaded.version)
+        except OSError as error:
+            raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: {fix}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CtpwaError(f"{str(path)!r} is no checkpoint of a fit: {error}\n fix: {fix}") from None
+
+    @classmethod
+    def of(cls, result: FitResult, path: str | os.PathLike[str]) -> Checkpoint:
+        """The point where a fit ended.
+
+        Args:
+            result:  what it found
+            path:    its file, for messages
+        """
+        if result.model is None:
+            raise CtpwaError(f"{str(path)!r} does not say of which model it is\n fix: use --from, which matches parameters by name")
+        hashes = hash_of_model(result.model), hash_of_samples(result.samples)
+        return cls(result.names, tuple(result.x.tolist()), result.nll, *hashes, result.version)
+
+
+def hash_of_model(description: Mapping[str, Any]) -> str:
+    """Equal for model files with the same likelihood; how it is minimised does not count."""
+    fit = {key: value for key, value in (description.get("fit") or {}).items() if key not in HOW_TO_FIT}
+    return _sha256({**description, "fit": fit})
+
+
+def hash_of_samples(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Equal for samples with the same content, wherever their files are."""
+    return _sha256(
+        [
+            {key: summary[key] for key in OF_A_SAMPLE}
+            | {key: [file["sha256"] for file in summary[key]] for key in ("files", "weight_files")}
+            for summary in summaries
+        ]
+    )
+
+
+def _sha256(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
