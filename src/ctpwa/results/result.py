@@ -18,6 +18,7 @@ from ctpwa.minimise.minuit import MinosError
 from ctpwa.minimise.verdict import Verdict
 from ctpwa.output import written_whole
 from ctpwa.results.fractions import Fractions
+from ctpwa.results.plain import build, to_plain
 from ctpwa.results.text import result_text
 
 SCHEMA = 1
@@ -94,9 +95,11 @@ class FractionSet:
     yields: Mapping[str, tuple[float, float]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FitResult:
     """What a fit found. ``str()`` is a table, ``save`` writes a file, ``FitResult.load`` reads it.
+
+    Two results are equal if their files are.
 
     Attributes:
         decay:          what was fitted, in words
@@ -186,6 +189,9 @@ class FitResult:
                 return parameter
         raise KeyError(name)
 
+    def __eq__(self, other: object) -> bool:
+        return self.as_dict() == other.as_dict() if isinstance(other, FitResult) else NotImplemented
+
     def __str__(self) -> str:
         return result_text(self)
 
@@ -197,7 +203,7 @@ class FitResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, texts, lists and mappings, as they are in the file."""
-        return {"schema": SCHEMA, "ctpwa": self.version} | _plain(
+        return {"schema": SCHEMA, "ctpwa": self.version} | to_plain(
             {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "version"} | {"aic": self.aic, "bic": self.bic}
         )
 
@@ -208,7 +214,7 @@ class FitResult:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: give a file that ctpwa fit wrote") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CtpwaError(f"{str(path)!r} is no result of a fit: {error}\n fix: give a file that ctpwa fit wrote") from None
         if isinstance(content, dict) and "checkpoint" in content:
             raise CtpwaError(f"{str(path)!r} is the checkpoint of a fit that did not end\n fix: go on with  ctpwa fit … --resume")
@@ -220,72 +226,37 @@ class FitResult:
             )
         try:
             return cls.from_dict(content)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise CtpwaError(f"{str(path)!r} is not complete: {error!r}\n fix: run the fit again") from None
+        except ValueError as error:
+            raise CtpwaError(f"{str(path)!r} is no whole result of a fit: {error}\n fix: run the fit again") from None
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FitResult:
-        """The result that ``as_dict`` described."""
-        values = {name: content[name] for name in cls.__dataclass_fields__ if name != "version"}
-        values["parameters"] = tuple(
-            FittedParameter(**(p | {"minos": None if p["minos"] is None else MinosError(**_from_plain(p["minos"]))}))
-            for p in content["parameters"]
+        """The result that ``as_dict`` described; a ValueError says what is missing, too much or of the wrong kind."""
+        own = {name: value for name, value in content.items() if name not in ("schema", "ctpwa", "aic", "bic")}
+        result: FitResult = build(cls, own | {"version": content.get("ctpwa")})
+        n = len(result.parameters)
+        fractions = tuple(
+            replace(entry, groups={kind: _square(group, f"fractions[{i}].groups[{kind!r}]") for kind, group in entry.groups.items()})
+            for i, entry in enumerate(result.fractions)
         )
-        n = len(values["parameters"])
-        values["covariance"] = np.array(content["covariance"], dtype=float).reshape(n, n)
-        values["couplings"] = tuple(FittedCoupling(**c) for c in content["couplings"])
-        verdict: dict[str, Any] = _from_plain(content["verdict"])
-        lists = {key: tuple(item) for key, item in verdict.items() if isinstance(item, list)}
-        values["verdict"] = Verdict(**(verdict | lists))
-        values["record"] = Record(**content["record"])
-        values["minima"] = tuple(FoundMinimum(**(m | {"values": tuple(m["values"])})) for m in content["minima"])
-        values["fractions"] = tuple(
-            FractionSet(
-                f["data_set"],
-                f["over"],
-                {kind: _fractions(group) for kind, group in f["groups"].items()},
-                {name: (pair[0], pair[1]) for name, pair in f["yields"].items()},
-            )
-            for f in content["fractions"]
-        )
-        values["samples"] = tuple(_from_plain(content["samples"]))
-        values |= {name: _from_plain(content[name]) for name in ("model", "settings")}
-        return cls(**values, version=content["ctpwa"])
+        return replace(result, covariance=_shaped(result.covariance, (n, n), "covariance"), fractions=fractions)
 
     def with_origin(self, **changes: Any) -> FitResult:
         """The same result with samples, model or settings filled in."""
         return replace(self, **changes)
 
 
-def _fractions(values: Mapping[str, Any]) -> Fractions:
-    n = len(values["names"])
-    arrays = {key: np.array(values[key], dtype=float) for key in ("covariance", "interference", "interference_errors")}
-    return Fractions(tuple(values["names"]), np.array(values["values"], dtype=float), **{k: a.reshape(n, n) for k, a in arrays.items()})
+def _square(group: Fractions, where: str) -> Fractions:
+    n = len(group.names)
+    return Fractions(
+        group.names,
+        _shaped(group.values, (n,), f"{where}.values"),
+        *(_shaped(getattr(group, name), (n, n), f"{where}.{name}") for name in ("covariance", "interference", "interference_errors")),
+    )
 
 
-def _plain(value: Any) -> Any:
-    """Arrays as lists, infinities as texts, dataclasses as mappings."""
-    if hasattr(value, "__dataclass_fields__"):
-        return _plain({name: getattr(value, name) for name in value.__dataclass_fields__})
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, complex):
-        return str(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else str(float(value))
-    if isinstance(value, (np.integer, np.bool_)):
-        return value.item()
-    return value
-
-
-def _from_plain(value: Any) -> Any:
-    """Infinities back from texts."""
-    if isinstance(value, dict):
-        return {key: _from_plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_from_plain(item) for item in value]
-    return float(value) if isinstance(value, str) and value in ("inf", "-inf", "nan") else value
+def _shaped(array: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
+    """The array, if it has this shape; an empty one has lost it on the way."""
+    if array.shape != shape and not array.size == math.prod(shape) == 0:
+        raise ValueError(f"{where} has shape {array.shape} instead of {shape}")
+    return array.reshape(shape)

@@ -1,0 +1,355 @@
+"""FitResult: saved and loaded bit by bit, whole or not at all, compared, printed; broken files are named."""
+
+import copy
+import json
+import os
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ctpwa
+from ctpwa.minimise.drive import Record
+from ctpwa.minimise.minuit import MinosError
+from ctpwa.minimise.verdict import Verdict
+from ctpwa.results.fractions import Fractions
+from ctpwa.results.result import FittedCoupling, FittedParameter, FoundMinimum, FractionSet
+
+
+def fractions(*names, seed=0):
+    rng = np.random.default_rng(seed)
+    n = len(names)
+    A = rng.normal(size=(n, n))
+    return Fractions(names, rng.random(n) / 3, A @ A.T / 1e4, A + A.T, np.abs(A + A.T) / 7)
+
+
+def make_result(**changes):
+    """A result with everything in it that a result can hold, and numbers that are no short decimals."""
+    third = 1 / 3
+    parameters = (
+        FittedParameter("K*(1410)+[K⁺ η] (1,1)(1,0).re", third, third / 100, -0.0, minos=MinosError(-third, 2 * third, True)),
+        FittedParameter("φ(1680).mass", 1.6803217, None, 1.7, 1.5, None, True, MinosError(-np.inf, np.inf, False, "no valid minimum")),
+        FittedParameter("tiny", 5e-324, 1e300, -1e-11, None, 2.0),
+    )
+    arrays = np.random.default_rng(1).normal(size=(3, 3)) * 10.0 ** np.arange(-9, 0).reshape(3, 3)
+    verdict = Verdict(
+        False,
+        ("not a minimum: it goes down along +1·(φ(1680).mass); try more starts", "at a limit: φ(1680).mass"),
+        1e-17,
+        np.inf,
+        (-0.1, 0.3, 1.0),
+        ({"tiny": 1.0, "φ(1680).mass": -0.5},),
+        ({"φ(1680).mass": 1.0},),
+        ("φ(1680).mass",),
+    )
+    groups = {"waves": fractions("a", "b", "c"), "resonances": fractions("φ(1680)", "K*(1410)"), "jp": fractions("1⁻", "2⁺")}
+    content = {
+        "decay": "J/ψ(1S) → K⁺ K⁻ η",
+        "method": "newton",
+        "parameters": parameters,
+        "covariance": arrays @ arrays.T,
+        "corrected": True,
+        "couplings": (FittedCoupling("φ(1680)", 1.0, 0.0, 1.0, 0.0, 0.0, None), FittedCoupling("K*", 0.1, -0.7, 0.70711, 0.03, -1.43, 0.2)),
+        "fixed": {"φ(1680).width": 0.1 + 0.2},
+        "nll": -1234.567890123456789,
+        "n_events": 1000,
+        "weight": 987.6543210987,
+        "verdict": verdict,
+        "record": Record(12, 3, 7, 0.123, [5.0, 4.0, -1234.567890123456789]),
+        "minima": (FoundMinimum(-1234.5, 3, True, (third, 1.6, 5e-324)), FoundMinimum(-1200.1, 2, False, (0.0, 1.7, 0.0))),
+        "n_starts": 5,
+        "fractions": (FractionSet("", "phase space", groups, {"φ(1680)": (500.1, 22.3), "K*(1410)": (300.0, 17.3)}),),
+        "samples": ({"files": ["data.root"], "sha256": "00ff", "events": 1000, "scale": third},),
+        "model": {"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"φ": {"limits": {"mass": [1.0, np.inf]}}}},
+        "model_file": "model.yml",
+        "settings": {"starts": 5, "seed": 0, "minos": ["tiny"], "tolerance": 1e-8, "max_iterations": None},
+        "version": "0.1.0",
+        "created": "2026-01-01T00:00:00+00:00",
+    }
+    return ctpwa.FitResult(**(content | changes))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "result.json"
+    make_result().save(path)
+    return path
+
+
+class TestRoundTrip:
+    def test_everything_comes_back(self, saved):
+        result, loaded = make_result(), ctpwa.FitResult.load(saved)
+        assert loaded == result
+        assert loaded.parameters == result.parameters
+        assert loaded.couplings == result.couplings
+        assert loaded.verdict == result.verdict
+        assert loaded.record == result.record
+        assert loaded.minima == result.minima
+        assert loaded.fixed == result.fixed
+        assert loaded.samples == result.samples
+        assert loaded.model == result.model
+        assert loaded.settings == result.settings
+        for name in ("decay", "method", "corrected", "n_events", "n_starts", "model_file", "version", "created"):
+            assert getattr(loaded, name) == getattr(result, name)
+            assert type(getattr(loaded, name)) is type(getattr(result, name))
+
+    def test_numbers_are_the_same_to_the_last_bit(self, saved):
+        result, loaded = make_result(), ctpwa.FitResult.load(saved)
+        assert loaded.covariance.tobytes() == result.covariance.tobytes()
+        assert np.array([loaded.nll, loaded.weight]).tobytes() == np.array([result.nll, result.weight]).tobytes()
+        for one, other in zip(loaded.parameters, result.parameters, strict=True):
+            assert np.float64(one.value).tobytes() == np.float64(other.value).tobytes()
+            assert np.float64(one.start).tobytes() == np.float64(other.start).tobytes()  # also the sign of zero
+        for kind in ("waves", "resonances", "jp"):
+            one, other = loaded.fractions[0].groups[kind], result.fractions[0].groups[kind]
+            assert one.names == other.names
+            for array in ("values", "covariance", "interference", "interference_errors"):
+                assert getattr(one, array).tobytes() == getattr(other, array).tobytes()
+                assert getattr(one, array).shape == getattr(other, array).shape
+
+    def test_infinities_and_none(self, saved):
+        loaded = ctpwa.FitResult.load(saved)
+        assert loaded.parameters[1].minos == MinosError(-np.inf, np.inf, False, "no valid minimum")
+        assert loaded.parameters[1].error is None
+        assert loaded.parameters[1].upper is None
+        assert loaded.verdict.gradient_norm == np.inf
+        assert loaded.model["resonances"]["φ"]["limits"]["mass"] == [1.0, np.inf]
+        assert loaded.couplings[0].phase_error is None
+
+    @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+    def test_any_number_may_be_infinite(self, tmp_path, value):
+        result = make_result(nll=value, couplings=(FittedCoupling("c", value, 0.0, value, value, 0.0, None),))
+        result = replace(result, minima=(FoundMinimum(value, 5, True, (value, 0.0, 0.0)),), fixed={"x": value})
+        result.save(tmp_path / "r.json")
+        loaded = ctpwa.FitResult.load(tmp_path / "r.json")
+        for number in (loaded.nll, loaded.couplings[0].re, loaded.minima[0].nll, loaded.minima[0].values[0], loaded.fixed["x"]):
+            assert isinstance(number, float)
+            np.testing.assert_equal(number, value)
+        assert loaded == result
+
+    def test_without_optional_parts(self, tmp_path):
+        result = make_result(fractions=(), samples=(), model=None, settings={}, minima=(), created="")
+        result.save(tmp_path / "r.json")
+        assert ctpwa.FitResult.load(tmp_path / "r.json") == result
+
+    def test_no_groups(self, tmp_path):
+        """A model without resonances has no fractions of resonances."""
+        entry = FractionSet("", "truth", {"resonances": fractions(), "waves": fractions("a")}, {})
+        result = make_result(fractions=(entry,))
+        result.save(tmp_path / "r.json")
+        group = ctpwa.FitResult.load(tmp_path / "r.json").fractions[0].groups["resonances"]
+        assert group.values.shape == (0,)
+        assert group.covariance.shape == (0, 0)
+
+    def test_numbers_of_numpy(self, tmp_path):
+        result = make_result(n_events=np.int64(7), weight=np.float64(0.1), corrected=np.bool_(False), settings={"points": np.eye(2)})
+        result.save(tmp_path / "r.json")
+        loaded = ctpwa.FitResult.load(tmp_path / "r.json")
+        assert (loaded.n_events, loaded.weight, loaded.corrected, loaded.settings) == (7, 0.1, False, {"points": [[1.0, 0.0], [0.0, 1.0]]})
+
+    def test_the_file_is_strict_json_in_utf8(self, saved):
+        def refuse(text):
+            raise AssertionError(f"{text} is not JSON")
+
+        content = json.loads(saved.read_text(encoding="utf-8"), parse_constant=refuse)
+        assert content["schema"] == 1
+        assert content["ctpwa"] == "0.1.0"
+        assert "φ(1680).mass" in saved.read_text(encoding="utf-8")
+        assert content["aic"] == make_result().aic
+
+
+class TestWholeOrNothing:
+    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+    @pytest.mark.parametrize("step", ["replace", "fsync"])
+    def test_a_failure_leaves_the_old_file(self, saved, monkeypatch, error, step):
+        before = saved.read_bytes()
+
+        def fail(*_):
+            raise error
+
+        monkeypatch.setattr(os, step, fail)
+        with pytest.raises(ctpwa.CtpwaError if isinstance(error, OSError) else KeyboardInterrupt):
+            make_result(nll=5.0).save(saved)
+        monkeypatch.undo()
+        assert saved.read_bytes() == before
+        assert [file.name for file in saved.parent.iterdir()] == ["result.json"]
+
+    def test_a_failure_while_writing(self, saved, monkeypatch):
+        from pathlib import Path
+
+        before, write = saved.read_bytes(), Path.write_text
+
+        def half(self, text, **options):
+            write(self, text[: len(text) // 2], **options)
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "write_text", half)
+        with pytest.raises(ctpwa.CtpwaError, match="No space left"):
+            make_result(nll=5.0).save(saved)
+        monkeypatch.undo()
+        assert saved.read_bytes() == before
+        assert [file.name for file in saved.parent.iterdir()] == ["result.json"]
+
+    def test_what_cannot_be_written_leaves_the_old_file(self, saved):
+        before = saved.read_bytes()
+        with pytest.raises(TypeError):
+            make_result(settings={"object": object()}).save(saved)
+        assert saved.read_bytes() == before
+
+    def test_no_folder(self, tmp_path):
+        with pytest.raises(ctpwa.CtpwaError, match="there is no folder"):
+            make_result().save(tmp_path / "nowhere" / "r.json")
+
+
+def assert_broken(path, *words):
+    """One clear error: the file, what is wrong, what to do."""
+    with pytest.raises(ctpwa.CtpwaError) as caught:
+        ctpwa.FitResult.load(path)
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n fix: " in message
+    for word in words:
+        assert word in message
+    assert caught.value.__cause__ is None
+    return message
+
+
+class TestBrokenFiles:
+    def test_no_file(self, tmp_path):
+        assert_broken(tmp_path / "nothing.json", "No such file")
+
+    def test_a_folder(self, tmp_path):
+        assert_broken(tmp_path, "directory")
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"\x00\xff\xfe", b"{", b"not json", b"[1, 2", b'{"schema": 1', b"[" * 100_000],
+        ids=lambda content: repr(content[:12]),
+    )
+    def test_no_json(self, tmp_path, content):
+        (tmp_path / "r.json").write_bytes(content)
+        assert_broken(tmp_path / "r.json", "no result of a fit")
+
+    @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])
+    def test_a_file_that_ends_early(self, saved, part):
+        text = saved.read_bytes()
+        saved.write_bytes(text[: int(part * len(text))])
+        assert_broken(saved, "no result of a fit")
+
+    @pytest.mark.parametrize("content", ["[]", "3", '"text"', "null", "{}", '{"schema": 2}', '{"schema": "1"}', '{"schema": null}'])
+    def test_another_schema(self, tmp_path, content):
+        (tmp_path / "r.json").write_text(content, encoding="utf-8")
+        assert_broken(tmp_path / "r.json", "schema")
+
+    @pytest.mark.parametrize("key", sorted(set(make_result().as_dict()) - {"schema", "aic", "bic", "ctpwa"}))
+    def test_a_missing_key(self, saved, key):
+        content = json.loads(saved.read_text(encoding="utf-8"))
+        del content[key]
+        saved.write_text(json.dumps(content), encoding="utf-8")
+        assert_broken(saved, f"{key} is missing")
+
+    @pytest.mark.parametrize("key", sorted(set(make_result().as_dict()) - {"schema", "aic", "bic"}))
+    @pytest.mark.parametrize("wrong", [[[{}]], {"a": {"b": []}}, 10**400], ids=["list", "mapping", "number"])
+    def test_a_key_of_the_wrong_kind(self, saved, key, wrong):
+        """Texts, numbers, lists and mappings in each other's places."""
+        if key in ("model", "settings") and isinstance(wrong, dict):
+            return
+        content = json.loads(saved.read_text(encoding="utf-8"))
+        content[key] = wrong
+        saved.write_text(json.dumps(content), encoding="utf-8")
+        if key in ("samples",) and wrong == [[{}]]:
+            assert_broken(saved, "samples[0]")
+        elif key in ("n_events", "n_starts") and wrong == 10**400:
+            return  # a whole number, however large
+        else:
+            assert_broken(saved, "version" if key == "ctpwa" else key)
+
+    @pytest.mark.parametrize(
+        ("path", "value", "words"),
+        [
+            (("parameters", 1, "value"), "much", ["parameters[1].value is 'much', not a number"]),
+            (("parameters", 1, "value"), None, ["parameters[1].value is None, not a number"]),
+            (("parameters", 0, "name"), 7, ["parameters[0].name is 7, not a text"]),
+            (("parameters", 0, "at_limit"), 1, ["parameters[0].at_limit is 1, not true or false"]),
+            (("parameters", 0, "minos", "lower"), [], ["parameters[0].minos.lower"]),
+            (("parameters", 2, "colour"), "red", ["parameters[2].colour is not known"]),
+            (("covariance", 1), [1.0, 2.0], ["covariance"]),
+            (("covariance", 1, 2), "x", ["covariance[1][2]"]),
+            (("covariance",), [1.0, 2.0, 3.0], ["covariance has shape (3,) instead of (3, 3)"]),
+            (("n_events",), 3.5, ["n_events is 3.5, not a whole number"]),
+            (("n_events",), True, ["n_events is True"]),
+            (("nll",), True, ["nll is True"]),
+            (("verdict", "flat", 0, "tiny"), "x", ["verdict.flat[0]['tiny']"]),
+            (("fractions", 0, "groups", "jp", "values"), [1.0], ["groups['jp'].values has shape (1,) instead of (2,)"]),
+            (("fractions", 0, "groups", "jp", "covariance"), [[1.0]], ["covariance has shape (1, 1) instead of (2, 2)"]),
+            (("fractions", 0, "yields", "K*(1410)"), [1.0], ["yields['K*(1410)'] has 1 entries instead of 2"]),
+            (("minima", 0, "values"), 5, ["minima[0].values is 5, not a list"]),
+            (("record", "history"), {"a": 1}, ["record.history"]),
+            (("something else",), 5, ["something else is not known"]),
+        ],
+    )
+    def test_wrong_inside(self, saved, path, value, words):
+        content = json.loads(saved.read_text(encoding="utf-8"))
+        place = content
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        saved.write_text(json.dumps(content), encoding="utf-8")
+        assert_broken(saved, *words)
+
+    def test_any_value_replaced(self):
+        """Whatever stands anywhere in the file: a result, or the one kind of error that ``load`` turns into a message."""
+        content = make_result().as_dict()
+        for wrong in ({"x": 1}, [["y"]], "z", None, True):
+            for place, key in places(content):
+                before = place[key]
+                place[key] = wrong
+                with suppress(ValueError):
+                    assert ctpwa.FitResult.from_dict(content) is not None
+                place[key] = before
+
+
+def places(content):
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in list(items):
+        yield content, key
+        if isinstance(value, (dict, list)):
+            yield from places(value)
+
+
+class TestComparison:
+    def test_equal(self):
+        assert make_result() == make_result()
+        assert copy.deepcopy(make_result()) == make_result()
+        assert make_result() != "a result"
+
+    @pytest.mark.parametrize(
+        "changes", [{"nll": -1.0}, {"covariance": np.eye(3)}, {"method": "lbfgs"}, {"fractions": ()}, {"fixed": {}}, {"created": "later"}]
+    )
+    def test_different(self, changes):
+        assert make_result(**changes) != make_result()
+
+    def test_nan_equals_nan(self):
+        assert make_result(nll=np.nan) == make_result(nll=np.nan)
+
+
+class TestNumbers:
+    def test_by_name(self):
+        result = make_result()
+        assert result["tiny"].error == 1e300
+        assert result.value("φ(1680).mass") == 1.6803217
+        assert result.names == ("K*(1410)+[K⁺ η] (1,1)(1,0).re", "φ(1680).mass", "tiny")
+        np.testing.assert_array_equal(result.x, [1 / 3, 1.6803217, 5e-324])
+        np.testing.assert_array_equal(result.errors, [1 / 3 / 100, np.nan, 1e300])
+
+    def test_correlation(self):
+        sigma = np.array([2.0, 0.0, 1e-9])
+        rho = np.array([[1, 0, 0.3], [0, 0, 0], [0.3, 0, 1]])
+        found = make_result(covariance=rho * np.outer(sigma, sigma)).correlation
+        np.testing.assert_allclose(found, rho, rtol=1e-14)
+
+    def test_criteria(self):
+        result = make_result(nll=100.0, weight=np.e**2)
+        assert result.aic == 206.0
+        assert result.bic == pytest.approx(206.0)  # 3 ln e² = 6
