@@ -12,12 +12,17 @@ import ctpwa
 from ctpwa.cli.console import print_json, say
 from ctpwa.data.write import check_suffix
 from ctpwa.errors import CtpwaError
+from ctpwa.results.take_over import fitted_values
 
 
 def generate(
-    model: Annotated[Path, typer.Argument(help="the model file; its masses, widths and couplings are the truth")],
     n: Annotated[int, typer.Option("-n", "--events", min=1, help="how many events")],
     out: Annotated[Path, typer.Option("-o", "--out", help="the file to write: .root, .parquet, .npz, .txt or .dat")],
+    model: Annotated[Path | None, typer.Argument(help="the model file; its masses, widths and couplings are the truth")] = None,
+    fitted: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RESULT", help="a result of ctpwa fit: its values are the truth, and its model if none is given"),
+    ] = None,
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
     seed: Annotated[int, typer.Option(min=0, help="the same seed gives the same events")] = 0,
     device: Annotated[str, typer.Option(help="where to generate: cpu or cuda")] = "cpu",
@@ -30,16 +35,17 @@ def generate(
         raise CtpwaError(f"{str(out)!r} is there already\n fix: add --force to overwrite it, or name another file with --out")
     if not out.parent.is_dir():
         raise CtpwaError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}\n fix: make the folder, or correct the path")
-    loaded = ctpwa.load_model(model)
+    loaded, values = _model_and_truth(model, fitted)
     start = time.monotonic()
     how: dict[str, Any]
     if phase_space:
         events = ctpwa.generate_phase_space(loaded, n, seed, device=device)
         how = {"kind": "phase space"}
     else:
-        if not loaded.coupling_values:
+        if not loaded.coupling_values and values is None:
             say(f"{model} gives no couplings: all are 1")
-        generator = ctpwa.ToyGenerator(loaded, device=device)
+        couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
+        generator = ctpwa.ToyGenerator(loaded, couplings, parameters, device=device)
         toy = generator.generate(n, seed)
         events = toy.events
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
@@ -52,3 +58,16 @@ def generate(
         return
     accepted = "flat in phase space" if phase_space else f"{100 * how['acceptance']:.3g} % of those tried were accepted"
     typer.echo(f"{out}: {n} events of {loaded.decay}, {accepted}, {seconds:.1f} s")
+
+
+def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.ModelValues | None]:
+    """A model from its file or from the result of a fit, and the values of the latter."""
+    if fitted is None:
+        if path is None:
+            raise typer.BadParameter("give a model file, or the result of a fit with --from")
+        return ctpwa.load_model(path), None
+    result = ctpwa.FitResult.load(fitted)
+    if path is None and result.model is None:
+        raise CtpwaError(f"{str(fitted)!r} does not hold the model that was fitted\n fix: give the model file as well")
+    model = ctpwa.load_model(path if path is not None else result.model or {})
+    return model, fitted_values(result, model)

@@ -25,7 +25,7 @@ def print_result(result: FitResult, waves: bool = False, correlations: bool = Fa
     for line in [*minima_lines(result), *remarks(result)]:
         console.print(Text(line))
     for section in sections(result, waves, correlations):
-        console.print()
+        console.print(Text(f"\n{section.title}", style="bold"))
         console.print(_table(section))
         if section.foot:
             console.print(Text(section.foot, style="dim"))
@@ -33,7 +33,7 @@ def print_result(result: FitResult, waves: bool = False, correlations: bool = Fa
 
 def _table(section: Section) -> Table:
     """Columns that are empty in every row are left out."""
-    table = Table(box=SIMPLE_HEAD, title=section.title, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     used = [k for k in range(len(section.columns)) if any(row[k] for row in section.rows)]
     for k in used:
         table.add_column(Text(section.columns[k]), overflow="fold", justify="left")

@@ -1,14 +1,16 @@
-"""Start values from the result of another fit, perhaps of another model."""
+"""What other fits and toys take over from a result: start values, perhaps of another model, and the truth."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ctpwa.engine.channels import model_channels
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.likelihood_sum import LikelihoodSum
-from ctpwa.engine.values import free_parameters
+from ctpwa.engine.values import ModelValues, free_parameters
 from ctpwa.errors import PhysicsError
 from ctpwa.model.couplings import VERTEX
+from ctpwa.model.model import Model
 from ctpwa.model.parameters import PARTS
 from ctpwa.results.result import FitResult
 
@@ -72,6 +74,24 @@ def take_over(likelihood: Likelihood | LikelihoodSum, result: FitResult) -> Take
         tuple(name for name in (*couplings, *floating) if name not in taken),
         tuple(name for name in (*there, *lineshapes) if name not in taken and name not in tied),
     )
+
+
+def fitted_values(result: FitResult, model: Model) -> ModelValues:
+    """Couplings and lineshape parameters of a model as they were fitted, fixed ones included.
+
+    Raises:
+        PhysicsError: if the result does not have all of them, or has couplings that the model does not know
+    """
+    channels = model_channels(model)
+    couplings = {c.name: complex(c.re, c.im) for c in result.couplings}
+    values = dict(result.fixed) | {p.name: p.value for p in result.parameters}
+    names = [p.name for p in channels.theta]
+    missing = [name for name in channels.couplings if name not in couplings] + [name for name in names if name not in values]
+    unknown = [name for name in couplings if name not in channels.couplings]
+    if missing or unknown:
+        what = f"the result has no {missing[0]!r}" if missing else f"the model has no {unknown[0]!r}"
+        raise PhysicsError(f"{what}: it is the result of another model", "take the model that was fitted")
+    return ModelValues(couplings, {name: values[name] for name in names})
 
 
 def _number(name: str) -> str:

@@ -131,11 +131,11 @@ def _couplings(result: Any) -> Section:
     for c in result.couplings:
         degrees = None if c.phase_error is None else math.degrees(c.phase_error)
         rows.append((c.name, with_error(c.magnitude, c.magnitude_error), with_error(math.degrees(c.phase), degrees)))
-    return Section("couplings: magnitude, phase in degrees", ("coupling", "magnitude", "phase / °"), tuple(rows))
+    return Section("couplings: magnitude, phase in degrees", ("coupling", "magnitude", "phase"), tuple(rows))
 
 
 def _fractions(title: str, of: str, group: Fractions, yields: Any = None) -> Section:
-    columns = (of, "fraction / %") + (("events",) if yields else ())
+    columns = (of, "fraction") + (("yield",) if yields else ())
     rows = []
     for name, value, error in zip(group.names, group.values.tolist(), group.errors.tolist(), strict=True):
         events = (f"{with_error(*yields[name])} events",) if yields else ()
@@ -153,7 +153,7 @@ def _interferences(title: str, group: Fractions) -> Section:
         (group.names[i], group.names[j], f"{with_error(100 * group.interference[i, j], 100 * group.interference_errors[i, j])} %")
         for i, j in large
     )
-    return Section(title, ("", "", "interference / %"), rows, _rest(len(pairs) - len(large), f"{SMALL_INTERFERENCE:g} %"))
+    return Section(title, ("", "", "interference"), rows, _rest(len(pairs) - len(large), f"{SMALL_INTERFERENCE:g} %"))
 
 
 def _correlations(result: Any) -> Section:
