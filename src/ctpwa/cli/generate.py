@@ -45,7 +45,7 @@ def generate(
         if not loaded.coupling_values and values is None:
             say(f"{model} gives no couplings: all are 1")
         couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
-        generator = ctpwa.ToyGenerator(loaded, couplings, parameters, device=device)
+        generator = ctpwa.ToyGenerator(loaded, couplings=couplings, parameters=parameters, device=device)
         toy = generator.generate(n, seed)
         events = toy.events
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
