@@ -8,12 +8,13 @@ import pytest
 import ctpwa
 
 PACKAGE = Path(ctpwa.__file__).parent
-LEAVES = {"errors", "memory", "output", "progress"}
+LEAVES = {"errors", "memory", "output", "progress", "version"}
 MAY_IMPORT = {
     "errors": set(),
     "memory": set(),
     "output": {"errors"},
     "progress": set(),
+    "version": set(),
     "kinematics": LEAVES,
     "decay": LEAVES,
     "data": LEAVES | {"decay", "kinematics"},

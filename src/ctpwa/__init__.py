@@ -26,5 +26,4 @@ from ctpwa.model.model import Wave as Wave
 from ctpwa.results.fit import fit as fit
 from ctpwa.results.result import FitResult as FitResult
 from ctpwa.spin.amplitudes import SpinAmplitudes as SpinAmplitudes
-
-__version__ = "0.1.0"
+from ctpwa.version import VERSION as __version__  # noqa: F401

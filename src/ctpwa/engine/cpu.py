@@ -53,6 +53,10 @@ class CpuEngine:
             result.append(from_sums(self.tables, self.sums(sample, mode, c, p, order), gram, c, mode))
         return result
 
+    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+        """``evaluate``, when it is wanted."""
+        return lambda: self.evaluate(tasks, c, p, order)
+
     def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
         """One pass over a sample."""
         tables, threads = self.tables, numba.get_num_threads()

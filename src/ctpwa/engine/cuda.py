@@ -70,15 +70,19 @@ class CudaEngine:
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
-        sums = self.sums(tasks, c, p, order)
-        grams = [self.gram(sample, mode, c, p) if order >= 2 else None for sample, mode in tasks]
-        return [from_sums(self.tables, s, g, c, mode) for s, g, (_, mode) in zip(sums, grams, tasks, strict=True)]
+        return self.begin(tasks, c, p, order)()
 
-    def sums(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[ChannelSums]:
-        """One pass over every sample, and one copy of all results."""
+    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+        """Begin one pass over every sample; what is returned waits for it, and makes the passes that a Hessian needs besides."""
         self._fill_numbers(c, p)
-        rows = self._recorded(("sums", order, *((id(s), mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
-        return [ChannelSums(row, self.tables.layouts[order]) for row in rows]
+        wait = self._begin(("sums", order, *((id(s), mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
+
+        def result() -> list[Expansion]:
+            sums = [ChannelSums(row, self.tables.layouts[order]) for row in wait()]
+            grams = [self.gram(sample, mode, c, p) if order >= 2 else None for sample, mode in tasks]
+            return [from_sums(self.tables, s, g, c, mode) for s, g, (_, mode) in zip(sums, grams, tasks, strict=True)]
+
+        return result
 
     def _recorded(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> np.ndarray:
         return self._begin(key, tasks, work, *inputs)()

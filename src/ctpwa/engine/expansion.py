@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,6 +46,9 @@ class Engine(Protocol):
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
+
+    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+        """Begin ``evaluate``; what is returned waits for the result."""
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
@@ -115,6 +118,10 @@ class ReferenceEngine:
 
             result.append(_autograd(V, start, order))
         return result
+
+    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+        """``evaluate``, when it is wanted."""
+        return lambda: self.evaluate(tasks, c, p, order)
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""

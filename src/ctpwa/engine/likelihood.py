@@ -332,13 +332,19 @@ class Likelihood:
             tasks = [(sample, mode) for samples, mode in groups for sample in samples]
             for sample, _ in tasks:
                 self._refresh(sample, theta, order)
-            results = iter(self.engine.evaluate(tasks, c, numbers, order))
+            wait = self.engine.begin(tasks, c, numbers, order)
+            norm = self._collapsed_norm(c, order)
+            results = iter(wait())
             found = [_add_up([next(results) for _ in samples], size, order) for samples, _ in groups]
         else:
+            norm = self._collapsed_norm(c, order)
             found = [_add_up([self._streamed(s, mode, c, numbers, theta, order) for s in samples], size, order) for samples, mode in groups]
-        if isinstance(self.phase_space, Collapsed):
-            found.append(self.phase_space.expand(c, order, self.plan.n_floating))
+        found += norm
         return found[0], found[1], found[2]
+
+    def _collapsed_norm(self, c: np.ndarray, order: int) -> list[Expansion]:
+        """The normalisation, if it is one matrix."""
+        return [self.phase_space.expand(c, order, self.plan.n_floating)] if isinstance(self.phase_space, Collapsed) else []
 
     def _streamed(self, sample: Sample, mode: int, c: np.ndarray, numbers: np.ndarray, theta: np.ndarray, order: int) -> Expansion:
         resident = sample.to(self.engine.device)

@@ -25,6 +25,7 @@ from ctpwa.results.fractions import FractionCalculator, wave_groups
 from ctpwa.results.points import start_points
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.results.starts import coarse_search
+from ctpwa.version import VERSION
 
 METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
 LBFGS_ITERATIONS = 5000
@@ -131,7 +132,7 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
             n_starts=len(about.points),
             fractions=_fractions(likelihood, stop.x, covariance, truths),
             settings=about.settings,
-            version=_version(),
+            version=VERSION,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
@@ -176,12 +177,6 @@ def _truths(likelihood: Fittable, truth: Truth) -> Sequence[Mapping[str, Any] | 
 def _machine(likelihood: Fittable) -> dict[str, str]:
     engine = _terms(likelihood)[0].engine
     return {"engine": engine.name, "device": str(engine.device)}
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("ctpwa")
 
 
 def _terms(likelihood: Fittable) -> tuple[Likelihood, ...]:
