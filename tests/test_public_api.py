@@ -88,6 +88,15 @@ def test_load_analysis():
     assert parameters(ctpwa.Analysis.likelihood) == ["self", "engine=None", "device=None", "progress=None"]
 
 
+def test_fit():
+    common = ["start=None", "seed=0", "minos=()", "truth=None", "tolerance=1e-08", "max_iterations=None", "progress=None", "watch=None"]
+    assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common]
+    given = ["likelihood=None", "start=None", "starts=None", "method=None", "seed=None", "minos=None", "progress=None", "watch=None"]
+    assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given]
+    assert parameters(ctpwa.FitResult.save) == ["self", "path"]
+    assert parameters(ctpwa.FitResult.load) == ["path"]
+
+
 def test_every_error_is_a_ctpwa_error():
     for name in ("ConfigError", "DataError", "GenerationError", "PhysicsError"):
         assert issubclass(getattr(ctpwa, name), ctpwa.CtpwaError)

@@ -232,13 +232,13 @@ def _run_all(
         for candidate in candidates:
             try:
                 stop, record = _run(likelihood, candidate.x, method, tolerance, max_iterations, _shown(bar, watch))
-            except KeyboardInterrupt:  # before this one had a value
+                stops.append(stop)
+                _add(total, record)
+                bar.advance(1)
+            except KeyboardInterrupt:  # between two of them
                 if not stops:
                     raise
                 return stops, True
-            stops.append(stop)
-            _add(total, record)
-            bar.advance(1)
             if stop.reason == INTERRUPTED:
                 return stops, True
     return stops, False

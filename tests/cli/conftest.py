@@ -1,0 +1,71 @@
+"""A small analysis: three resonances, some 200 events, the reference engine, which has nothing to compile."""
+
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import ctpwa
+
+SMALL = """decay: J/psi(1S) -> K+ K- eta
+polarisation: transverse
+resonances:
+  phi(1680):    {in: K+ K-, mass: 1.68, width: 0.15, float: mass}
+  phi(3)(1850): {in: K+ K-}
+  K(2)*(1430):  {in: [K+ eta, K- eta]}
+samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}
+fit: {engine: reference, starts: 1}
+"""
+TRUTH = {
+    "phi(1680)[K+ K-] (1,1)(1,0)": 1,
+    "phi(3)(1850)[K+ K-] (3,3)(3,0)": 100 + 150j,
+    "K(2)*(1430)+[K+ eta] (2,2)(2,0)": 12 - 6j,
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forward_mode():
+    """The first forward derivative of a session makes torch import modules that warn about torch itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
+
+
+@pytest.fixture(scope="session")
+def _small_data(tmp_path_factory):
+    """Events by accept-reject, in a file."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "model.yml").write_text(SMALL)
+    model = ctpwa.load_model(folder / "model.yml")
+    events = ctpwa.generate_phase_space(model, 3000, seed=7)
+    I = np.asarray(ctpwa.ModelIntensity(model, couplings=TRUTH, engine="reference")(events))
+    keep = torch.as_tensor(np.random.default_rng(1).random(len(I)) * I.max() < I)
+    ctpwa.write_events(folder / "data.npz", ctpwa.Events({name: p[keep] for name, p in events.items()}), model=model)
+    return folder
+
+
+@pytest.fixture
+def small(_small_data, tmp_path, monkeypatch):
+    """A folder with model.yml and data.npz, which is the working directory; one thread, as small steps need."""
+    for name in ("model.yml", "data.npz"):
+        shutil.copy(_small_data / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield tmp_path
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def _small_result(_small_data):
+    """The result of the small analysis, three starts, MINOS of one parameter."""
+    return ctpwa.load_analysis(_small_data / "model.yml").fit(starts=3, minos=["phi(1680).mass"])
+
+
+@pytest.fixture
+def fitted(small, _small_result):
+    """The folder with that result as ``model.result.json``."""
+    _small_result.save(small / "model.result.json")
+    return _small_result

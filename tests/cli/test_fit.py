@@ -1,0 +1,510 @@
+"""``ctpwa fit``: what is written is the result of Python, and it survives interruption."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import ctpwa
+from ctpwa.cli import interrupt
+from ctpwa.cli.main import app
+from ctpwa.progress import Progress
+from ctpwa.results import fit as fit_module
+from ctpwa.results.checkpoint import Checkpoint, hash_of_model
+
+PHI, PHI3, KSTAR = "phi(1680)[K+ K-] (1,1)(1,0)", "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
+MASS = "phi(1680).mass"
+
+
+def fit(*options):
+    return CliRunner().invoke(app, ["fit", "model.yml", *options])
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name not in ("model.yml", "data.npz"))
+
+
+def load(name="model.result.json"):
+    return ctpwa.FitResult.load(name)
+
+
+def change(folder, old, new):
+    text = (folder / "model.yml").read_text()
+    assert old in text
+    (folder / "model.yml").write_text(text.replace(old, new))
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+@pytest.fixture
+def at_point(monkeypatch):
+    """Do something when a fit finds its n-th better point."""
+
+    def install(n, action):
+        real, seen = interrupt.BestPoint.__call__, []
+
+        def call(self, x, value):
+            seen.append(value)
+            real(self, x, value)
+            if len(seen) == n:
+                action()
+
+        monkeypatch.setattr(interrupt.BestPoint, "__call__", call)
+        return seen
+
+    return install
+
+
+def test_the_file_has_the_result_of_python(small):
+    result = fit()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert files(small) == ["model.result.json"]
+    found, expected = load(), ctpwa.load_analysis("model.yml").fit()
+    assert found.nll == expected.nll
+    assert found.names == expected.names
+    np.testing.assert_array_equal(found.x, expected.x)
+    np.testing.assert_array_equal(found.covariance, expected.covariance)
+    lines = result.stdout.splitlines()
+    analysis = ctpwa.load_analysis("model.yml")
+    assert lines[:2] == [str(summary) for summary in analysis.summaries]
+    assert lines[2] == f"memory: {analysis.likelihood().memory()}"
+    assert result.stdout.endswith(f"\n\n{found}\n\nwritten to model.result.json\n")
+
+
+def test_a_result_holds_all_that_is_needed_to_find_it_again(small):
+    fit("--seed", "5", "--starts", "2")
+    found = load()
+    data, phase_space = found.samples
+    assert data["files"][0]["sha256"] == hashlib.sha256((small / "data.npz").read_bytes()).hexdigest()
+    assert (phase_space["n_events"], phase_space["notes"]) == (500, ["generated, seed 2"])
+    assert found.model_file == "model.yml"
+    expected = {"starts": 2, "seed": 5, "minos": [], "engine": "reference", "device": "cpu", "representation": "cartesian"}
+    assert {key: found.settings[key] for key in expected} == expected
+    again = ctpwa.load_analysis(found.model).fit(starts=2, seed=5, start={p.name: p.start for p in found.parameters})
+    assert again.nll == found.nll
+    np.testing.assert_array_equal(again.x, found.x)
+
+
+def test_json_is_the_file(small):
+    result = fit("--json", "-o", "a.json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    printed = json.loads(result.stdout)
+    assert printed.pop("file") == "a.json"
+    assert printed == json.loads((small / "a.json").read_text())
+
+
+def test_options_win_over_the_model_file(small):
+    newton = ctpwa.load_analysis("model.yml").fit(starts=2, seed=3)
+    result = fit("--method", "lbfgs", "--starts", "2", "--seed", "3", "--minos", MASS, "--minos", f"{PHI3}.re", "--out", "b.json")
+    assert result.exit_code == 0
+    found = load("b.json")
+    assert (found.method, found.n_starts, found.settings["seed"]) == ("lbfgs", 2, 3)
+    assert found.nll == pytest.approx(newton.nll, abs=1e-6)
+    assert [p.name for p in found.parameters if p.minos is not None] == [f"{PHI3}.re", MASS]
+    assert "MINOS " in result.stdout
+
+
+def test_data_sets_have_names_and_truth(small):
+    text = "data_sets: {y1: {data: data.npz, phase_space: {generate: 300}}, y2: {data: data.npz, phase_space: {generate: 300}, truth: "
+    change(small, "samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}", text + "{generate: 200}}}")
+    result = fit()
+    assert result.exit_code == 0
+    assert [(entry.data_set, entry.over) for entry in load().fractions] == [("y1", "phase space"), ("y2", "truth")]
+    assert "memory: " in result.stdout
+    assert "y2 phase space " in result.stdout.splitlines()[5]
+
+
+def test_a_verdict_that_is_not_good_is_exit_code_3_and_a_file(small):
+    change(small, "  K(2)*(1430): ", "  twin: {particle: phi(1680), in: K+ K-, mass: 1.68, width: 0.15}\n  K(2)*(1430): ")
+    change(small, ", float: mass", "")
+    result = fit()
+    assert result.exit_code == 3
+    assert "verdict: NOT good" in result.stdout
+    assert result.stderr.startswith("the fit ended, but its verdict is not good: the likelihood does not determine")
+    assert not load().verdict.good
+    assert files(small) == ["model.result.json"]
+
+
+def test_quiet_without_a_terminal(small, monkeypatch):
+    """Even if it takes long."""
+    monkeypatch.setattr("ctpwa.progress.PATIENCE", 0.0)
+    result = fit("--starts", "2")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "\x1b" not in result.stdout
+
+
+def test_tables_and_progress_on_a_terminal(small, monkeypatch):
+    monkeypatch.setattr("ctpwa.cli.fit.is_terminal", lambda: True)
+    monkeypatch.setattr("ctpwa.cli.fit.say", typer.echo)
+    result = fit()
+    assert "fit of 5 parameters to " in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["parameter", "value", "limits"] in rows
+    assert ["resonance", "fraction", "yield"] in rows
+
+
+# files that are there already
+
+
+def test_a_result_is_only_overwritten_on_demand(small, monkeypatch):
+    (small / "model.result.json").write_text("precious")
+    with monkeypatch.context() as patch:
+        patch.setattr(ctpwa, "load_analysis", lambda *_: pytest.fail("too late"))
+        result = fit()
+    assert result.exit_code == 1
+    assert "'model.result.json' is there already\n fix: add --resume to go on from it, --force to begin anew" in result.stderr
+    assert (small / "model.result.json").read_text() == "precious"
+    assert fit("--force").exit_code == 0
+    assert load().verdict.good
+
+
+def test_the_checkpoint_of_a_killed_fit_is_not_overlooked(small):
+    (small / "model.result.partial.json").write_text("{}")
+    result = fit()
+    assert result.exit_code == 1
+    assert "'model.result.partial.json' is there already: a fit did not end\n fix: add --resume" in result.stderr
+    assert fit("--force").exit_code == 0
+    assert files(small) == ["model.result.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "nowhere/a.json"], "there is no folder 'nowhere'"),
+        (["-o", "model.yml"], "the result would overwrite the model file 'model.yml'"),
+        (["-o", ".."], "cannot write '..'"),
+        (["--minos", "phi(1680).mas"], "MINOS of 'phi(1680).mas', which is not a free parameter\n fix: did you mean 'phi(1680).mass'"),
+        (["--device", "abacus"], "unknown device 'abacus'\n fix: choose cpu"),
+        (["--from", "no.json"], "cannot read 'no.json'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_written(small, options, message):
+    result = fit(*options)
+    assert (result.exit_code, files(small)) == (1, [])
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--starts", "0"],
+        ["--method", "simplex"],
+        ["--engine", "abacus"],
+        ["--seed", "-1"],
+        ["--resume", "--force"],
+        ["--resume", "--from", "x"],
+    ],
+)
+def test_wrong_usage(small, options):
+    assert fit(*options).exit_code == 2
+    assert files(small) == []
+
+
+def test_no_samples(small):
+    change(small, "samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}\n", "")
+    result = fit()
+    assert result.exit_code == 1
+    assert "model.yml: nothing to fit, there are no samples\n fix: add  samples:" in result.stderr
+
+
+def test_no_data_file(small):
+    (small / "data.npz").unlink()
+    result = fit()
+    assert (result.exit_code, files(small)) == (1, [])
+    assert "data.npz" in result.stderr
+
+
+# --from
+
+
+def test_start_from_a_result(fitted, small, at_point):
+    """The first value is the minimum that was found before."""
+    seen = at_point(99, lambda: None)
+    result = fit("--from", "model.result.json", "-o", "again.json")
+    assert result.exit_code == 0
+    assert "start: model.result.json, 4 couplings and parameters\n" in result.stdout
+    assert seen[0] == pytest.approx(fitted.nll, abs=1e-9)
+    assert load("again.json").settings["from"]["file"] == "model.result.json"
+
+
+def test_reference_wave_and_representation_may_change(fitted, small, at_point):
+    change(small, "starts: 1", f"starts: 1, representation: polar, reference_wave: '{KSTAR}'")
+    seen = at_point(99, lambda: None)
+    assert fit("--from", "model.result.json", "-o", "again.json").exit_code == 0
+    assert seen[0] == pytest.approx(fitted.nll, abs=1e-9)
+    assert load("again.json").nll == pytest.approx(fitted.nll, abs=1e-7)
+
+
+def test_names_that_are_missing_are_listed(fitted, small):
+    change(small, "  phi(3)(1850): {in: K+ K-}\n", "  rho(3)(2250): {in: K+ K-, JP: 3-, mass: 2.248, width: 0.185, float: width}\n")
+    change(small, ", float: mass", "")
+    change(small, "starts: 1", "starts: 1, start: {rho(3)(2250).width: 0.2}")
+    result = fit("--from", "model.result.json", "-o", "other.json")
+    line = next(line for line in result.stdout.splitlines() if line.startswith("start: "))
+    new = "rho(3)(2250)[K+ K-] (3,3)(3,0), rho(3)(2250).width"
+    assert line == f"start: model.result.json, 2 couplings and parameters; not in it: {new}; not fitted here: {PHI3}, {MASS}"
+    found = load("other.json")
+    assert found[f"{KSTAR}.re"].start == fitted[f"{KSTAR}.re"].value
+    assert (found["rho(3)(2250).width"].start, found["rho(3)(2250)[K+ K-] (3,3)(3,0).re"].start) == (0.2, 1.0)
+    assert found.settings["from"]["not_here"] == [PHI3, MASS]
+
+
+def test_nothing_in_common(fitted, small):
+    text = "decay: J/psi(1S) -> K+ K- eta\nresonances: {phi(1020): {in: K+ K-}, NR3: {in: K+ K-, JP: 3-, lineshape: constant}}\n"
+    (small / "model.yml").write_text(text + "samples: {data: data.npz, phase_space: {generate: 50}}\nfit: {engine: reference}\n")
+    result = fit("--from", "model.result.json", "-o", "other.json")
+    assert result.exit_code == 1
+    assert "no coupling and no parameter of the result is fitted here\n fix: take a result with the same names" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is no result of a fit"),
+        ('{"schema": 0}', "has schema 0, and this ctpwa reads schema 1"),
+        ('{"schema": 1}', "is no whole result of a fit"),
+        ("[]", "has schema None"),
+        ('{"checkpoint": 1}', "is the checkpoint of a fit that did not end"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--from", "--resume"])
+def test_broken_results(small, text, message, option):
+    (small / "model.result.json").write_text(text)
+    result = fit("--resume") if option == "--resume" else fit("--from", "model.result.json", "-o", "x.json")
+    assert result.exit_code == 1
+    assert f"'model.result.json' {message}" in result.stderr
+    assert (small / "model.result.json").read_text() == text
+
+
+# interruption
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_fits_are_written_and_resumed(small, at_point, monkeypatch, number):
+    with monkeypatch.context():
+        seen = at_point(2, lambda: send(number))
+        result = fit()
+        assert result.exit_code == 130
+        assert result.stderr == "interrupted: model.result.json has the best point so far; go on with --resume\n"
+        assert files(small) == ["model.result.json"]
+        stopped = load()
+        assert "interrupted" in stopped.verdict.reasons
+        assert not stopped.verdict.good
+        assert stopped.nll == seen[1]
+    assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
+    again = fit("--resume")
+    assert again.exit_code == 0
+    assert f"start: goes on from model.result.json, -ln L = {stopped.nll:.6f}\n" in again.stdout
+    assert [p.start for p in load().parameters] == stopped.x.tolist()
+    assert load().settings["resumed"] == {"file": "model.result.json", "nll": stopped.nll}
+    assert load().nll < stopped.nll
+
+
+def test_an_interrupted_search_of_many_starts_ends_with_a_point_of_all_events(small, monkeypatch):
+    real = Progress.advance
+
+    def advance(self, amount):
+        real(self, amount)
+        if self.title.startswith("search"):
+            send(signal.SIGINT)
+
+    monkeypatch.setattr(Progress, "advance", advance)
+    result = fit("--starts", "4", "--json")
+    assert result.exit_code == 130
+    found = load()
+    assert "interrupted" in found.verdict.reasons
+    likelihood = ctpwa.load_analysis("model.yml").likelihood()
+    assert likelihood.value(found.x) == pytest.approx(found.nll, abs=1e-9)
+
+
+def test_what_was_converged_before_is_kept_when_a_later_start_is_interrupted(small, monkeypatch):
+    """The best of the fits that ended, but the verdict says that not all of them did."""
+    real = Progress.advance
+
+    def advance(self, amount):
+        real(self, amount)
+        if self.title.startswith("fit"):
+            send(signal.SIGINT)
+
+    monkeypatch.setattr(Progress, "advance", advance)
+    monkeypatch.setattr("ctpwa.minimise.minima.SAME_VALUE", 0.0)  # every start is a minimum of its own
+    result = fit("--starts", "3")
+    assert result.exit_code == 130
+    found = load()
+    assert found.verdict.edm < 1e-6
+    assert [minimum.refined for minimum in found.minima].count(True) < 3
+
+
+def test_a_second_interruption_ends_at_once_and_leaves_a_checkpoint(small, at_point, monkeypatch):
+    with monkeypatch.context() as patch:
+        seen = at_point(2, lambda: send(signal.SIGINT))
+        patch.setattr(fit_module, "judge", lambda *_: send(signal.SIGINT) or pytest.fail("went on"))
+        result = fit()
+    assert result.exit_code == 130
+    assert result.stderr == "interrupted: the best point so far is in model.result.partial.json; go on with --resume\n"
+    assert files(small) == ["model.result.partial.json"]
+    assert Checkpoint.load("model.result.partial.json").nll == seen[1]
+    assert fit("--resume").exit_code == 0
+    assert files(small) == ["model.result.json"]
+    assert load().settings["resumed"] == {"file": "model.result.partial.json", "nll": seen[1]}
+
+
+def test_interruption_of_minos_keeps_the_minimum(small, monkeypatch):
+    monkeypatch.setattr(fit_module, "minos_errors", lambda *_: send(signal.SIGINT))
+    assert fit("--minos", MASS).exit_code == 130
+    found = load()
+    assert (found.verdict.reasons, found[MASS].minos) == (("interrupted",), None)
+    assert found.verdict.edm < 1e-6
+
+
+def test_interruption_while_errors_are_computed_computes_them_once_more(small, monkeypatch):
+    real, seen = fit_module.judge, []
+
+    def judge(*arguments):
+        seen.append(1)
+        if len(seen) == 1:
+            send(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(fit_module, "judge", judge)
+    assert fit().exit_code == 130
+    assert (len(seen), load().verdict.reasons) == (2, ("interrupted",))
+
+
+def test_interruption_before_the_fit(small, monkeypatch):
+    monkeypatch.setattr(ctpwa.Analysis, "likelihood", lambda *_: send(signal.SIGTERM))
+    result = fit()
+    assert (result.exit_code, result.stderr, files(small)) == (130, "interrupted\n", [])
+
+
+def test_interruption_while_the_result_is_written_does_not_stop_that(small, monkeypatch):
+    real = ctpwa.FitResult.save
+
+    def save(self, path):
+        send(signal.SIGINT)
+        real(self, path)
+
+    monkeypatch.setattr(ctpwa.FitResult, "save", save)
+    assert fit().exit_code == 0
+    assert load().verdict.good
+
+
+def test_a_killed_fit_leaves_a_whole_checkpoint(small):
+    code = (
+        "import os, signal\nfrom ctpwa.cli import interrupt\nfrom ctpwa.cli.main import app\n"
+        "interrupt.EVERY, real, seen = 0.0, interrupt.BestPoint.__call__, []\n"
+        "def call(self, x, value):\n    real(self, x, value)\n    seen.append(value)\n"
+        "    if len(seen) == 3:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "interrupt.BestPoint.__call__ = call\napp()"
+    )
+    process = subprocess.run([sys.executable, "-c", code, "fit", "model.yml"], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (-signal.SIGKILL, "")
+    assert files(small) == ["model.result.partial.json"]
+    killed = Checkpoint.load("model.result.partial.json")
+    likelihood = ctpwa.load_analysis("model.yml").likelihood()
+    assert killed.names == likelihood.names
+    assert likelihood.value(killed.values) == pytest.approx(killed.nll, abs=1e-9)
+    assert fit("--resume").exit_code == 0
+    assert files(small) == ["model.result.json"]
+    assert load().nll < killed.nll
+
+
+def test_checkpoints_are_written_now_and_then_and_removed_at_the_end(small, at_point, monkeypatch):
+    at_point(2, lambda: (small / "quick").write_text(str(files(small))))
+    assert fit().exit_code == 0
+    assert (small / "quick").read_text() == "[]"
+    monkeypatch.setattr(interrupt, "EVERY", 0.0)
+    at_point(2, lambda: (small / "slow").write_text(str(files(small))))
+    assert fit("-o", "x.json").exit_code == 0
+    assert "x.partial.json" in (small / "slow").read_text()
+    assert files(small) == ["model.result.json", "quick", "slow", "x.json"]
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_fit(small, monkeypatch):
+    def full(*_):
+        raise ctpwa.CtpwaError("the disk is full")
+
+    monkeypatch.setattr(interrupt, "EVERY", 0.0)
+    monkeypatch.setattr(Checkpoint, "save", full)
+    result = fit()
+    assert (result.exit_code, result.stderr) == (0, "warning: no checkpoint, the disk is full\n")
+    assert load().verdict.good
+
+
+# --resume
+
+
+def test_resume_keeps_what_many_starts_found(fitted, small):
+    assert fitted.n_starts == 3
+    assert fit("--resume").exit_code == 0
+    found = load()
+    assert (found.n_starts, len(found.minima), found.minima[0].starts) == (3, len(fitted.minima), fitted.minima[0].starts)
+    assert found.minima[0].nll == found.nll
+    assert fit("--resume", "--starts", "2").exit_code == 0
+    assert load().n_starts == 2
+
+
+def test_there_may_be_nothing_to_resume(small):
+    assert fit("--resume").exit_code == 0
+    assert load().verdict.good
+
+
+def test_the_better_point_is_resumed(fitted, small):
+    analysis = ctpwa.load_analysis("model.yml")
+    of_result = Checkpoint.of(fitted, "model.result.json")
+    assert of_result.model_hash == hash_of_model(analysis.description)
+    worse = Checkpoint(of_result.names, of_result.values, of_result.nll + 1, of_result.model_hash, of_result.samples_hash)
+    worse.save("model.result.partial.json")
+    assert "start: goes on from model.result.json" in fit("--resume").stdout
+    better = Checkpoint(of_result.names, of_result.values, of_result.nll - 1, of_result.model_hash, of_result.samples_hash)
+    better.save("model.result.partial.json")
+    assert "start: goes on from model.result.partial.json" in fit("--resume").stdout
+
+
+def test_how_to_fit_may_change_between_fits(fitted, small):
+    change(small, "starts: 1", "starts: 7, method: lbfgs, seed: 9")
+    assert fit("--resume").exit_code == 0
+    assert load().method == "lbfgs"
+
+
+def test_another_model_or_other_samples_are_not_resumed(fitted, small, monkeypatch):
+    before = (small / "model.result.json").read_text()
+    text = (small / "model.yml").read_text()
+    with monkeypatch.context() as patch:
+        patch.setattr(ctpwa.Analysis, "likelihood", lambda *_: pytest.fail("too late"))
+        change(small, "width: 0.15", "width: 0.16")
+        result = fit("--resume")
+    assert result.exit_code == 1
+    assert "'model.result.json' was fitted to another model than 'model.yml' is now\n fix: add --force to begin anew" in result.stderr
+    (small / "model.yml").write_text(text)
+    model = ctpwa.load_model("model.yml")
+    ctpwa.write_events("data.npz", ctpwa.generate_phase_space(model, 100, seed=1), model=model)
+    result = fit("--resume")
+    assert result.exit_code == 1
+    assert "'model.result.json' was fitted to other samples" in result.stderr
+    assert (small / "model.result.json").read_text() == before
+
+
+def test_a_result_without_a_model_cannot_be_resumed(fitted, small):
+    fitted.with_origin(model=None).save("model.result.json")
+    result = fit("--resume")
+    assert result.exit_code == 1
+    assert "does not say of which model it is\n fix: use --from" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["{", '{"checkpoint": 2}', '{"checkpoint": 1, "names": []}', "[]", "{}"])
+def test_broken_checkpoints(small, text):
+    (small / "model.result.partial.json").write_text(text)
+    result = fit("--resume")
+    assert result.exit_code == 1
+    assert "'model.result.partial.json' is " in result.stderr
+    assert "fix: remove it to begin anew:  rm model.result.partial.json" in result.stderr
