@@ -58,7 +58,7 @@ class CudaEngine:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _fill_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
-        host = self._numbers.host.numpy()
+        host = self._numbers.array
         channel_c = self.tables.channel_couplings(c)
         host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
         if host.shape[1] > 2:
@@ -73,14 +73,18 @@ class CudaEngine:
         return self.begin(tasks, c, p, order)()
 
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
-        """Begin one pass over every sample; what is returned waits for it, and makes the passes that a Hessian needs besides."""
+        """Begin the passes over all samples; what is returned waits for the results."""
         self._fill_numbers(c, p)
-        wait = self._begin(("sums", order, *((id(s), mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
+        wait = self._begin((order, *((id(s), mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
+        layout = self.tables.layouts[order]
+        size = 2 * (self.plan.n_couplings + self.plan.n_floating)
 
         def result() -> list[Expansion]:
-            sums = [ChannelSums(row, self.tables.layouts[order]) for row in wait()]
-            grams = [self.gram(sample, mode, c, p) if order >= 2 else None for sample, mode in tasks]
-            return [from_sums(self.tables, s, g, c, mode) for s, g, (_, mode) in zip(sums, grams, tasks, strict=True)]
+            found = []
+            for row, (_, mode) in zip(wait(), tasks, strict=True):
+                gram = gram_from_sums(row[layout.length :].reshape(2, size, size)) if order >= 2 else None
+                found.append(from_sums(self.tables, ChannelSums(row[: layout.length], layout), gram, c, mode))
+            return found
 
         return result
 
@@ -101,7 +105,10 @@ class CudaEngine:
         return lambda: result.cpu().numpy()
 
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
+        """Sums of every sample, and to second order its Gram matrices behind them: one row each."""
         rows = [self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]
+        if order >= 2:
+            rows = [torch.cat([row, self._gram_sums(*task).flatten()]) for row, task in zip(rows, tasks, strict=True)]
         return torch.stack(rows) if len(rows) > 1 else rows[0][None]
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
@@ -150,7 +157,7 @@ class CudaEngine:
         n = len(mix) // 2
         filled = -(-n // BATCH_STEP) * BATCH_STEP
         buffer = self._mixes.setdefault(filled, _Buffer((2 * filled, mix.shape[1]), self.device))
-        host = buffer.host.numpy().reshape(2, filled, -1)
+        host = buffer.array.reshape(2, filled, -1)
         host[:, :n] = mix.reshape(2, n, -1)
         host[:, n:] = host[:, :1]
         self._fill_numbers(np.ones(self.plan.n_couplings, dtype=complex), p)
@@ -198,6 +205,7 @@ class _Buffer:
 
     def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
         self.host = torch.empty(shape, dtype=torch.float64, pin_memory=device.type == "cuda")
+        self.array = self.host.numpy()
         self.device = torch.empty(shape, dtype=torch.float64, device=device)
 
     def upload(self) -> None:
@@ -223,12 +231,12 @@ class _Graph:
             for buffer in self.inputs:
                 buffer.upload()
             self.on_device = work()
-        self.on_host = torch.empty(self.on_device.shape, dtype=torch.float64, pin_memory=True)
+            self.on_host = torch.empty(self.on_device.shape, dtype=torch.float64, pin_memory=True)
+            self.on_host.copy_(self.on_device, non_blocking=True)
 
     def replay(self) -> Callable[[], np.ndarray]:
         """Begin to run it; what is returned waits for the result."""
         self.graph.replay()
-        self.on_host.copy_(self.on_device, non_blocking=True)
         return self._result
 
     def _result(self) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from math import log
 from typing import Any
 
 import numpy as np
@@ -330,7 +331,7 @@ class Likelihood:
         size = 2 * self.plan.n_couplings + self.plan.n_floating
         if self._chunk_events is None:
             tasks = [(sample, mode) for samples, mode in groups for sample in samples]
-            for sample, _ in tasks:
+            for sample, _ in tasks if self.plan.callbacks else ():
                 self._refresh(sample, theta, order)
             wait = self.engine.begin(tasks, c, numbers, order)
             norm = self._collapsed_norm(c, order)
@@ -356,13 +357,17 @@ class Likelihood:
 
     def _combine(self, data: Expansion, background: Expansion, norm: Expansion, order: int) -> tuple[float, np.ndarray, np.ndarray]:
         W = self.weight
-        value = -data.value + background.value + W * (np.log(norm.value) - np.log(self._phsp_weight))
+        value = -data.value + background.value + W * (log(norm.value) - log(self._phsp_weight)) if norm.value > 0 else np.nan
         grad, H = data.gradient, data.hessian
         if order >= 1:
             relative = norm.gradient / norm.value
-            grad = -data.gradient + background.gradient + W * relative
+            grad = W * relative - data.gradient
+            if self.background:
+                grad += background.gradient
         if order >= 2:
-            H = -data.hessian + background.hessian + W * (norm.hessian / norm.value - np.outer(relative, relative))
+            H = W * (norm.hessian / norm.value - np.outer(relative, relative)) - data.hessian
+            if self.background:
+                H += background.hessian
         return float(value), grad, H
 
     def _add_constraints(self, x: np.ndarray, value: float, grad: np.ndarray, H: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

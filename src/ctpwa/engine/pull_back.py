@@ -28,6 +28,8 @@ class PullBack:
 
     def gradient(self, x: np.ndarray, theta: np.ndarray, grad: np.ndarray) -> np.ndarray:
         """∂V/∂x from ∂V/∂(Re c, Im c, p), at the floating parameters ``theta``."""
+        if not len(theta):
+            return self._gradient(x, grad)
         return self._gradient(x, self._over_theta(grad, self.plan.iteration.jacobian(theta)))
 
     def gradient_and_hessian(self, x: np.ndarray, theta: np.ndarray, grad: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
