@@ -12,12 +12,13 @@ import ctpwa
 SMALL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
 resonances:
-  phi(1680):    {in: K+ K-, mass: 1.68, width: 0.15, float: mass}
+  phi(1680):    {in: K+ K-, mass: 1.68, width: 0.15}
   phi(3)(1850): {in: K+ K-}
   K(2)*(1430):  {in: [K+ eta, K- eta]}
 samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}
 fit: {engine: reference, starts: 1}
 """
+FLOATING = SMALL.replace("width: 0.15}", "width: 0.15, float: mass}")
 TRUTH = {
     "phi(1680)[K+ K-] (1,1)(1,0)": 1,
     "phi(3)(1850)[K+ K-] (3,3)(3,0)": 100 + 150j,
@@ -60,12 +61,14 @@ def small(_small_data, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def _small_result(_small_data):
-    """The result of the small analysis, three starts, MINOS of one parameter."""
-    return ctpwa.load_analysis(_small_data / "model.yml").fit(starts=3, minos=["phi(1680).mass"])
+    """The result of the small analysis with a floating mass, three starts, MINOS of one parameter."""
+    (_small_data / "floating.yml").write_text(FLOATING)
+    return ctpwa.load_analysis(_small_data / "floating.yml").fit(starts=3, minos=["phi(1680).mass"])
 
 
 @pytest.fixture
 def fitted(small, _small_result):
-    """The folder with that result as ``model.result.json``."""
+    """The folder with that result as ``model.result.json``, and with its model."""
+    (small / "model.yml").write_text(FLOATING)
     _small_result.save(small / "model.result.json")
     return _small_result
