@@ -233,7 +233,10 @@ class Likelihood:
         return self._theta_order
 
     def score_products(self, p: Any) -> np.ndarray:
-        """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next."""
+        """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next.
+
+        The mean of a constraint is a measurement as well, and adds its 1/σ².
+        """
         x = self._vector(p)
         c, theta = self.parameters.native(x)
         floating = theta[self._theta_order]
@@ -248,7 +251,11 @@ class Likelihood:
             S += J.T @ score_products(self.engine, squared, c, numbers) @ J
             s += self.engine.evaluate([(squared, LOG)], c, numbers, 1)[0].gradient @ J
             total += squared.total_weight
-        return S - np.outer(s, d_norm) - np.outer(d_norm, s) + total * np.outer(d_norm, d_norm)
+        S += total * np.outer(d_norm, d_norm) - np.outer(s, d_norm) - np.outer(d_norm, s)
+        for name, (_, sigma) in self.constraints.items():
+            index = self.names.index(name)
+            S[index, index] += 1 / sigma**2
+        return S
 
     def integrals(self, p: Any, truth: Mapping[str, Any] | None = None) -> WaveIntegrals:
         """Integrals of products of waves over the phase-space sample, or over another one.
