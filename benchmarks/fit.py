@@ -81,8 +81,8 @@ def run(floating: bool, n_data: int, n_phsp: int, device: str, n_starts: int, ev
             | {"good": result.verdict.good, "minimising_s": record.seconds, "hessians": record.hessians}
             | {"gradients": record.gradients, "values": record.values}
         )
-        pulls = (result.x - likelihood.start) / result.errors
-        rows[-1]["chi2_per_parameter"] = float(np.mean(pulls**2))
+        shift = result.x - likelihood.start
+        rows[-1]["chi2_per_parameter"] = float(shift @ np.linalg.solve(result.covariance, shift)) / len(shift)
         print(rows[-1], flush=True)
     if n_starts > 1:
         points = likelihood.random_couplings(likelihood.start, n_starts, seed=5)
