@@ -19,7 +19,7 @@ from ctpwa.minimise.minuit import migrad
 from ctpwa.minimise.minuit import minos as minos_errors
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.steps import HESSIAN, Stop
-from ctpwa.minimise.verdict import Judged, judge
+from ctpwa.minimise.verdict import Judged, Verdict, judge
 from ctpwa.progress import Progress
 from ctpwa.results.fractions import FractionCalculator, wave_groups
 from ctpwa.results.points import start_points
@@ -31,6 +31,7 @@ METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
 LBFGS_ITERATIONS = 5000
 METHODS = ("newton", "lbfgs", "minuit")
 INTERRUPTED = "interrupted"
+VANISHING = 1e-9  # intensity, in units of its mean
 TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L
 Fittable = Likelihood | LikelihoodSum
 Truth = Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None
@@ -126,7 +127,7 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=judged.verdict,
+            verdict=judged.verdict if stop.converged else _with_reason(judged.verdict, _vanishing(likelihood, stop.x)),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
@@ -135,6 +136,24 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
             version=VERSION,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
+
+
+def _vanishing(likelihood: Fittable, x: np.ndarray) -> str:
+    """Whether the fit ran towards a point where the intensity of a subtracted event is 0, and −ln L has no lower limit."""
+    for term in _terms(likelihood):
+        own = x[[likelihood.names.index(name) for name in term.names]]
+        I = [term.intensity(own, "data"), *([term.intensity(own, "background")] if term.background else [])]
+        least = min(float(part.min()) for part in I) / float(I[0].mean())
+        if least < VANISHING:  # of an event that counts negatively; any other would make −ln L large
+            return (
+                f"-ln L has no lower limit: at an event with a negative weight the intensity is {least:.0e} of its mean;"
+                " use more background events with smaller weights"
+            )
+    return ""
+
+
+def _with_reason(verdict: Verdict, reason: str) -> Verdict:
+    return replace(verdict, reasons=(*verdict.reasons, reason)) if reason else verdict
 
 
 def _interrupted(result: FitResult) -> FitResult:
