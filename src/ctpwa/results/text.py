@@ -84,7 +84,8 @@ def minima_lines(result: Any) -> list[str]:
     lines = [f"{result.n_starts} starts, {n} {'minimum' if n == 1 else 'minima'}, {result.minima[0].starts} starts in the best one"]
     for minimum in result.minima[1 : SHOWN_MINIMA + 1]:
         note = "" if minimum.refined else "  (part of the events)"
-        lines.append(f"  another one {minimum.nll - result.nll:+.2f} in -ln L, {minimum.starts} starts{note}")
+        starts = f"{minimum.starts} start{'s' if minimum.starts > 1 else ''}"
+        lines.append(f"  another one {minimum.nll - result.nll:+.2f} in -ln L, {starts}{note}")
     return lines + ([f"  and {n - SHOWN_MINIMA - 1} more"] if n > SHOWN_MINIMA + 1 else [])
 
 
