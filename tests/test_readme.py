@@ -1,7 +1,12 @@
 """The README does what it says."""
 
 import re
+import shlex
 from pathlib import Path
+
+import typer
+
+from ctpwa.cli.main import app
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
@@ -19,6 +24,15 @@ def test_the_python_example_prints_what_is_shown(capsys):
     (shown,) = blocks("text")
     exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out == shown
+
+
+def test_the_commands_can_be_given():
+    lines = re.findall(r"^    ctpwa (.*?)(?:  +#.*)?$", README, re.MULTILINE)
+    assert [line.split()[0] for line in lines] == ["init", "check", "generate", "fit", "show"]
+    commands = typer.main.get_command(app).commands
+    for line in lines:
+        name, *arguments = shlex.split(line)
+        commands[name].make_context(name, arguments)
 
 
 def test_the_figure_is_small():

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import ctpwa
 from ctpwa.cli.main import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
@@ -33,7 +34,21 @@ def test_check_prints_what_is_shown(tmp_path):
     assert CliRunner().invoke(app, ["check", str(tmp_path / "model.yml")]).stdout == block("check", "text")
 
 
-@pytest.mark.parametrize("command", ["init", "check", "generate"])
+def test_fit_begins_with_what_is_shown(tmp_path, monkeypatch):
+    text = MODEL + "samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}\n"
+    (tmp_path / "model.yml").write_text(text)
+    model = ctpwa.load_model(tmp_path / "model.yml")
+    ctpwa.write_events(tmp_path / "data.npz", ctpwa.generate_phase_space(model, 300, seed=1), model=model)
+
+    def stop(*_, **__):
+        raise ctpwa.CtpwaError("what is shown comes before the fit")
+
+    monkeypatch.setattr(ctpwa.Analysis, "fit", stop)
+    result = CliRunner().invoke(app, ["fit", str(tmp_path / "model.yml"), "--engine", "reference"])
+    assert result.stdout == block("fit", "text") + "\n"
+
+
+@pytest.mark.parametrize("command", ["init", "check", "generate", "fit", "show"])
 def test_every_option_is_in_the_table(command):
     said = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command]))
     shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout))
