@@ -140,7 +140,8 @@ def _migrad(counted: _Counted, x: np.ndarray, tolerance: float, max_calls: int |
         minuit.migrad(ncall=max_calls)
         if minuit.valid or not before - minuit.fval > objective.rounding:
             break
-    converged = bool(minuit.valid) or float(minuit.fmin.edm) < max(1e-4, 100 * objective.rounding)
+    near = float(minuit.fmin.edm) < max(1e-4, 100 * objective.rounding) and not minuit.fmin.has_reached_call_limit
+    converged = bool(minuit.valid) or near
     end, value = _at_limits(counted, np.array(minuit.values), float(minuit.fval))
     return Stop(end, value, converged, "converged" if converged else _why(minuit), int(minuit.nfcn))
 

@@ -22,6 +22,7 @@ from ctpwa.minimise.steps import HESSIAN, Stop
 from ctpwa.minimise.verdict import Judged, Verdict, judge
 from ctpwa.progress import Progress
 from ctpwa.results.fractions import FractionCalculator, wave_groups
+from ctpwa.results.phases import one_form
 from ctpwa.results.points import start_points
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.results.starts import coarse_search
@@ -214,25 +215,39 @@ def _minimise(
 ) -> tuple[Stop, Record, tuple[FoundMinimum, ...]]:
     """The best end, what it took, and all minima."""
     total = Record()
-    if len(points) == 1:
-        candidates, others = [Minimum(np.nan, points[0], (0,))], []
+    if len(points) == 1 or _lineshapes_differ(likelihood, points):
+        candidates, others = [Minimum(np.nan, point, (k,)) for k, point in enumerate(points)], []
     else:
         coarse = coarse_search(likelihood, points, seed, progress)
-        total = coarse.record
+        total = replace(coarse.record, history=[])  # of part of the events
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")
+        if coarse.interrupted:
+            best_x = coarse.minima[0].x
+            return Stop(best_x, float(likelihood.value(best_x)), False, INTERRUPTED, 0), total, _unrefined(coarse.minima)
         candidates, others = list(coarse.minima[: coarse.promising]), list(coarse.minima[coarse.promising :])
     stops, interrupted = _run_all(likelihood, candidates, method, tolerance, max_iterations, progress, watch, total)
     others = [*candidates[len(stops) :], *others]
     best = min(range(len(stops)), key=lambda k: (np.isnan(stops[k].value), stops[k].value))
+    best_x = one_form(likelihood, stops[best].x)
+    stops = [replace(stop, x=one_form(likelihood, stop.x, near=best_x)) for stop in stops]
     hessian = likelihood.value_grad_hessian(stops[best].x)[2] if len(stops) > 1 else None
     found = []
     for minimum in distinct(stops, hessian):
         n = sum(len(candidates[k].starts) for k in minimum.starts)
         found.append(FoundMinimum(minimum.value, n, True, tuple(map(float, minimum.x))))
-    found += [FoundMinimum(other.value, len(other.starts), False, tuple(map(float, other.x))) for other in others]
     stop = replace(stops[best], converged=False, reason=INTERRUPTED) if interrupted else stops[best]
-    return stop, total, tuple(found)
+    return stop, total, (*found, *_unrefined(others))
+
+
+def _lineshapes_differ(likelihood: Fittable, points: np.ndarray) -> bool:
+    """Whether points were given that differ in more than couplings; the quick search knows couplings only."""
+    lineshapes = np.delete(points, likelihood.coupling_index, axis=1)
+    return bool((lineshapes != lineshapes[0]).any())
+
+
+def _unrefined(minima: Sequence[Minimum]) -> tuple[FoundMinimum, ...]:
+    return tuple(FoundMinimum(minimum.value, len(minimum.starts), False, tuple(map(float, minimum.x))) for minimum in minima)
 
 
 def _run_all(
@@ -292,10 +307,11 @@ def _run_lbfgs(likelihood: Fittable, x: np.ndarray, tolerance: float, max_iterat
     done = 0
     while True:
         H = likelihood.value_grad_hessian(x)[2]
+        metric = _inverse(H) if np.isfinite(H).all() else None
         limit = min(METRIC_ITERATIONS, max_iterations - done)
         stop, record = drive(
             likelihood,
-            lbfgs(x, likelihood.bounds, inverse_metric=_inverse(H), tolerance=tolerance, max_iterations=limit, noise=likelihood.rounding),
+            lbfgs(x, likelihood.bounds, inverse_metric=metric, tolerance=tolerance, max_iterations=limit, noise=likelihood.rounding),
             watch,
         )
         record.count(HESSIAN)

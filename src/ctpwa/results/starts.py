@@ -34,11 +34,13 @@ class Coarse:
         minima:    the best first, values of the part that was used, scaled to all events
         promising: how many of them may be the best
         record:    evaluations and time
+        interrupted:  whether Ctrl-C ended it
     """
 
     minima: tuple[Minimum, ...]
     promising: int
     record: Record
+    interrupted: bool = False
 
 
 def coarse_search(
@@ -64,7 +66,7 @@ def coarse_search(
     share = min(1.0, n / max(likelihood.n_events, 1))
     best = minima[0].value if minima else np.nan
     promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
-    return Coarse(tuple(minima), promising, record)
+    return Coarse(tuple(minima), promising, record, any(stop is None or stop.reason == "interrupted" for stop in stops))
 
 
 def _may_be_best(above: float, share: float) -> bool:
