@@ -469,6 +469,14 @@ def test_the_better_point_is_resumed(fitted, small):
     assert "start: goes on from model.result.partial.json" in fit("--resume").stdout
 
 
+def test_a_model_is_the_same_after_it_was_in_a_file(small):
+    """Also with infinities, which JSON does not have."""
+    change(small, "data: data.npz", "data: [{file: data.npz, mass_tolerance: .inf, parent_tolerance: 1}]")
+    assert fit().exit_code == 0
+    assert fit("--resume").exit_code == 0
+    assert ctpwa.load_analysis(load().model).read().data.n_events == load().n_events
+
+
 def test_how_to_fit_may_change_between_fits(fitted, small):
     change(small, "starts: 1", "starts: 7, method: lbfgs, seed: 9")
     assert fit("--resume").exit_code == 0

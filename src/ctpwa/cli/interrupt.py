@@ -48,12 +48,11 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
-        if self.count == 1:
-            self.on_first()
         if self.held:
             return
         if self.count > 1:
             raise EndNow
+        self.on_first()
         raise KeyboardInterrupt
 
     def notice(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ctpwa.errors import CtpwaError
 from ctpwa.output import written_whole
+from ctpwa.results.plain import to_plain
 from ctpwa.results.result import FitResult
 
 SCHEMA = 1
@@ -99,4 +100,5 @@ def hash_of_samples(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _sha256(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+    """Of a value as it is in a file, so that a file gives the same."""
+    return hashlib.sha256(json.dumps(to_plain(value), sort_keys=True, default=str).encode()).hexdigest()
