@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ctpwa
+from ctpwa.results import starts
 from ctpwa.results.fit import METHODS
 from ctpwa.results.fractions import FractionCalculator, wave_groups
 from results.cases import K2, PHI3, likelihood, make, part, phase_space, result, toy
@@ -231,6 +232,20 @@ class TestManyStarts:
         like = likelihood("fixed")
         for minimum in self.found().minima:
             assert like.value(np.array(minimum.values)) == pytest.approx(minimum.nll, abs=1e-9 if minimum.refined else 0.05)
+
+    @pytest.mark.parametrize("name", ["fixed", "floating"])
+    def test_a_search_with_part_of_the_events(self, name, monkeypatch):
+        """A quarter of them: the minima are those of all events, and what was not refined says so."""
+        monkeypatch.setattr(starts, "COARSE_EVENTS", 100)
+        monkeypatch.setattr(starts, "COARSE_PER_PARAMETER", 1)
+        found = ctpwa.fit(likelihood(name), 6, seed=4)
+        assert found.nll <= result(name).nll + 1e-6
+        assert found.verdict.good
+        assert sum(minimum.starts for minimum in found.minima) == 6
+        assert found.record.history[-1] == pytest.approx(found.nll, abs=1e-9)  # not that of the search
+        for minimum in found.minima:
+            if minimum.refined:
+                assert likelihood(name).value(np.array(minimum.values)) == pytest.approx(minimum.nll, abs=1e-9)
 
     def test_a_bad_first_start_does_not_matter(self):
         like = likelihood("fixed")

@@ -46,7 +46,8 @@ def with_error(value: float, error: float | None) -> str:
         return f"{value:.6g} (fixed)"
     digits = max(0, 1 - math.floor(math.log10(error)))
     if digits > 9 or error >= 1e6:
-        return f"{value:.6g} ± {error:.2g}"
+        significant = max(2, math.floor(math.log10(max(abs(value), error))) - math.floor(math.log10(error)) + 2)
+        return f"{value:.{significant}g} ± {error:.2g}"
     return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
