@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +12,6 @@ from ctpwa.minimise.objective import Objective
 from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Answer, Ask, Steps, Stop
 
 NOTHING = np.zeros(0)
-THREADS = 8
 Watch = Callable[[np.ndarray, float], None]  # is told of every better point
 
 
@@ -79,7 +76,6 @@ def drive_many(
     stops: list[Stop | None] = [None] * len(steps)
     own_best = [_Best(None) for _ in steps]
     asks: dict[int, Ask] = {k: next(generator) for k, generator in enumerate(steps)}
-    pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))  # linear algebra of the minimisers runs side by side
     try:
         while asks:
             answers = _evaluate_many(objective, asks)
@@ -88,33 +84,21 @@ def drive_many(
                 own_best[k].improves(asks[k].x, answer.value)
                 if best.improves(asks[k].x, answer.value):
                     record.history.append(answer.value)
-            for k, reply in zip(answers, pool.map(_send, (steps[k] for k in answers), answers.values()), strict=True):
-                if isinstance(reply, Ask):
-                    asks[k] = reply
-                    continue
-                stops[k] = reply
-                del asks[k]
-                if advance is not None:
-                    advance(1)
+                try:
+                    asks[k] = steps[k].send(answer)
+                except StopIteration as end:
+                    stops[k] = end.value
+                    del asks[k]
+                    if advance is not None:
+                        advance(1)
     except KeyboardInterrupt:
         for k, own in enumerate(own_best):
             if stops[k] is None and own.x is not None:
                 stops[k] = Stop(own.x, own.value, False, "interrupted", 0)
         if best.x is None:
             raise
-    finally:
-        pool.shutdown(cancel_futures=True)
     record.seconds = time.perf_counter() - begin
     return stops, record
-
-
-def _send(steps: Steps, answer: Answer) -> Ask | Stop:
-    """The next question of a minimiser, or its end."""
-    try:
-        return steps.send(answer)
-    except StopIteration as end:
-        stop: Stop = end.value
-        return stop
 
 
 class _Best:
