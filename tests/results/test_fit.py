@@ -11,6 +11,7 @@ import ctpwa
 from ctpwa.results import starts
 from ctpwa.results.fit import METHODS
 from ctpwa.results.fractions import FractionCalculator, wave_groups
+from engine.cases import likelihood as engine_likelihood
 from results.cases import K2, PHI3, likelihood, make, part, phase_space, result, toy
 
 MASS, WIDTH = "phi(1680).mass", "phi(1680).width"
@@ -182,6 +183,15 @@ class TestLimits:
         assert found.verdict.at_limits == ()
         assert found.nll == pytest.approx(free.nll, abs=1e-7)
         np.testing.assert_allclose(found.errors, free.errors, rtol=1e-3)
+
+    def test_a_limit_at_which_a_formula_has_no_value(self):
+        """A mass of 0 is allowed, and 1/m is not: the fit comes back from there without a warning."""
+        like = engine_likelihood("small", "reference")
+        start = {f"{name}.{part}": value for name in like.coupling_names[1:] for part, value in (("re", 0.3), ("im", 0.1))}
+        found = ctpwa.fit(like, start=start | {"K*(1410).mass": 1e-3, "K*(1410).width": 2.0}, max_iterations=8)
+        assert np.isfinite(found.nll)
+        assert np.isfinite(found.covariance).all()
+        assert np.isnan(like.value(np.where(np.array(like.names) == "K*(1410).mass", 0.0, like.start)))
 
     def test_a_start_outside_is_refused(self):
         like = limited(likelihood("floating"), {MASS: (1.6, 1.7)})

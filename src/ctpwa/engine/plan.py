@@ -273,6 +273,8 @@ class Plan:
 class IterationNumbers:
     """p(θ), its Jacobian and second derivatives, compiled from the formulas.
 
+    A fit may try points at which a formula has no value, such as a mass of 0: the result is then NaN or infinite, without a warning.
+
     Args:
         expressions:  p in parameter symbols
         n_floating:   how many of them depend on floating parameters; these come first
@@ -310,6 +312,7 @@ class IterationNumbers:
         self._first = _compile(every, [derivative for _, derivative in first])
         self._second = _compile(every, [derivative for _, derivative in second])
 
+    @np.errstate(all="ignore")
     def values(self, theta: np.ndarray) -> np.ndarray:
         """All p."""
         if not self.n_floating:
@@ -318,6 +321,7 @@ class IterationNumbers:
         result[self._fixed_at_zero] = 0.0
         return result
 
+    @np.errstate(all="ignore")
     def jacobian(self, theta: np.ndarray) -> np.ndarray:
         """∂p/∂θ [floating p, θ]."""
         result = np.zeros((self.n_floating, self.n_theta))
@@ -325,6 +329,7 @@ class IterationNumbers:
             result[self._first_at[:, 0], self._first_at[:, 1]] = self._first(*theta, *self._others)
         return result
 
+    @np.errstate(all="ignore")
     def second(self, theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Σ_j weights_j ∂²p_j/∂θ∂θ [θ, θ]."""
         result = np.zeros((self.n_theta, self.n_theta))
