@@ -4,10 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint clean
+.PHONY: demo example test lint clean
 
 demo: $(READY)
-	$(BIN)/python -m ctpwa.demo
+	$(BIN)/ctpwa demo
+
+EVENTS ?= 20000
+EXAMPLES := $(notdir $(patsubst %/model.yml,%,$(wildcard examples/*/model.yml)))
+example: $(READY)
+	@test -f "examples/$(NAME)/model.yml" || { echo "say which example: make example NAME=..., one of $(EXAMPLES)"; exit 1; }
+	test -f examples/$(NAME)/toy.root || \
+		$(BIN)/ctpwa generate examples/$(NAME)/model.yml -n $(EVENTS) --seed 1 -o examples/$(NAME)/toy.root
+	$(BIN)/ctpwa fit examples/$(NAME)/model.yml --force
 
 test: $(READY) lint
 	$(BIN)/python -m pytest

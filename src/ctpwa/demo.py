@@ -1,179 +1,242 @@
-"""``make demo``: a coherent model of J/psi → K⁺K⁻η, from a model description to a Dalitz plot.
+"""``make demo`` and ``ctpwa demo``: toy data of J/psi → K⁺K⁻η, fitted back from random couplings, as one fits measured events.
 
-Phase-space events are generated, the spin amplitudes of all waves are computed once, the waves are summed with Breit-Wigner
-propagators, and the events are weighted with the intensity.
+A model file and toy data are written, the samples it names are read, the likelihood is fitted, and what comes out is compared with what
+went in, in numbers and in figures.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import prod
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
+from ctpwa.analysis import Analysis, load_analysis
 from ctpwa.config.read import load_model
 from ctpwa.data.events import Events
-from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.data.write import write_events
+from ctpwa.engine.intensity import ModelIntensity
+from ctpwa.engine.likelihood import Likelihood
+from ctpwa.engine.values import model_values
+from ctpwa.generate.toys import ToyGenerator
 from ctpwa.kinematics.lorentz import mass_squared
-from ctpwa.kinematics.two_body import barrier_polynomial, breakup_momentum_squared
-from ctpwa.model.model import Model, Wave
-from ctpwa.model.resonance import Resonance
-from ctpwa.spin.amplitudes import SpinAmplitudes
+from ctpwa.model.model import Model
+from ctpwa.output import written_whole
+from ctpwa.results.fractions import FractionCalculator, Fractions, wave_groups
+from ctpwa.results.result import FitResult
+from ctpwa.results.text import with_error
 
-N_EVENTS = 200_000
+N_EVENTS, N_PHASE_SPACE, N_STARTS = 15_000, 200_000, 10
+SEED = 1
 OUTPUT = Path("demo-output")
+DRAWN = 6  # the strongest resonances
 
-MODEL = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1020)": {"in": "K+ K-", "mass": 1.0195, "width": 0.005},
-        "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164},
-        "phi(3)(1850)": {"in": "K+ K-", "mass": 1.854, "width": 0.160},
-        "rho(2150)": {"in": "K+ K-", "JP": "1-", "mass": 2.044, "width": 0.163, "latex": r"\rho(2150)"},
-        "K*(1410)": {"in": ["K+ eta", "K- eta"], "mass": 1.368, "width": 0.232, "latex": "K^{*}(1410)"},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"], "mass": 1.427, "width": 0.100, "latex": "K_{2}^{*}(1430)"},
-        "K(3)*(1780)": {"in": ["K+ eta", "K- eta"], "mass": 1.711, "width": 0.333, "latex": "K_{3}^{*}(1780)"},
-        "K(4)*(2045)": {"in": ["K+ eta", "K- eta"], "mass": 2.186, "width": 0.241, "latex": "K_{4}^{*}(2045)"},
-    },
-}
-# size of each resonance alone, relative to the others, and phase of its coupling
-STRENGTHS = {
-    "phi(1020)": (0.03, 0.0),
-    "phi(1680)": (0.22, 1.9),
-    "phi(3)(1850)": (0.12, -0.8),
-    "rho(2150)": (0.05, 2.6),
-    "K*(1410)": (0.10, 0.9),
-    "K(2)*(1430)": (0.30, -1.2),
-    "K(3)*(1780)": (0.08, 2.2),
-    "K(4)*(2045)": (0.14, -2.0),
-}
+MODEL = """\
+# J/psi -> K+ K- eta with eight resonances, the masses and widths of five of them floating. What stands here is the truth of the toy
+# data; a fit starts from random couplings, and from the masses and widths under "start", which are those of the PDG.
+#
+#   ctpwa fit {folder}/model.yml      # the fit of the demonstration once more
+decay: J/psi(1S) -> K+ K- eta
+polarisation: transverse
 
+resonances:
+  phi(1680):     {in: K+ K-, mass: 1.659, width: 0.164, float: [mass, width]}
+  X(1750):       {in: K+ K-, JP: 1-, mass: 1.753, width: 0.120, float: [mass, width], latex: 'X(1750)'}
+  phi(3)(1850):  {in: K+ K-, mass: 1.854, width: 0.160, float: [mass, width]}
+  rho(2150):     {in: K+ K-, JP: 1-, mass: 2.044, width: 0.163, latex: '\\rho(2150)'}
+  K*(1410):      {in: [K+ eta, K- eta], mass: 1.368, width: 0.232, float: [mass, width], latex: 'K^{*}(1410)'}
+  K(2)*(1430):   {in: [K+ eta, K- eta], mass: 1.427, width: 0.100, float: [mass, width], latex: 'K_{2}^{*}(1430)'}
+  K(3)*(1780):   {in: [K+ eta, K- eta], mass: 1.711, width: 0.333, latex: 'K_{3}^{*}(1780)'}
+  K(4)*(2045):   {in: [K+ eta, K- eta], mass: 2.186, width: 0.241, latex: 'K_{4}^{*}(2045)'}
 
-def breit_wigner(resonance: Resonance, s: Tensor, m1: float, m2: float, L: int) -> Tensor:
-    """Relativistic Breit-Wigner with mass-dependent width.
+couplings:
+  phi(1680)[K+ K-] (1,1)(1,0):      {abs: 0.1077, phase: 3.1}
+  X(1750)[K+ K-] (1,1)(1,0):        {abs: 0.05313, phase: -0.28}
+  phi(3)(1850)[K+ K-] (3,3)(3,0):   {abs: 24.83, phase: 0.4}
+  rho(2150)[K+ K-] (1,1)(1,0):      {abs: 0.06484, phase: -2.5}
+  K*(1410)+[K+ eta] (1,1)(1,0):     {abs: 0.06169, phase: 2.1}
+  K(2)*(1430)+[K+ eta] (2,2)(2,0):  1
+  K(3)*(1780)+[K+ eta] (3,3)(3,0):  {abs: 20.96, phase: -2.9}
+  K(4)*(2045)+[K+ eta] (4,4)(4,0):  {abs: 1257, phase: -0.78}
 
-        F = 1 / (m0² − s − i m0 Γ(m)),   Γ(m) = Γ0 (q/q0)^(2L+1) (m0/m) N_L(q0 d) / N_L(q d)          (F8)
+samples:
+  data: toy.root
+  phase_space: {generate: {phase_space}, seed: 2}
 
-    Args:
-        resonance:  gives m0, Γ0 and the barrier radius d
-        s:          m² of the pair it decays to, GeV², [event]
-        m1, m2:     masses of the pair, GeV
-        L:          orbital angular momentum of its decay
-    """
-    assert resonance.mass is not None
-    assert resonance.width is not None
-    m0 = torch.tensor(resonance.mass, dtype=s.dtype)
-    q2 = breakup_momentum_squared(s, m1, m2).clamp(min=0)
-    q2_0 = breakup_momentum_squared(m0.square(), m1, m2)
-    d2 = resonance.radius**2
-    barrier = barrier_polynomial(L, q2_0 * d2) / barrier_polynomial(L, q2 * d2)
-    width = resonance.width * (q2 / q2_0).pow(L + 0.5) * (m0 / s.sqrt()) * barrier
-    return 1 / torch.complex(m0.square() - s, -m0 * width)
-
-
-def wave_amplitude(model: Model, spin: SpinAmplitudes, index: int, s: Mapping[tuple[int, ...], Tensor]) -> Tensor:
-    """Spin amplitude times propagators of one wave, identical particles summed over, [row, event]."""
-    wave = model.waves[index]
-    total = torch.zeros(spin.K.shape[1:], dtype=torch.complex128)
-    for term in spin.terms[index]:
-        F = prod(_propagators(model, wave, term.systems, s), start=torch.ones((), dtype=torch.complex128))
-        total += term.factor * spin.phase(term.structure) * F * spin.K[term.structure]
-    return total
-
-
-def _propagators(model: Model, wave: Wave, systems: tuple[tuple[int, ...], ...], s: Mapping[tuple[int, ...], Tensor]) -> Iterator[Tensor]:
-    for resonance, ls, system in zip(wave.resonances, wave.ls[1:], systems, strict=True):
-        m1, m2 = (model.decay.final[i].mass or 0.0 for i in system)
-        yield breit_wigner(resonance, s[system], m1, m2, ls.L)
-
-
-def coherent_sums(model: Model, spin: SpinAmplitudes, s: Mapping[tuple[int, ...], Tensor]) -> dict[str, Tensor]:
-    """ψ of every resonance with the couplings of the demonstration, [row, event]; their sum is the amplitude.
-
-    Charge-conjugate waves have one coupling and the sign that C gives them.
-    """
-    psi: dict[str, Tensor] = {}
-    for index, wave in enumerate(model.waves):
-        name = wave.resonances[0].name
-        psi[name] = psi.get(name, torch.zeros(())) + wave.factor * wave_amplitude(model, spin, index, s)
-    for name, (fraction, phase) in STRENGTHS.items():
-        norm = psi[name].abs().square().sum(dim=0).mean()
-        psi[name] = psi[name] * torch.polar((fraction / norm).sqrt(), torch.tensor(phase, dtype=torch.float64))
-    return psi
-
-
-def invariant_masses_squared(model: Model, events: Events) -> dict[tuple[int, ...], Tensor]:
-    """m² of all pairs of final particles, GeV², [event]."""
-    p4 = [events[name].T for name in model.final_names]
-    return {(i, j): mass_squared(p4[i] + p4[j]) for i in range(len(p4)) for j in range(i + 1, len(p4))}
+fit:
+  reference_wave: K(2)*(1430)+[K+ eta] (2,2)(2,0)
+  starts: 10
+  start:
+    phi(1680).mass: 1.680
+    phi(1680).width: 0.150
+    X(1750).mass: 1.740
+    X(1750).width: 0.140
+    phi(3)(1850).mass: 1.860
+    phi(3)(1850).width: 0.140
+    K*(1410).mass: 1.414
+    K*(1410).width: 0.260
+    K(2)*(1430).mass: 1.432
+    K(2)*(1430).width: 0.109
+"""
 
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
     """Print what is done and how long it took."""
-    print(f"{what:<58}", end="", flush=True)
+    print(f"{what:<66}", end="", flush=True)
     start = time.perf_counter()
     yield
-    print(f"{time.perf_counter() - start:6.2f} s")
+    print(f"{time.perf_counter() - start:6.1f} s", flush=True)
 
 
-def main(n_events: int = N_EVENTS, output: Path = OUTPUT) -> None:
+def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts: int = N_STARTS, output: Path = OUTPUT) -> FitResult:
     """Run the demonstration.
 
     Args:
-        n_events:  number of phase-space events
-        output:    folder for the figure
+        n_events:       toy data
+        n_phase_space:  phase-space events for the normalisation
+        n_starts:       points with random couplings to fit from
+        output:         folder for everything that is written
     """
-    with step("read the model and build its waves"):
-        model = load_model(MODEL)
-    print(f"\n{model}\n")
-    with step(f"generate {n_events:,} phase-space events"):
-        events = generate_phase_space(model, n_events, seed=1)
-    with step(f"spin amplitudes of {len(model.waves)} waves"):
-        spin = model.spin_amplitudes(events, barrier=True)
-    kind = "real" if spin.real else "complex"
-    print(f"    {len(spin.structures)} wave structures x {spin.K.shape[1]} polarisation rows, {kind}: {spin.K.nbytes / 1e6:.0f} MB")
-    with step("sum the waves with Breit-Wigner propagators"):
-        s = invariant_masses_squared(model, events)
-        psi = coherent_sums(model, spin, s)
-        intensity = torch.stack(list(psi.values())).sum(dim=0).abs().square().sum(dim=0)
-        own = {name: amplitude.abs().square().sum(dim=0) for name, amplitude in psi.items()}
-        random = torch.Generator().manual_seed(2)
-        accepted = torch.rand(n_events, generator=random, dtype=torch.float64) * intensity.max() < intensity
-    fractions = {name: 100 * float(I.sum() / intensity.sum()) for name, I in own.items()}
-    print("\n    fractions: " + ", ".join(f"{name} {fraction:.0f} %" for name, fraction in fractions.items()))
-    print(f"    interference: {100 - sum(fractions.values()):+.1f} %")
-    print(f"    {int(accepted.sum()):,} events accepted as toy data\n")
-    with step("draw the Dalitz plot"):
-        files = _draw(model, s, intensity, accepted, own, output)
-    print("\nThe figure is in " + " and ".join(str(file) for file in files))
+    begin = time.perf_counter()
+    model_file, toy_file, result_file = output / "model.yml", output / "toy.root", output / "result.json"
+    output.mkdir(parents=True, exist_ok=True)
+    with written_whole(model_file) as file:
+        file.write_text(MODEL.replace("{folder}", str(output)).replace("{phase_space}", str(n_phase_space)), encoding="utf-8")
+    model = load_model(model_file)
+    print(f"{model}\n")
+    with step(f"generate {n_events:,} toy events"):
+        write_events(toy_file, ToyGenerator(model).generate(n_events, SEED).events, model=model)
+    with step(f"read them, generate {n_phase_space:,} phase-space events"):
+        analysis = load_analysis(model_file)
+        samples = analysis.read()
+    with step("spin amplitudes of all events, likelihood"):
+        likelihood = analysis.likelihood(device="cpu")
+        assert isinstance(likelihood, Likelihood)
+    with step(f"fit {len(likelihood.names)} parameters from {n_starts} random starts"):
+        result = _fit(analysis, likelihood, n_starts)
+    print(f"\n{comparison(likelihood, result)}\n")
+    with step("draw projections and Dalitz plots"):
+        files = _draw(model, likelihood, result, samples.data, samples.phase_space, output)
+    result.save(result_file)
+    print("\nwritten:", *(f"\n  {file}" for file in (model_file, toy_file, result_file, *files)), sep="")
+    print(f"\n{time.perf_counter() - begin:.0f} s in all. On the command line:\n  ctpwa show {result_file}\n  ctpwa fit {model_file}")
+    return result
 
 
-def _draw(
-    model: Model, s: Mapping[tuple[int, ...], Tensor], intensity: Tensor, accepted: Tensor, own: Mapping[str, Tensor], output: Path
-) -> list[Path]:
-    from ctpwa.report.dalitz import DalitzSample, draw_dalitz, save_figure
+def _fit(analysis: Analysis, likelihood: Likelihood, n_starts: int) -> FitResult:
+    """Random couplings from the first start on: the model file knows the true ones."""
+    first = likelihood.random_couplings(analysis.start(likelihood), 1, SEED)[0]
+    return analysis.fit(likelihood=likelihood, start=first, starts=n_starts, seed=SEED + 1)
 
-    decay = model.decay
-    first, second, third = decay.final
-    s12, s13, s23 = (np.asarray(s[pair]) for pair in ((0, 1), (0, 2), (1, 2)))
-    sample = DalitzSample(
-        parent=decay.parent.mass or 0.0,
-        masses=(first.mass or 0.0, second.mass or 0.0, third.mass or 0.0),
-        names=(first.latex, second.latex, third.latex),
-        s=(s12, s13, s23),
-        intensity=intensity.numpy(),
-        accepted=accepted.numpy(),
-        components={f"${model.resonances[name].latex}$": I.numpy() for name, I in own.items()},
-    )
-    title = rf"${decay.parent.latex} \to {first.latex} {second.latex} {third.latex}$"
-    return save_figure(draw_dalitz(sample, title), output / "dalitz")
+
+def comparison(likelihood: Likelihood, result: FitResult) -> str:
+    """Generated and fitted values with their pulls."""
+    best = result.minima[0]
+    rows = [*_parameters(likelihood, result), *_couplings(likelihood, result), *_fractions(likelihood, result)]
+    names, values = max(len(row[0]) for row in rows), max(len(row[2]) for row in rows)
+    lines = [
+        f"verdict: {result.verdict}",
+        f"-ln L = {result.nll:.3f}; {best.starts} of {result.n_starts} starts reach it; {len(result.minima)} minima were found",
+        "",
+        f"  {'':<{names}}  generated  {'fitted':<{values}}   pull",
+    ]
+    for name, generated, fitted, pull in rows:
+        number = "      " if pull is None else f"{pull:+6.2f}"
+        lines.append(f"  {name:<{names}}  {generated:>9}  {fitted:<{values}}  {number}".rstrip() if generated else f"{name}")
+    pulls = np.array([pull for _, _, _, pull in rows if pull is not None])
+    lines.append(f"{len(pulls)} pulls: mean {pulls.mean():+.2f}, width {pulls.std():.2f}, largest {np.abs(pulls).max():.1f}")
+    return "\n".join(lines)
+
+
+Row = tuple[str, str, str, float | None]
+
+
+def _row(name: str, generated: float, fitted: float, error: float | None, difference: float | None = None) -> Row:
+    if not error:
+        return name, f"{generated:.4g}", with_error(fitted, error), None
+    off = fitted - generated if difference is None else difference
+    digits, _, _ = with_error(generated, error).partition(" ")  # as many as the fitted value has
+    return name, digits, with_error(fitted, error), off / error
+
+
+def _parameters(likelihood: Likelihood, result: FitResult) -> Iterator[Row]:
+    yield "masses and widths in GeV", "", "", None
+    couplings = set(likelihood.coupling_index.tolist())
+    for i, parameter in enumerate(result.parameters):
+        if i not in couplings:
+            yield _row(parameter.name, float(likelihood.start[i]), parameter.value, parameter.error)
+
+
+def _couplings(likelihood: Likelihood, result: FitResult) -> Iterator[Row]:
+    true = model_values(likelihood, likelihood.start).couplings
+    yield "couplings: magnitude and phase in degrees", "", "", None
+    for coupling in result.couplings:
+        c = true[coupling.name]
+        yield _row(coupling.name, abs(c), coupling.magnitude, coupling.magnitude_error)
+        off = math.remainder(coupling.phase - np.angle(c), 2 * math.pi)  # phases are the same after a full turn
+        phase = np.angle(c) + off
+        error = None if coupling.phase_error is None else math.degrees(coupling.phase_error)
+        yield _row("", math.degrees(np.angle(c)), math.degrees(phase), error, math.degrees(off))
+
+
+def _fractions(likelihood: Likelihood, result: FitResult) -> Iterator[Row]:
+    fitted: Fractions = result.fractions[0].groups["resonances"]
+    groups = wave_groups(likelihood.model)["resonances"]
+    true = FractionCalculator(likelihood, likelihood.start).fractions(groups, np.zeros_like(result.covariance))
+    yield "fit fractions in %", "", "", None
+    for name, generated, value, error in zip(fitted.names, true.values, fitted.values, fitted.errors, strict=True):
+        yield _row(name, 100 * float(generated), 100 * float(value), 100 * float(error))
+
+
+def _draw(model: Model, likelihood: Likelihood, result: FitResult, data: Events, phase_space: Events, output: Path) -> list[Path]:
+    from ctpwa.report.dalitz import DalitzAxes, DalitzSample, draw_dalitz
+    from ctpwa.report.projections import FitWeights, Projection, draw_projections
+    from ctpwa.report.style import save_figure
+
+    intensities = component_intensities(model, likelihood, result, phase_space)
+    names = model.final_names
+    pairs = ((0, 1), (0, 2), (1, 2))
+    s = {kind: {pair: pair_mass_squared(events, names, pair) for pair in pairs} for kind, events in (("data", data), ("fit", phase_space))}
+    first, second, third = model.decay.final
+    latex = (first.latex, second.latex, third.latex)
+    projections = [
+        Projection(f"$M({latex[i]}{latex[j]})$", *(np.sqrt(np.asarray(s[kind][i, j])) for kind in ("data", "fit"))) for i, j in pairs
+    ]
+    fit_weights = intensities.pop("")
+    title = rf"${model.decay.parent.latex} \to {' '.join(latex)}$"
+    axes = DalitzAxes(model.decay.parent.mass or 0.0, (first.mass or 0.0, second.mass or 0.0, third.mass or 0.0), latex)
+    maps = {
+        "toy data": DalitzSample(np.asarray(s["data"][0, 2]), np.asarray(s["data"][1, 2])),
+        "fit": DalitzSample(np.asarray(s["fit"][0, 2]), np.asarray(s["fit"][1, 2]), fit_weights),
+    }
+    return [
+        *save_figure(draw_projections(projections, FitWeights(fit_weights, intensities)), output / "projections"),
+        *save_figure(draw_dalitz(axes, maps, title), output / "dalitz"),
+    ]
+
+
+def component_intensities(model: Model, likelihood: Likelihood, result: FitResult, phase_space: Events) -> dict[str, np.ndarray]:
+    """Intensity of every phase-space event: of all waves under "", and of the strongest resonances alone under their LaTeX names."""
+    values = model_values(likelihood, result.x)
+    intensity = ModelIntensity(model, couplings=values.couplings, parameters=values.parameters, device="cpu")
+    strength: Fractions = result.fractions[0].groups["resonances"]
+    order = [strength.names[k] for k in np.argsort(-strength.values)[:DRAWN]]
+    waves = wave_groups(model)["resonances"]
+    groups: Mapping[str, Sequence[str] | None] = {"": None} | {
+        f"${model.resonances[name].latex}$": [model.waves[i].name for i in waves[name]] for name in order
+    }
+    return {name: I.numpy() for name, I in intensity.components(phase_space, groups).items()}
+
+
+def pair_mass_squared(events: Events, names: Sequence[str], pair: tuple[int, int]) -> Tensor:
+    """m² of a pair of final particles, GeV², [event]."""
+    i, j = pair
+    return mass_squared((events[names[i]] + events[names[j]]).T)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import typer
 import ctpwa
 from ctpwa.cli.check import check
 from ctpwa.cli.console import Commands, epilog
+from ctpwa.cli.demo import demo
 from ctpwa.cli.fit import fit
 from ctpwa.cli.generate import generate
 from ctpwa.cli.init import init
@@ -42,3 +43,4 @@ app.command(epilog=epilog("ctpwa check model.yml --explain"))(check)
 app.command(epilog=epilog("ctpwa generate model.yml -n 100000 -o toy.root --seed 1"))(generate)
 app.command(epilog=epilog("ctpwa fit model.yml --starts 20", "3 the fit ended but its verdict is not good, "))(fit)
 app.command(epilog=epilog("ctpwa show model.result.json --waves"))(show)
+app.command(epilog=epilog("ctpwa demo --out demo-output", "3 the fit ended but its verdict is not good, "))(demo)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ctpwa import generate_phase_space
-from ctpwa.report.dalitz import DalitzSample, dalitz_boundary, draw_dalitz, save_figure
+from ctpwa.report.dalitz import DalitzAxes, DalitzSample, dalitz_boundary, draw_dalitz
+from ctpwa.report.style import save_figure
 
 MASSES = (0.493677, 0.139570, 0.547862)
 PARENT = 3.0969
@@ -37,26 +38,25 @@ def test_all_events_are_inside_the_boundary_and_fill_it():
     assert inside.sum() * cell == pytest.approx(area, rel=0.2)
 
 
+def panels(weights):
+    _, s13, s23 = pair_masses(2_000)
+    axes = DalitzAxes(PARENT, MASSES, ("K^+", r"\pi^-", r"\eta"))
+    return draw_dalitz(axes, {"data": DalitzSample(s13, s23), "fit": DalitzSample(s13, s23, weights)}, "title")
+
+
 def test_figure(tmp_path):
-    s = pair_masses(2_000)
-    ones = np.ones(2_000)
-    sample = DalitzSample(PARENT, MASSES, ("K^+", r"\pi^-", r"\eta"), s, ones, ones > 0, {"$R$": 0.5 * ones})
-    figure = draw_dalitz(sample, "title")
+    figure = panels(np.ones(2_000))
     files = save_figure(figure, tmp_path / "new" / "dalitz")
     assert [file.name for file in files] == ["dalitz.png", "dalitz.pdf"]
     assert all(file.stat().st_size > 10_000 for file in files)
-    labels = {axes.get_xlabel() for axes in figure.axes}
-    assert {r"$m(K^+\pi^-)$  [GeV]", r"$m^2(K^+\eta)$  [GeV$^2$]"} <= labels
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["toy data", "model", "$R$"]
+    assert {axes.get_xlabel() for axes in figure.axes[:2]} == {r"$M^2(K^+\eta)$  [GeV$^2$]"}
+    assert {axes.get_ylabel() for axes in figure.axes[:2]} == {r"$M^2(\pi^-\eta)$  [GeV$^2$]"}
+    texts = [text.get_text() for axes in figure.axes[:2] for text in axes.texts]
+    assert {"data", "fit", "title"} <= set(texts)
 
 
-def test_projections_are_normalised_to_the_toy_data():
-    s = pair_masses(2_000)
-    rng = np.random.default_rng(1)
-    intensity = rng.random(2_000)
-    accepted = rng.random(2_000) < intensity
-    sample = DalitzSample(PARENT, MASSES, ("a", "b", "c"), s, intensity, accepted, {"half": 0.5 * intensity})
-    panel = draw_dalitz(sample, "").axes[1]
-    model, half = (patch.get_data().values.sum() for patch in panel.patches)
-    assert model == pytest.approx(accepted.sum())
-    assert half == pytest.approx(accepted.sum() / 2)
+def test_every_panel_has_as_many_events_as_the_first():
+    weights = np.random.default_rng(1).random(2_000)
+    data, fit = (axes.collections[0].get_array().sum() for axes in panels(weights).axes[:2])
+    assert data == pytest.approx(2_000)
+    assert fit == pytest.approx(2_000)
