@@ -44,19 +44,37 @@ def panels(weights):
     return draw_dalitz(axes, {"data": DalitzSample(s13, s23), "fit": DalitzSample(s13, s23, weights)}, "title")
 
 
+NAMES = ("K^+", r"\pi^-", r"\eta")
+
+
 def test_figure(tmp_path):
-    figure = panels(np.ones(2_000))
-    files = save_figure(figure, tmp_path / "new" / "dalitz")
-    assert [file.name for file in files] == ["dalitz.png", "dalitz.pdf"]
+    _, s13, s23 = pair_masses(2_000)
+    samples = {"data": DalitzSample(s13[:500], s23[:500]), "fit": DalitzSample(s13, s23, np.full(2_000, 7.0))}
+    figure = draw_dalitz(DalitzAxes(PARENT, MASSES, NAMES), samples, "title")
+    files = save_figure(figure, tmp_path / "new" / "K.eta")
+    assert [file.name for file in files] == ["K.eta.png", "K.eta.pdf"]
     assert all(file.stat().st_size > 10_000 for file in files)
-    assert {axes.get_xlabel() for axes in figure.axes[:2]} == {r"$M^2(K^+\eta)$  [GeV$^2$]"}
-    assert {axes.get_ylabel() for axes in figure.axes[:2]} == {r"$M^2(\pi^-\eta)$  [GeV$^2$]"}
-    texts = [text.get_text() for axes in figure.axes[:2] for text in axes.texts]
-    assert {"data", "fit", "title"} <= set(texts)
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["K.eta.pdf", "K.eta.png"]  # and no temporary files
+    data, fit, bar = figure.axes
+    assert (data.get_xlabel(), data.get_ylabel()) == (r"$M^2(K^+\eta)$  [GeV$^2$]", r"$M^2(\pi^-\eta)$  [GeV$^2$]")
+    assert bar.get_ylabel() == "Events / cell"
+    assert [text.get_text() for text in (*data.texts, *fit.texts)] == ["data", "title", "fit"]
 
 
-def test_every_panel_has_as_many_events_as_the_first():
+def test_all_panels_have_as_many_events_as_the_first_and_one_scale():
+    _, s13, s23 = pair_masses(2_000)
     weights = np.random.default_rng(1).random(2_000)
-    data, fit = (axes.collections[0].get_array().sum() for axes in panels(weights).axes[:2])
-    assert data == pytest.approx(2_000)
-    assert fit == pytest.approx(2_000)
+    samples = {"data": DalitzSample(s13[:500], s23[:500]), "fit": DalitzSample(s13, s23, weights)}
+    data, fit, _ = draw_dalitz(DalitzAxes(PARENT, MASSES, NAMES), samples).axes
+    for panel in (data, fit):
+        assert panel.collections[0].get_array().sum() == pytest.approx(500)
+    assert data.collections[0].norm is fit.collections[0].norm
+    # events are where they belong: the row is m²_23, the column m²_13
+    counts = np.asarray(data.collections[0].get_array())
+    assert counts.sum(axis=0) @ np.arange(60) == pytest.approx(np.sum((s13[:500] - s13_edges()[0]) // s13_edges()[1]), abs=1)
+
+
+def s13_edges():
+    """Where the cells of m²_13 begin, and how wide they are."""
+    curve, _ = dalitz_boundary(PARENT, MASSES)
+    return curve.min(), (curve.max() - curve.min()) / 60
