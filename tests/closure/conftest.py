@@ -10,7 +10,7 @@ import ctpwa
 from ctpwa.generate import toys
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _quick():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

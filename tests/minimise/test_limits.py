@@ -97,6 +97,7 @@ def test_a_curved_valley_that_ends_at_a_limit(method):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 100_000), log_condition=st.integers(0, 6), n=st.integers(1, 6))
+@example(seed=0, log_condition=6, n=6)
 @example(seed=3, log_condition=6, n=6)
 def test_newton_in_random_boxes(seed, log_condition, n):
     """Against the exact solution of bounded least squares; some limits are active, and starts are anywhere."""
@@ -111,6 +112,7 @@ def test_newton_in_random_boxes(seed, log_condition, n):
     stop, record = run("newton", function, rng.normal(scale=3.0, size=n))
     assert stop.converged, stop.reason
     assert stop.value <= best.cost + 1e-7
+    assert is_minimum(function, stop.x, 1e-6)  # parameters are at limits exactly, or their slope is zero
     assert record.hessians < 60
 
 
@@ -127,6 +129,24 @@ def test_lbfgs_in_random_boxes(seed, n):
     assert stop.converged, stop.reason
     assert stop.value <= best.cost + 1e-6
     assert record.gradients < 500
+
+
+def test_few_evaluations_in_a_box(rng):
+    """A quadratic function is minimised within its limits in one step of Newton; L-BFGS needs one for every limit on the way."""
+    n, hessians, gradients = 6, [], []
+    for _ in range(40):
+        H, centre = positive_definite(rng, n, 1e6), rng.normal(size=n)
+        function = quadratic(H, centre, bounds=np.sort(centre[:, None] + rng.normal(size=(n, 2)), axis=1))
+        start = 3 * rng.normal(size=n)
+        one, record = run("newton", function, start)
+        hessians.append(record.hessians)
+        other, record = run("lbfgs", function, start, inverse_metric=np.linalg.inv(H))
+        gradients.append(record.gradients)
+        assert one.converged
+        assert other.converged
+        assert other.value == pytest.approx(one.value, abs=1e-6)
+    assert np.mean(hessians) < 2.8
+    assert np.mean(gradients) < 60
 
 
 @pytest.mark.parametrize("bounds", [[[-2, 2], [0, 2]], [[-2, 2], [-2, 0]]])

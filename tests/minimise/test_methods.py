@@ -195,6 +195,39 @@ def test_rounding_of_the_value(method, rounding, rng):
     assert record.values + record.gradients + record.hessians < 200
 
 
+def test_newton_goes_on_where_the_value_sees_nothing():
+    """Gains below the rounding of the value are trusted: the end is where the slope says, not where the value stops to fall."""
+    rounding = 1e-4
+    function = Function(
+        lambda x: np.round(np.cosh(x - 1).sum() / rounding) * rounding,
+        lambda x: np.sinh(x - 1),
+        lambda x: np.diag(np.cosh(x - 1)),
+        3,
+        rounding=rounding,
+    )
+    stop, record = run("newton", function, [3.0, -1.0, 0.5], tolerance=1e-12)
+    assert stop.converged, stop.reason
+    np.testing.assert_allclose(stop.x, 1.0, atol=1e-6)
+    assert record.hessians < 15
+
+
+def test_newton_does_not_walk_along_a_flat_direction():
+    """(x0 − 2 x1)² with slopes along x0 = 2 x1 that are rounding: the end is near the start, soon."""
+    a, flat = np.array([1.0, -2.0]), np.array([2.0, 1.0])
+    function = Function(
+        lambda x: (a @ x) ** 2 / 2,
+        lambda x: (a @ x) * a + 1e-11 * np.sin(1e7 * (flat @ x) + 1) * flat,
+        lambda x: np.outer(a, a) + 1e-17 * np.cos(1e7 * (flat @ x)) * np.outer(flat, flat),
+        2,
+        rounding=1e-10,
+    )
+    stop, record = run("newton", function, [3.0, -1.0], tolerance=1e-8)
+    assert stop.converged, stop.reason
+    np.testing.assert_allclose(a @ stop.x, 0.0, atol=1e-4)
+    assert abs(flat @ (stop.x - [3.0, -1.0])) < 10
+    assert record.hessians + record.values < 12
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_it_says_when_it_gives_up(method):
     limit = {"max_calls": 5} if method == "minuit" else {"max_iterations": 3}

@@ -16,6 +16,7 @@ from ctpwa.minimise.steps import GRADIENT, Answer, Ask, Steps, Stop, held, insid
 MEMORY = 30
 DECREASE, CURVATURE = 1e-4, 0.9  # Wolfe conditions
 LINE_STEPS = 20
+EPS = float(np.finfo(float).eps)
 Pairs = deque[tuple[np.ndarray, np.ndarray]]  # steps and changes of the gradient
 
 
@@ -48,15 +49,13 @@ def lbfgs(
         slope = np.where(held(x, g, bounds), 0.0, g)
         direction = _direction(x, slope, pairs, inverse_metric, bounds)
         known = bool(pairs) or inverse_metric is not None  # something of the curvature
-        if -float(direction @ slope) / 2 <= max(tolerance, noise) and known:
-            direction = np.where(direction == 0, -_sizes(pairs, inverse_metric, len(x)) * slope, 0.0)  # those that stand still at limits
-            if -float(direction @ slope) / 2 <= max(tolerance, noise):
-                return Stop(x, f, True, "converged", iteration)
-        if not slope.any():
+        if known:
+            direction = _released(direction, slope, _sizes(pairs, inverse_metric, len(x)))
+        if not slope.any() or (known and -float(direction @ slope) / 2 <= max(tolerance, noise)):
             return Stop(x, f, True, "converged", iteration)
         first = 1.0 if known else 1 / float(np.linalg.norm(slope))
         found = yield from _line_search(x, f, slope, direction, bounds, first, noise)
-        if found is None:
+        if found is None or np.array_equal(found[0], x):
             if pairs:
                 pairs.clear()
                 continue
@@ -79,6 +78,17 @@ def _direction(x: np.ndarray, slope: np.ndarray, pairs: Pairs, inverse_metric: n
         if not leaving.any():
             return direction
         free &= ~leaving
+
+
+def _released(direction: np.ndarray, slope: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The direction, or that of one parameter alone which stands still at a limit and would gain more by coming back from it."""
+    gains = np.where(direction == 0, sizes * slope**2, 0.0)
+    best = int(np.argmax(gains))
+    if gains[best] <= -float(direction @ slope):
+        return direction
+    alone = np.zeros_like(direction)
+    alone[best] = -sizes[best] * slope[best]
+    return alone
 
 
 def _inverse_times(g: np.ndarray, pairs: Pairs, inverse_metric: np.ndarray | None, free: np.ndarray) -> np.ndarray:
@@ -120,29 +130,34 @@ def _sizes(pairs: Pairs, inverse_metric: np.ndarray | None, n: int) -> np.ndarra
 def _line_search(
     x: np.ndarray, f: float, g: np.ndarray, direction: np.ndarray, bounds: np.ndarray, first: float, noise: float
 ) -> Generator[Ask, Answer, tuple[np.ndarray, Answer] | None]:
-    """A point along the direction, bent at limits, with enough decrease and a flat enough slope: bracket by growing, then bisect."""
+    """A point along the direction, up to the first limit, with enough decrease and a flat enough slope: bracket by growing, then bisect."""
     start_slope = float(g @ direction)
+    noise += 4 * EPS * abs(f)
     low, f_low, slope_low = 0.0, f, start_slope
     high: float | None = None
-    step, best = first, None
+    limit = np.where(direction < 0, bounds[:, 0], bounds[:, 1])
+    moves = direction != 0
+    room = np.full_like(x, np.inf)
+    room[moves] = ((limit - x)[moves] / direction[moves]).clip(min=0)
+    largest = float(room.min())
+    step, best = min(first, largest), None
     for _ in range(LINE_STEPS):
-        point = inside(x + step * direction, bounds)
+        point = np.where(room <= step, limit, inside(x + step * direction, bounds))
         answer = yield Ask(point, GRADIENT)
         finite = bool(np.isfinite(answer.value) and np.isfinite(answer.gradient).all())
-        moving = (point > bounds[:, 0]) & (point < bounds[:, 1])
-        slope = float(answer.gradient[moving] @ direction[moving]) if finite else np.nan
-        if not finite or answer.value > f + DECREASE * float(g @ (point - x)) + noise or (low > 0 and answer.value > f_low + noise):
+        slope = float(answer.gradient @ direction) if finite else np.nan
+        if not finite or answer.value > f + DECREASE * step * start_slope + noise or (low > 0 and answer.value > f_low + noise):
             high = step
         else:
             best = (point, answer)
-            if abs(slope) <= -CURVATURE * start_slope:
+            if abs(slope) <= -CURVATURE * start_slope or (slope < 0 and step >= largest):
                 return best
             if slope > 0:
                 high = step
             else:
                 low, f_low, slope_low = step, answer.value, slope
         if high is None:
-            step *= 3.0
+            step = min(3.0 * step, largest)
             continue
         width = high - low
         if width <= 1e-12 * high:

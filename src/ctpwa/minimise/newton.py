@@ -15,7 +15,8 @@ from ctpwa.minimise.steps import HESSIAN, VALUE, Answer, Ask, Steps, Stop, held,
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75  # of the predicted gain
 SHRINK, GROW = 0.25, 3.0
 LARGE = 100.0  # a region of so many standard deviations: what gains nothing in it is flat
-NO_CURVATURE = 1e-15  # of the largest curvature: lost in rounding
+NO_CURVATURE = 1e-14  # of the largest curvature: lost in rounding
+NEGLIGIBLE = 1e-10  # of the whole gain
 
 
 def newton(x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_iterations: int = 300, noise: float = 0.0) -> Steps:
@@ -157,6 +158,10 @@ def trust_region_step(g: np.ndarray, H: np.ndarray, radius: float, lean: np.ndar
     values, vectors = np.linalg.eigh(H)
     values[np.abs(values) <= NO_CURVATURE * np.abs(values).max()] = 0.0
     along = vectors.T @ g
+    flat, size = values == 0, np.abs(along)
+    way = np.divide(size, values, out=np.full_like(size, radius), where=size < radius * values)
+    if values[0] >= 0 and np.linalg.norm(size[flat]) * radius <= NEGLIGIBLE * (size * way)[~flat].sum():
+        along[flat] = 0.0  # what it would gain is not worth the way to the edge
     above = values - min(float(values[0]), 0.0)
     sloped = along != 0
     slope, curve = along[sloped], above[sloped]
