@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "config": LEAVES | {"decay", "data", "spin", "model"},
     "report": LEAVES | {"decay", "kinematics", "data", "model", "results"},
 }
-TOP = {"__init__", "__main__", "demo", "cli", "analysis"}  # may import everything
+TOP = {"__init__", "__main__", "demo", "cli", "analysis", "reopen"}  # may import everything
 HOME = {
     "triton": {"engine"},
     "numba": {"engine"},

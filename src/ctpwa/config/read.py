@@ -44,10 +44,15 @@ def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> M
     return load_document(path_or_mapping).model
 
 
-def load_document(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Document:
-    """Read a model file with everything that is in it; paths in a mapping are relative to the working directory."""
+def load_document(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], folder: FilePath | None = None) -> Document:
+    """Read a model file with everything that is in it.
+
+    Args:
+        path_or_mapping:  the file, or a mapping of the same form
+        folder:           what paths in a mapping are relative to; default: the working directory
+    """
     if isinstance(path_or_mapping, Mapping):
-        return _document(_plain(path_or_mapping), "", FilePath())
+        return _document(_plain(path_or_mapping), "", folder or FilePath())
     path = FilePath(path_or_mapping)
     source = Source(_read_text(path), str(path))
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,6 +55,9 @@ class Engine(Protocol):
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event."""
+
+    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+        """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], at the numbers used last."""
 
 
 def score_products(engine: Engine, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -148,6 +151,11 @@ class ReferenceEngine:
         """I of every event."""
         couplings, numbers = (torch.as_tensor(values, device=self.device) for values in (c, p))
         return reference.intensity(self.plan, couplings, numbers, sample)
+
+    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+        """First and last event, and ∂ψ/∂c [re | im · coupling, row · event]."""
+        D = reference.columns(self.plan, torch.as_tensor(p, device=self.device), sample.K, sample.E)
+        yield 0, sample.n_events, torch.cat([D.real, D.imag]).flatten(1)
 
 
 def _autograd(V, start: torch.Tensor, order: int) -> Expansion:  # type: ignore[no-untyped-def]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
+from ctpwa.engine.batch import coupling_mix
 from ctpwa.engine.build import find_rotation, refresh_callbacks, sample_of
 from ctpwa.engine.channels import ModelChannels, model_channels
 from ctpwa.engine.choice import make_engine
@@ -26,6 +27,22 @@ from ctpwa.spin.rows import Rows
 
 Selection = Sequence[str] | Callable[[Wave], bool]
 CHUNK_BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # K and event table of the events that are in memory at a time
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Some of the events.
+
+    Attributes:
+        start, stop:  the first of them, and the one after the last
+        intensity:    I of all waves, [event]
+        psi:          coherent sum ψ of every group of waves, [group, row, event]
+    """
+
+    start: int
+    stop: int
+    intensity: Tensor
+    psi: Tensor
 
 
 class ModelIntensity:
@@ -95,6 +112,29 @@ class ModelIntensity:
                     found[name].append(engine.intensity(sample, c, numbers))
                 bar.advance(min(start + sample.n_events, n_events) - start)
         return {name: torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64) for name, parts in found.items()}
+
+    def sums(self, events: Mapping[str, Any], groups: Mapping[str, Selection | None], *, progress: bool | None = False) -> Iterator[Sums]:
+        """I of all waves and coherent sums of groups of them, chunk by chunk; spin amplitudes and lineshapes are computed once.
+
+        Args:
+            events:    momenta by name, [event, 4] each
+            groups:    the waves of each sum: names, a function of a wave, or None for all
+            progress:  show a progress bar; None: on a terminal when it takes more than two seconds
+        """
+        mix = coupling_mix(np.array([np.where(self._selected(waves), self._c, 0) for waves in groups.values()]).reshape(-1, len(self._c)))
+        p4 = read_momenta(dict(events), self.model.decay.labels)
+        n_events, n_c = len(p4[0]), len(self._c)
+        with Progress("amplitudes", n_events, show=progress) as bar:
+            for first, sample, plan, engine in self._samples(p4):
+                theta = np.array([self.parameters[name] for name in plan.parameters])
+                refresh_callbacks(plan, sample, theta, 0)
+                numbers = plan.iteration.values(theta)
+                I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
+                for start, stop, columns in engine.raw_columns(sample, numbers, len(groups)):
+                    D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
+                    psi = (rows @ D).view(2, len(groups), -1, stop - start)
+                    yield Sums(first + start, first + stop, I[start:stop], torch.complex(psi[0], psi[1]))
+                    bar.advance(stop - start)
 
     def waves_of(self, coupling: str) -> list[str]:
         """Names by which all waves with one coupling can be selected."""

@@ -47,6 +47,14 @@ def amplitude(plan: Plan, c: Tensor, p: Tensor, K: Tensor, E: Tensor) -> Tensor:
     return psi
 
 
+def columns(plan: Plan, p: Tensor, K: Tensor, E: Tensor) -> Tensor:
+    """∂ψ/∂c [coupling, row, event]."""
+    D = torch.zeros(plan.n_couplings, *K.shape[1:], dtype=torch.complex128, device=K.device)
+    for channel, F in zip(plan.channels, channel_values(plan, p, E), strict=True):
+        D[channel.coupling] += channel.factor * F * K[channel.structure]
+    return D
+
+
 def intensity(plan: Plan, c: Tensor, p: Tensor, sample: Sample) -> Tensor:
     """I [event]."""
     return amplitude(plan, c, p, sample.K, sample.E).abs().square().sum(dim=0)

@@ -55,11 +55,11 @@ def wave_groups(model: Model) -> dict[str, dict[str, list[int]]]:
         groups["waves"][wave.name] = [index]
         for resonance in dict.fromkeys(resonance.name for resonance in wave.resonances):
             groups["resonances"].setdefault(resonance, []).append(index)
-        groups["jp"].setdefault(_spin_parity(wave), []).append(index)
+        groups["jp"].setdefault(spin_parity(wave), []).append(index)
     return groups
 
 
-def _spin_parity(wave: Wave) -> str:
+def spin_parity(wave: Wave) -> str:
     """J^P of the intermediate states that the parent decays to."""
     top = [node for node in wave.chain.nodes[0].daughters if not isinstance(node, int)]
     return " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in top) or "none"

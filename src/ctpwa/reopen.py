@@ -1,0 +1,128 @@
+"""``open_fit``: a result with the model and the samples it came from, to look at what was found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from glob import glob
+from pathlib import Path
+
+from ctpwa.analysis import Analysis, SampleSet
+from ctpwa.config.fit_settings import fit_settings
+from ctpwa.config.read import load_document
+from ctpwa.config.samples import DataSet, FileSource, data_sets
+from ctpwa.engine.intensity import ModelIntensity
+from ctpwa.engine.values import ModelValues
+from ctpwa.errors import CtpwaError, DataError
+from ctpwa.model.model import Model
+from ctpwa.results.result import FitResult
+from ctpwa.results.take_over import fitted_values
+
+KINDS = ("data", "phase_space", "background", "truth")
+
+
+@dataclass(frozen=True)
+class OpenedFit:
+    """A result, and the analysis it is the result of.
+
+    Attributes:
+        result:    what was found
+        analysis:  model, samples and settings
+        path:      the file of the result; empty if it came from none
+    """
+
+    result: FitResult
+    analysis: Analysis
+    path: str = ""
+
+    @property
+    def model(self) -> Model:
+        """What was fitted."""
+        return self.analysis.model
+
+    @cached_property
+    def values(self) -> ModelValues:
+        """Couplings and lineshape parameters as they were fitted."""
+        return fitted_values(self.result, self.model)
+
+    def intensity(self, engine: str = "auto", device: str | None = None) -> ModelIntensity:
+        """The fitted model, for any events.
+
+        Args:
+            engine:  ``auto``, ``cuda``, ``cpu`` or ``reference``
+            device:  where to compute; default: a GPU if there is one
+        """
+        return ModelIntensity(self.model, couplings=self.values.couplings, parameters=self.values.parameters, engine=engine, device=device)
+
+    def read(self, *, progress: bool | None = None) -> tuple[SampleSet, ...]:
+        """The samples of all data sets.
+
+        Args:
+            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+
+        Raises:
+            DataError: if a file is not the one that was fitted
+        """
+        read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
+        _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
+        return read
+
+
+def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
+    """Find the model and the samples of a result again. No file of events is opened yet.
+
+    Files are looked for where the model file was, seen from the working directory or from the folder of the result, and beside the
+    result.
+
+    Args:
+        result:  a result, or the file that it was saved to
+
+    Raises:
+        CtpwaError: if it is the result of a likelihood that was made in Python and not from a model file
+        DataError:  if files of events are not there
+    """
+    found, path = (result, "") if isinstance(result, FitResult) else (FitResult.load(result), os.fspath(result))
+    if found.model is None or not found.samples:
+        raise CtpwaError(
+            f"{path or 'the result'} does not say which model and which samples it belongs to: it was fitted in Python\n"
+            " fix: fit with  ctpwa fit model.yml,  or with  ctpwa.load_analysis(...).fit()"
+        )
+    folders = _folders(found, path)
+    for folder in folders:
+        document = load_document(found.model, folder)
+        sets = data_sets(document.spec, document.folder)
+        missing = [file for file in _files(sets) if not glob(file) and not Path(file).exists()]
+        if not missing:
+            return OpenedFit(found, Analysis(document.model, sets, fit_settings(document.spec.fit), document.data, found.model_file), path)
+    where = " or ".join(f"{str(folder) or '.'!r}" for folder in folders)
+    raise DataError(
+        f"{Path(missing[0]).name!r}, which was fitted, is not there; looked in {where}\n"
+        " fix: put the result or the files back where they were, or run this in the folder in which it was fitted"
+    )
+
+
+def _folders(result: FitResult, path: str) -> list[Path]:
+    own, of_model = Path(path).parent, Path(result.model_file).parent
+    return list(dict.fromkeys([of_model, own / of_model, own]))
+
+
+def _files(sets: Sequence[DataSet]) -> list[str]:
+    sources = [source for data_set in sets for kind in KINDS for source in getattr(data_set, kind)]
+    files = [source for source in sources if isinstance(source, FileSource)]
+    return [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
+
+
+def _check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
+    """Refuse samples that are not those of the fit."""
+    for present, fitted in zip(now, then, strict=True):
+        for kind in ("files", "weight_files"):
+            for a, b in zip(present[kind], fitted[kind], strict=True):
+                if a["sha256"] != b["sha256"]:
+                    raise DataError(
+                        f"{a['path']!r} is not the file that was fitted: its content has changed since\n"
+                        " fix: put the old file back, or fit again"
+                    )
+        if present["n_events"] != fitted["n_events"]:
+            raise DataError(f"{present['name']}: {present['n_events']} events, and {fitted['n_events']} were fitted\n fix: fit again")
