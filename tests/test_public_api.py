@@ -30,6 +30,7 @@ NAMES = {
     "load_model",
     "model_values",
     "read_events",
+    "register_lineshape",
     "write_events",
 }
 

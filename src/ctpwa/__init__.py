@@ -21,6 +21,7 @@ from ctpwa.generate.fractions import couplings_for_fractions as couplings_for_fr
 from ctpwa.generate.phase_space import generate_phase_space as generate_phase_space
 from ctpwa.generate.toys import ToyGenerator as ToyGenerator
 from ctpwa.generate.toys import generate_toy as generate_toy
+from ctpwa.model.lineshapes.registry import register_lineshape as register_lineshape
 from ctpwa.model.model import Model as Model
 from ctpwa.model.model import Wave as Wave
 from ctpwa.results.fit import fit as fit

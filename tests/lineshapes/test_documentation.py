@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ctpwa.model.lineshapes import registry
 from ctpwa.model.lineshapes.formula import Formula, Vertex
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
 from lineshapes.contract import PI, K
@@ -52,11 +51,3 @@ def test_documented_defaults_are_those_of_the_code():
         for parameter in formula.parameters:
             if parameter.default is not None:
                 assert float(shown[parameter.name]) == parameter.default
-
-
-def test_python_example_runs(monkeypatch):
-    monkeypatch.setattr(registry, "KINDS", dict(KINDS))
-    code = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL).group(1)
-    exec(compile(code, "docs/lineshapes.md", "exec"), {})
-    formula = build_lineshape("damped", Vertex(PI, PI, 0, 3.0), order=2)
-    assert [p.name for p in formula.parameters] == ["slope"]

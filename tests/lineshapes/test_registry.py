@@ -4,10 +4,12 @@ import pytest
 import sympy as sp
 import torch
 
+from ctpwa import ConfigError, load_model
+from ctpwa.config import propagators
 from ctpwa.errors import PhysicsError
 from ctpwa.model.lineshapes import registry
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, LineshapeKind, LineshapeParameter, Vertex, s
-from ctpwa.model.lineshapes.registry import KINDS, build_lineshape, register
+from ctpwa.model.lineshapes.registry import KINDS, build_lineshape, register, register_lineshape
 
 VERTEX = Vertex(0.3, 0.5, 1, 3.0)
 
@@ -129,3 +131,32 @@ def test_users_can_register_their_own(monkeypatch):
         with pytest.raises(PhysicsError, match="cannot be the name"):
             register(LineshapeKind(name, kind.build, ""))
     assert build_lineshape(kind, VERTEX).expression == s
+
+
+def damped(s, q2, parameters):
+    return torch.exp(-parameters["b"] * s).to(torch.complex128)
+
+
+@pytest.mark.parametrize("own", ["exp(-b*s)", sp.exp(-sp.Symbol("b") * sp.Symbol("s")), damped], ids=["text", "sympy", "function"])
+def test_a_registered_lineshape_can_be_used_in_a_model(monkeypatch, own):
+    monkeypatch.setattr(registry, "KINDS", dict(KINDS))
+    monkeypatch.setattr(propagators, "KINDS", registry.KINDS)
+    register_lineshape("mine", own, {"b": 0.5})
+    model = load_model({"decay": "J/psi -> K+ K- eta", "resonances": {"X": {"in": "K+ K-", "JP": "1-", "lineshape": "mine", "float": "b"}}})
+    (resonance,) = {resonance.name: resonance for wave in model.waves for resonance in wave.resonances}.values()
+    assert resonance.parameters == {"b": 0.5}
+    with pytest.raises(PhysicsError, match="exists already"):
+        register_lineshape("mine", own, ["b"])
+    register_lineshape("mine", own, ["b"], replace=True)
+
+
+def test_what_is_wrong_with_a_lineshape_is_said_when_it_is_registered(monkeypatch):
+    monkeypatch.setattr(registry, "KINDS", dict(KINDS))
+    with pytest.raises(PhysicsError, match="is not in the formula"):
+        register_lineshape("mine", sp.Symbol("s") * sp.Symbol("b"), ["c"])
+    assert "mine" not in registry.KINDS
+
+
+def test_a_function_in_a_model_is_told_to_get_a_name():
+    with pytest.raises(ConfigError, match="register_lineshape"):
+        load_model({"decay": "J/psi -> K+ K- eta", "resonances": {"X": {"in": "K+ K-", "JP": "1-", "lineshape": damped}}})

@@ -39,6 +39,7 @@ _ADVICE = {
     "minos": "write a parameter, or a list of them",
     "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
     "float": "write mass, width or [mass, width]",
+    "lineshape": "write a name or an expression; a sympy expression or a function gets a name with ctpwa.register_lineshape",
     "in": "write the particles it decays to, such as  K+ K-",
     "ls": "give each vertex its own list of (L, S) pairs, or null: [[[1, 1]], [[1, 0]]]",
     "decay_ls": "write a list of (L, S) pairs: [[1, 0]]",

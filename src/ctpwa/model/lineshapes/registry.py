@@ -9,7 +9,7 @@ import sympy as sp
 
 from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes import breit_wigner, bugg, flatte, gounaris_sakurai, kmatrix, lass, nonresonant, phase_space, spline
-from ctpwa.model.lineshapes.custom import callback_from_function, check_formula, formula_from_sympy, formula_from_text
+from ctpwa.model.lineshapes.custom import ParameterSpec, callback_from_function, check_formula, formula_from_sympy, formula_from_text
 from ctpwa.model.lineshapes.expression_parser import NAMES
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
 
@@ -33,6 +33,26 @@ def register(kind: LineshapeKind, replace: bool = False) -> LineshapeKind:
         raise PhysicsError(f"lineshape {kind.name!r} exists already", "choose another name, or register(kind, replace=True)")
     KINDS[kind.name] = kind
     return kind
+
+
+def register_lineshape(
+    name: str, lineshape: str | sp.Expr | Callable[..., Any], parameters: ParameterSpec | None = None, *, replace: bool = False
+) -> None:
+    """Give a lineshape of your own a name that models can use as ``lineshape``, from now on in this program.
+
+    Args:
+        name:        letters, digits and underscores
+        lineshape:   an expression as text or in sympy, or ``function(s, q2, parameters)`` on torch tensors that returns F of each event
+        parameters:  names of its parameters, or names with default values; an expression in sympy has those of its symbols
+        replace:     whether it may take the place of a lineshape that exists
+    """
+    options = {} if parameters is None else {"parameters": parameters}
+    build_lineshape(lineshape, Vertex(0.14, 0.14, 0, 3.0), **options)  # what is wrong with it is said here
+
+    def build(vertex: Vertex) -> Lineshape:
+        return build_lineshape(lineshape, vertex, **options)
+
+    register(LineshapeKind(name, build, "registered by the user"), replace)
 
 
 def build_lineshape(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[..., Any], vertex: Vertex, **options: Any) -> Lineshape:
