@@ -1,6 +1,7 @@
 """``ctpwa init``: a model file is written whole or not at all, and never over another by accident."""
 
 import json
+import os
 
 import pytest
 from typer.testing import CliRunner
@@ -111,3 +112,13 @@ def test_an_unknown_particle_is_answered_with_near_names(folder):
 
 def test_a_decay_without_quotes_is_wrong_usage(folder):
     assert init("J/psi", "-", "K-", "eta").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["data.root", "my data: 1 #2.root", "123", "true", "a/b.npz"])
+def test_the_samples_are_in_use_if_the_data_are_named(folder, name):
+    (folder / "models").mkdir()
+    assert init(DECAY, "--data", name, "--out", "models/kk.yml").exit_code == 0
+    (data_set,) = ctpwa.load_analysis("models/kk.yml").data_sets
+    (source,) = data_set.data
+    assert [os.path.realpath(file) for file in source.files] == [os.path.realpath(folder / name)]
+    assert "\nsamples:\n" in init(DECAY, "--data", name, "--out", "-").stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from ctpwa.output import written_whole
 def init(
     decay: Annotated[str, typer.Argument(help="what decays into what, in quotes, such as 'J/psi(1S) -> K+ K- eta'")],
     out: Annotated[Path, typer.Option("--out", "-o", help="the file to write; - prints it")] = Path("model.yml"),
+    data: Annotated[Path | None, typer.Option(help="the file of measured events, which need not be there yet")] = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite the file if it is there")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the resonances for programs, and write no file")] = False,
 ) -> None:
@@ -29,7 +31,9 @@ def init(
     if as_json:
         print_json(_description(proposal))
         return
-    text = proposal_text(proposal, "model.yml" if str(out) == "-" else out.name, f"ctpwa {ctpwa.__version__}")
+    # paths in a model file are relative to it
+    events = "" if data is None else Path(os.path.relpath(data, Path() if str(out) == "-" else out.parent)).as_posix()
+    text = proposal_text(proposal, "model.yml" if str(out) == "-" else out.name, f"ctpwa {ctpwa.__version__}", events)
     if not writes:
         typer.echo(text, nl=False)
         return

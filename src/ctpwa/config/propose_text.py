@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from itertools import groupby
@@ -46,13 +48,14 @@ HINTS = """
 """
 
 
-def proposal_text(proposal: Proposal, file: str = "model.yml", version: str = "") -> str:
+def proposal_text(proposal: Proposal, file: str = "model.yml", version: str = "", data: str = "") -> str:
     """The text of a model file: it loads as it is, and with any of its commented-out resonances.
 
     Args:
         proposal:  the first model
         file:      its name, for the commands that the comments mention
         version:   of ctpwa
+        data:      the file of measured events; if it is given, the samples are not commented out
     """
     parts = [_head(proposal, file, version)]
     if len(proposal.decay.final) == 2:
@@ -60,7 +63,16 @@ def proposal_text(proposal: Proposal, file: str = "model.yml", version: str = ""
     else:
         parts.append(_rules(proposal) + "resonances:\n")
         parts += _groups(proposal)
-    return "\n".join(parts) + HINTS.format(file=file)
+    return "\n".join(parts) + _hints(file, data)
+
+
+def _hints(file: str, data: str) -> str:
+    text = HINTS.format(file=file)
+    if not data:
+        return text
+    title, samples = text[: text.index("# samples:")], text[text.index("# samples:") :]
+    quoted = data if re.fullmatch(r"[./]*[A-Za-z][\w/-]*\.\w+", data) else json.dumps(data)
+    return title + "".join(line.removeprefix("# ") for line in samples.splitlines(keepends=True)).replace("data.root", quoted, 1)
 
 
 def _head(proposal: Proposal, file: str, version: str) -> str:
