@@ -114,7 +114,7 @@ def test_a_decay_without_quotes_is_wrong_usage(folder):
     assert init("J/psi", "-", "K-", "eta").exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["data.root", "my data: 1 #2.root", "123", "true", "a/b.npz"])
+@pytest.mark.parametrize("name", ["data.root", "my data: 1 #2.root", "123.root", "1e5.dat", "a/b.npz"])
 def test_the_samples_are_in_use_if_the_data_are_named(folder, name):
     (folder / "models").mkdir()
     assert init(DECAY, "--data", name, "--out", "models/kk.yml").exit_code == 0
