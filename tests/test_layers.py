@@ -18,14 +18,15 @@ MAY_IMPORT = {
     "kinematics": LEAVES,
     "decay": LEAVES,
     "data": LEAVES | {"decay", "kinematics"},
+    "observe": LEAVES | {"decay", "kinematics", "data"},
     "spin": LEAVES | {"decay", "kinematics", "data"},
     "model": LEAVES | {"decay", "kinematics", "data", "spin"},
     "engine": LEAVES | {"decay", "kinematics", "data", "spin", "model"},
     "minimise": LEAVES,
     "generate": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine"},
-    "results": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine", "minimise", "generate"},
-    "config": LEAVES | {"decay", "data", "spin", "model"},
-    "report": LEAVES | {"decay", "kinematics", "data", "model", "results"},
+    "results": LEAVES | {"decay", "kinematics", "data", "spin", "model", "engine", "minimise", "generate", "observe"},
+    "config": LEAVES | {"decay", "data", "spin", "model", "observe"},
+    "report": LEAVES | {"decay", "kinematics", "data", "model", "results", "observe"},
 }
 TOP = {"__init__", "__main__", "demo", "cli", "analysis", "reopen"}  # may import everything
 HOME = {

@@ -18,17 +18,21 @@ NAMES = {
     "ModelIntensity",
     "ModelValues",
     "PhysicsError",
+    "ProjectionSpec",
     "SampleSummary",
     "SpinAmplitudes",
     "ToyGenerator",
+    "Variable",
     "Wave",
     "couplings_for_fractions",
+    "default_variables",
     "free_parameters",
     "generate_phase_space",
     "generate_toy",
     "load_analysis",
     "load_model",
     "model_values",
+    "parse_variable",
     "read_events",
     "register_lineshape",
     "write_events",
@@ -96,6 +100,13 @@ def test_fit():
     assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given]
     assert parameters(ctpwa.FitResult.save) == ["self", "path"]
     assert parameters(ctpwa.FitResult.load) == ["path"]
+
+
+def test_variables():
+    assert parameters(ctpwa.parse_variable) == ["text", "decay"]
+    assert parameters(ctpwa.default_variables) == ["decay"]
+    assert parameters(ctpwa.Variable.__call__) == ["self", "events"]
+    assert parameters(ctpwa.ProjectionSpec) == ["variable", "bins=60", "range=None"]
 
 
 def test_every_error_is_a_ctpwa_error():

@@ -24,6 +24,10 @@ from ctpwa.generate.toys import generate_toy as generate_toy
 from ctpwa.model.lineshapes.registry import register_lineshape as register_lineshape
 from ctpwa.model.model import Model as Model
 from ctpwa.model.model import Wave as Wave
+from ctpwa.observe.variable import ProjectionSpec as ProjectionSpec
+from ctpwa.observe.variable import Variable as Variable
+from ctpwa.observe.variable import default_variables as default_variables
+from ctpwa.observe.variable import parse_variable as parse_variable
 from ctpwa.results.fit import fit as fit
 from ctpwa.results.result import FitResult as FitResult
 from ctpwa.spin.amplitudes import SpinAmplitudes as SpinAmplitudes

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ctpwa.config.fit_settings import FitSettings, fit_settings
+from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import DataSet, FileSource, Source, data_sets
 from ctpwa.data.checks import SampleChecks
@@ -23,6 +24,7 @@ from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
+from ctpwa.observe.variable import ProjectionSpec, default_projections
 from ctpwa.results.fit import fit as fit_likelihood
 from ctpwa.results.result import FitResult
 
@@ -59,13 +61,21 @@ class Analysis:
         settings:     how to fit
         description:  the content of the model file
         name:         the model file; empty if there is none
+        projections:  histograms to be drawn; default: all masses of subsystems and helicity cosines of pairs
     """
 
     def __init__(
-        self, model: Model, data_sets: Sequence[DataSet], settings: FitSettings, description: Mapping[str, Any], name: str = ""
+        self,
+        model: Model,
+        data_sets: Sequence[DataSet],
+        settings: FitSettings,
+        description: Mapping[str, Any],
+        name: str = "",
+        projections: Sequence[ProjectionSpec] = (),
     ) -> None:
         self.model, self.data_sets, self.settings = model, tuple(data_sets), settings
         self.description, self.name = description, name
+        self.projections: tuple[ProjectionSpec, ...] = tuple(projections) or default_projections(model.decay)
         self._read: dict[str, SampleSet] = {}
 
     def read(self, name: str | None = None, *, progress: bool | None = None) -> SampleSet:
@@ -269,6 +279,6 @@ def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -
         ConfigError: with every problem found, each with file, line, column and what to do
     """
     document = load_document(path_or_mapping)
-    return Analysis(
-        document.model, data_sets(document.spec, document.folder), fit_settings(document.spec.fit), document.data, document.name
-    )
+    spec, model = document.spec, document.model
+    samples, settings = data_sets(spec, document.folder), fit_settings(spec.fit)
+    return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay))

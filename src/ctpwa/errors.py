@@ -46,6 +46,7 @@ class Problem:
         location:  file:line:column
         excerpt:   the line, with a caret under the offending part
         word:      the part of a text value that is to blame; empty for all of it
+        offset:    where this part starts in the text; None: where it is first found
         at_key:    whether the key is to blame rather than its value
     """
 
@@ -56,6 +57,7 @@ class Problem:
     excerpt: str = ""
     word: str = ""
     at_key: bool = False
+    offset: int | None = None
 
     def __str__(self) -> str:
         head = f"{self.location}: {self.what}" if self.location else self.what

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctpwa import ConfigError, load_model
-from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ResonanceSpec, SampleSpec
+from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
 
 ROOT = Path(__file__).parents[2]
 FORMAT = (ROOT / "docs" / "model-format.md").read_text(encoding="utf-8")
@@ -53,6 +53,7 @@ TITLES = {
     ChainSpec: "Under `chains`",
     DataSetSpec: "Under `samples`",
     SampleSpec: "Under a sample",
+    ProjectionEntry: "Under `projections`",
     FitSpec: "Under `fit`",
 }
 

@@ -10,6 +10,7 @@ from ctpwa.config.fit_settings import check_fit
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.particles import own_particle, read_decay
 from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.projections import check_projections
 from ctpwa.config.samples import check_samples
 from ctpwa.config.schema import ModelSpec
 from ctpwa.config.ties import WaveList
@@ -35,6 +36,7 @@ def build_model(spec: ModelSpec) -> Model:
     problems.stop()
     decay = _decay(spec, table, problems)
     check_samples(spec, decay, problems)
+    check_projections(spec.projections, decay, problems)
     polarisation: Polarisation | None = None
     with problems.collect(("polarisation",)):
         polarisation = Polarisation.of(spec.polarisation, decay.parent)

@@ -14,11 +14,13 @@ class SpecError(PhysicsError):
     Attributes:
         key:     keys inside the entry being read, such as ``("mass",)``; None: the value being read, (): the entry's name
         word:    the part of a text value
+        offset:  where this part starts in the text; None: where it is first found
     """
 
-    def __init__(self, what: str, fix: str = "", *, key: Path | None = None, word: str = "") -> None:
+    def __init__(self, what: str, fix: str = "", *, key: Path | None = None, word: str = "", offset: int | None = None) -> None:
         self.key = key
         self.word = word
+        self.offset = offset
         super().__init__(what, fix)
 
 
@@ -59,7 +61,8 @@ class Problems:
         key = error.key if isinstance(error, SpecError) else None
         word = error.word if isinstance(error, SpecError) else ""
         path = (*entry, *(value if key is None else key))
-        problem = Problem(error.what, path, error.fix or fix, word=word, at_key=key == ())
+        offset = error.offset if isinstance(error, SpecError) else None
+        problem = Problem(error.what, path, error.fix or fix, word=word, at_key=key == (), offset=offset)
         if problem not in self.found:  # a resonance in several systems has its problems once
             self.found.append(problem)
 

@@ -70,8 +70,8 @@ def _document(data: Any, name: str, folder: FilePath) -> Document:
 
 
 def _as_written(problem: Problem, data: Any) -> Problem:
-    """Samples may be written as a text, a mapping or a list; the path follows what was written."""
-    if problem.path[:1] not in (("samples",), ("data_sets",)):
+    """Samples and projections may be written as a text, a mapping or a list; the path follows what was written."""
+    if problem.path[:1] not in (("samples",), ("data_sets",), ("projections",)):
         return problem
     return replace(problem, path=real_path(problem.path, data))
 

@@ -177,6 +177,27 @@ class FitSpec(_Strict):
     minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")
 
 
+class ProjectionEntry(_Strict):
+    """A histogram of a variable of the final state."""
+
+    variable: str = Field(description="what is drawn, such as mass(K+, K-)")
+    label: str | None = Field(None, description="LaTeX between dollar signs; made from the variable if left out")
+    unit: str | None = Field(None, description="its unit; found from the variable if left out")
+    bins: int | None = Field(None, ge=1, le=10_000, description="number of bins; 60, or 40 for angles")
+    range: Pair | None = Field(None, description="lowest and highest edge; all events if left out")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """A projection may also be just a variable."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, schema], "title": "ProjectionEntry"}
+
+
+def _projection_list(value: Any) -> Any:
+    entries = [value] if isinstance(value, str) else value
+    return [{"variable": entry} if isinstance(entry, str) else entry for entry in entries] if isinstance(entries, list) else entries
+
+
 class ModelSpec(_Strict):
     """A whole model file."""
 
@@ -198,4 +219,7 @@ class ModelSpec(_Strict):
     )
     samples: DataSetSpec | None = Field(None, description="the samples of one data set")
     data_sets: dict[str, DataSetSpec] = Field(default_factory=dict, description="several data sets with shared parameters, by name")
+    projections: Annotated[list[ProjectionEntry], Field(min_length=1), BeforeValidator(_projection_list), _OneOrMany()] = Field(
+        default_factory=list, description="variables of the final state to be drawn; masses and helicity angles if left out"
+    )
     fit: FitSpec = Field(default_factory=lambda: FitSpec.model_validate({}), description="how to fit")

@@ -110,6 +110,10 @@ class Source:
             return Mark(0, 0, 1)
         start, end = target.start_mark, target.end_mark
         mark = Mark(start.line, start.column, end.column - start.column if end.line == start.line else 1)
+        if problem.word and problem.offset is not None and isinstance(target, yaml.ScalarNode):
+            column = start.column + problem.offset + (target.style is not None)  # behind a quote
+            if self.lines[mark.line].startswith(problem.word, column):
+                return Mark(mark.line, column, len(problem.word))
         return self._mark_word(mark, problem.word) if problem.word else mark
 
     def _mark_word(self, mark: Mark, word: str) -> Mark:

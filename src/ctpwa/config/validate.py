@@ -9,10 +9,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
-from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ResonanceSpec, SampleSpec
+from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
 from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
 
-_SECTIONS: dict[str, type[BaseModel]] = {"particles": ParticleSpec, "resonances": ResonanceSpec, "chains": ChainSpec}
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "particles": ParticleSpec,
+    "resonances": ResonanceSpec,
+    "chains": ChainSpec,
+    "projections": ProjectionEntry,
+}
 _EXPECTED = {
     "float_type": "a number",
     "int_type": "a whole number",
@@ -37,6 +42,8 @@ _ADVICE = {
     "ties": "write coupling: [other coupling, factor], with a factor such as -1 or 0.5+0.1j",
     "start": "write parameter: value, such as {phi(1680).mass: 1.68}",
     "minos": "write a parameter, or a list of them",
+    "projections": "write a list with one line per variable:  - mass(K+, K-)",
+    "range": "write [lowest edge, highest edge]",
     "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
     "float": "write mass, width or [mass, width]",
     "lineshape": "write a name or an expression; a sympy expression or a function gets a name with ctpwa.register_lineshape",
@@ -53,6 +60,7 @@ _EXAMPLES = {
     "samples": "{data: data.root, phase_space: {generate: 500000}}",
     "data_sets": "{data: data.root, phase_space: {generate: 500000}}",
     "fit": "{starts: 20, seed: 1}",
+    "projections": '{variable: "mass(K+, K-)", bins: 50}',
 }
 
 
@@ -101,6 +109,8 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
     name = _last_key(path)
     if path[:1] == ("couplings",) and len(path) > 1 and entry["loc"][-1] != "[key]":
         return Problem(f"the value of {path[1]!r} is not a complex number", path[:2], COUPLING_ADVICE)
+    if kind == "extra_forbidden" and path[:1] == ("projections",) and ")" in name:
+        return Problem(f"unknown key {name!r}", path, "quote a variable that contains a comma, or leave the comma out", at_key=True)
     if kind == "extra_forbidden":
         return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)), at_key=True)
     if kind == "missing":
@@ -122,7 +132,9 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         return _type_problem(kind, value, path)
     if kind == "too_short":
         return Problem(f"{name!r} is an empty list", path, "name at least one")
-    if kind in ("greater_than", "greater_than_equal", "finite_number"):
+    if kind == "too_long":
+        return Problem(f"{name!r} has {len(value)} entries", path, _ADVICE.get(name, f"write at most {context.get('max_length')}"))
+    if kind in ("greater_than", "greater_than_equal", "less_than_equal", "finite_number"):
         return Problem(f"{name!r} is {_shown(value)}", path, f"it must be a number {_bound(kind, context)}".rstrip())
     return Problem(f"{name!r}: {entry['msg']}", path)
 
@@ -134,6 +146,8 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
         what = f"{_named(path)} is empty"
     if kind in ("model_type", "model_attributes_type"):
         example = _FILE if _section(path) is DataSetSpec else _EXAMPLES.get(str(path[0]), "{in: K+ K-}")
+        if isinstance(path[-1], int):
+            return Problem(what, path, f"write  - {example}")
         return Problem(what, path, f"write  {name}: {example}", at_key=value is None)
     if kind == "float_type" and isinstance(value, str) and _is_number(value):
         return Problem(what, path, f"YAML reads {value!r} as text; write {float(value)!r}")
@@ -174,7 +188,8 @@ def _named(path: Path) -> str:
 def _bound(kind: str, context: Mapping[str, Any]) -> str:
     if kind == "finite_number":
         return "and finite"
-    return f"{'>' if kind == 'greater_than' else '>='} {context.get('gt', context.get('ge')):g}"
+    sign = {"greater_than": ">", "greater_than_equal": ">=", "less_than_equal": "<="}[kind]
+    return f"{sign} {context.get('gt', context.get('ge', context.get('le'))):g}"
 
 
 def _section(path: Path) -> type[BaseModel]:

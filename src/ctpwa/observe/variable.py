@@ -1,0 +1,155 @@
+"""Variables of the final state, from text to one number per event.
+
+    parse_variable(text: str, decay: Decay) -> Variable
+    default_variables(decay: Decay) -> tuple[Variable, ...]
+    default_projections(decay: Decay) -> tuple[ProjectionSpec, ...]
+
+    Variable(name: str, label: str, unit: str, limits: tuple[float, float] | None)
+    variable(events: Mapping[str, Tensor | ndarray]) -> ndarray      float64, [event]
+    ProjectionSpec(variable: Variable, bins: int = 60, range: tuple[float, float] | None = None)
+
+``docs/variables.md`` explains the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ctpwa.data.momenta import read_momenta
+from ctpwa.decay.chain import Decay
+from ctpwa.observe.expression import Term, finite
+from ctpwa.observe.frames import Momenta, shuffle
+from ctpwa.observe.parse import parse
+
+CHUNK = 2**18  # events at a time
+BINS, ANGLE_BINS = 60, 40
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the final state. Called with events it gives one number for each of them.
+
+    Attributes:
+        name:    its text
+        label:   LaTeX between dollar signs, without the unit
+        unit:    ``GeV``, ``GeV$^{2}$``, ``rad``, …; empty if it has none
+        limits:  range that kinematics allows at nominal masses, where it is known; measured values may be slightly beyond
+        decay:   the decay whose final state it belongs to
+    """
+
+    name: str
+    label: str
+    unit: str
+    limits: tuple[float, float] | None
+    decay: Decay = field(repr=False)
+    _tree: Term = field(repr=False, compare=False)
+    _shuffled: frozenset[str] = field(repr=False, compare=False, default=frozenset())
+
+    def __call__(self, events: Mapping[str, Any]) -> np.ndarray:
+        """The value for every event, [event].
+
+        Args:
+            events:  name → momenta [event, 4], (E, px, py, pz) in GeV; ``Events``, or any mapping of tensors or arrays
+
+        Raises:
+            DataError: if momenta are missing, or the variable has no finite value for some event
+        """
+        tensors = read_momenta(events, self.decay.labels)
+        groups = self.decay.identical_groups
+        used = [self.decay.final[group[0]].name in self._shuffled for group in groups]
+        values = np.empty(len(tensors[0]))
+        for start in range(0, len(values), CHUNK):
+            p4 = [tensor[start : start + CHUNK].T.cpu() for tensor in tensors]
+            momenta = Momenta(shuffle(p4, groups, used, start) if any(used) else p4, start)
+            values[start : start + CHUNK] = finite(self._tree.value(momenta), self.name, momenta)
+        return values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.name, self.decay, self.label, self.unit, self.limits)
+
+
+def _restored(name: str, decay: Decay, label: str, unit: str, limits: tuple[float, float] | None) -> Variable:
+    return replace(parse_variable(name, decay), label=label, unit=unit, limits=limits)
+
+
+@dataclass(frozen=True)
+class ProjectionSpec:
+    """A histogram that is asked for.
+
+    Attributes:
+        variable:  what is drawn
+        bins:      number of bins
+        range:     lowest and highest edge; None: over all events
+    """
+
+    variable: Variable
+    bins: int = BINS
+    range: tuple[float, float] | None = None
+
+
+def parse_variable(text: str, decay: Decay) -> Variable:
+    """The variable that a text describes, such as ``mass(K+, K-)``.
+
+    Args:
+        text:   in the language of ``docs/variables.md``
+        decay:  the decay whose final particles it names; ``model.decay``
+
+    Raises:
+        VariableError: a ``PhysicsError`` with the column and what to write instead
+    """
+    tree, names = parse(text, decay)
+    return Variable(" ".join(text.split()), f"${tree.latex}$", str(tree.unit), tree.limits, decay, tree, frozenset(names.shuffled))
+
+
+def default_variables(decay: Decay) -> tuple[Variable, ...]:
+    """What one looks at first: the masses of all systems of two or more particles but not all, then the helicity cosine of every pair.
+
+    Systems that differ by an exchange of identical particles are one variable, in which the identical particles are shuffled event by
+    event; of two identical particles the modulus of the cosine is shown. A two-body decay has no such systems: it has the polar angle
+    of the first particle.
+    """
+    return tuple(parse_variable(text, decay) for text in _default_texts(decay))
+
+
+def default_projections(decay: Decay) -> tuple[ProjectionSpec, ...]:
+    """The default variables with default bins."""
+    return tuple(projection(variable) for variable in default_variables(decay))
+
+
+def projection(variable: Variable, bins: int | None = None, range: tuple[float, float] | None = None) -> ProjectionSpec:
+    """A histogram of a variable; angles have fewer bins than masses."""
+    return ProjectionSpec(variable, bins or (BINS if "GeV" in variable.unit else ANGLE_BINS), range)
+
+
+def _default_texts(decay: Decay) -> Iterator[str]:
+    names = _shortest_names(decay)
+    if len(names) == 2:
+        yield f"cos_theta({names[0]})"
+        return
+    for size in range(2, len(names)):
+        for group in _different(names, size):
+            yield f"mass({', '.join(group)})"
+    for first, second in _different(names, 2):
+        cosine = f"cos_theta({first}; {first} {second})"
+        yield f"abs({cosine})" if first == second else cosine
+
+
+def _different(names: list[str], size: int) -> Iterator[tuple[str, ...]]:
+    """Groups of names; those that differ by the order of their members only are one."""
+    seen: set[tuple[str, ...]] = set()
+    for group in combinations(names, size):
+        key = tuple(sorted(group))
+        if key not in seen:
+            seen.add(key)
+            yield group
+
+
+def _shortest_names(decay: Decay) -> list[str]:
+    """Labels, or the name of the particle where there are several of it."""
+    identical = {index for group in decay.identical_groups for index in group}
+    return [decay.final[i].name if i in identical else label for i, label in enumerate(decay.labels)]
