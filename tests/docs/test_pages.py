@@ -1,0 +1,116 @@
+"""Every code block of the documentation runs, and what a page says is printed is what is printed.
+
+Languages: ``python`` and ``sh`` run, in the order of the page and in one folder; ``yaml`` is loaded as a model, or as a part of the model
+before it, and written to a file if it has a title; ``text`` that follows at once is what they print. A block after
+``<!-- not run: reason -->`` does not run, and commands after ``<!-- fails -->`` end with an error.
+"""
+
+import re
+import warnings
+
+import pytest
+import torch
+
+import ctpwa
+from ctpwa.engine import choice
+from ctpwa.generate import toys
+from ctpwa.model.lineshapes.registry import KINDS
+from docs.blocks import PAGES, Session, blocks, page_text, same
+
+LANGUAGES = {"python", "sh", "yaml", "text"}
+# blocks that do not run, by page
+NOT_RUN = {}
+# pages that begin with nothing and show all that is done; others run with few events, in a folder with model.yml, data.root and a result
+FROM_NOTHING = {"index.md", "start.md", "tutorial.md", "coming-from-tf-pwa.md"} | {page for page in PAGES if page.startswith("how-to/")}
+# yaml that other tests load: tests/docs/test_documentation.py, test_command_line.py, tests/lineshapes/test_documentation.py
+YAML_ELSEWHERE = {"model-format.md", "command-line.md", "lineshapes.md"}
+SMALL_MODEL = """decay: J/psi(1S) -> K+ K- eta
+polarisation: transverse
+resonances:
+  phi(1020): {in: K+ K-}
+  phi(1680): {in: K+ K-, mass: 1.659, width: 0.164, float: [mass]}
+  K(2)*(1430): {in: [K+ eta, K- eta]}
+samples: {data: data.root, phase_space: {generate: 1000, seed: 2}}
+fit: {starts: 2}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    """An example may register a lineshape."""
+    before = dict(KINDS)
+    yield
+    KINDS.clear()
+    KINDS.update(before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_to_compile():
+    """The reference engine gives the same numbers, and small samples need no compiled code."""
+    import sys
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():  # the first forward derivative makes torch import modules that warn about torch itself
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
+
+    def make_engine(name, plan, device):
+        return real("reference" if name in ("auto", "cpu") else name, plan, device)
+
+    real = choice.make_engine
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("ctpwa.") and getattr(module, "make_engine", None) is real:
+                patch.setattr(module, "make_engine", make_engine)
+        yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """The files that pages speak of without making them."""
+    folder = tmp_path_factory.mktemp("reference")
+    (folder / "model.yml").write_text(SMALL_MODEL, encoding="utf-8")
+    (folder / "larger.yml").write_text(SMALL_MODEL.replace("float: [mass]", "float: [mass, width]"), encoding="utf-8")
+    model = ctpwa.load_model(folder / "model.yml")
+    ctpwa.write_events(folder / "data.root", ctpwa.generate_toy(model, 200, seed=1), model=model)
+    result = ctpwa.load_analysis(folder / "model.yml").fit()
+    for name in ("model", "other"):
+        result.save(folder / f"{name}.result.json")
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_of_a_kind_that_is_tested(page):
+    assert {block.language for block in blocks(page)} <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_code_is_in_fenced_blocks(page):
+    text = re.sub(r"^( *)```.*?^\1```$", "", page_text(page), flags=re.MULTILINE | re.DOTALL)
+    assert not re.findall(r"^ {4,}(?:ctpwa|python|pip|make|import|from) .*$", text, re.MULTILINE)
+
+
+def test_blocks_that_do_not_run_are_few():
+    found = {page: [block.reason for block in blocks(page) if block.reason] for page in PAGES}
+    assert {page: reasons for page, reasons in found.items() if reasons} == NOT_RUN
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(block.language != "text" for block in blocks(page))])
+def test_page_runs(page, tmp_path, monkeypatch, request):
+    small = page not in FROM_NOTHING
+    files = request.getfixturevalue("prepared") if small else None
+    if small:  # quick, and the events are not looked at
+        monkeypatch.setattr(toys, "PILOT_EVENTS", 1 << 10)
+        monkeypatch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    session, printed, before = Session(tmp_path, files), None, None
+    for block in blocks(page):
+        if block.language == "text":
+            if block.follows and printed is not None and not (small and before.language == "sh"):
+                assert same(block.text, printed), f"{block} shows\n{block.text}\nbut what is printed is\n{printed}"
+            continue
+        skipped = block.reason or block.wrong or (block.language == "yaml" and page in YAML_ELSEWHERE)
+        printed, before = (None if skipped else session.run(block)), block
