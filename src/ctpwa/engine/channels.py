@@ -18,6 +18,23 @@ from ctpwa.spin.rows import Rows
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A lineshape where it stands in a wave.
+
+    Attributes:
+        resonance:  whose propagator it is
+        node:       the vertex where the resonance decays
+        vertex:     what the lineshape knows of that vertex
+        lineshape:  the lineshape
+    """
+
+    resonance: Resonance
+    node: Node
+    vertex: Vertex
+    lineshape: Lineshape
+
+
+@dataclass(frozen=True)
 class ModelChannels:
     """A model ready to be planned.
 
@@ -25,11 +42,13 @@ class ModelChannels:
         couplings:  names of the complex couplings
         specs:      the channels
         theta:      every lineshape parameter, floating ones not fixed
+        placed:     the lineshapes of every wave, one for each of its ``chain.nodes[1:]``
     """
 
     couplings: tuple[str, ...]
     specs: tuple[ChannelSpec, ...]
     theta: tuple[Parameter, ...]
+    placed: tuple[tuple[Placed, ...], ...] = ()
 
     def plan(self, model: Model, n_rows: int | None = None) -> Plan:
         """The tables of these channels; ``n_rows`` if fewer polarisation rows are enough."""
@@ -67,8 +86,11 @@ class _Collector:
     def collect(self) -> ModelChannels:
         structures, terms = collect_structures(self.model.waves, barrier=True)
         specs: list[ChannelSpec] = []
+        placed: list[tuple[Placed, ...]] = []
         for number, (wave, wave_terms) in enumerate(zip(self.model.waves, terms, strict=True)):
-            lineshapes = [self._lineshape(wave.chain, node, r) for node, r in zip(wave.chain.nodes[1:], wave.resonances, strict=True)]
+            own = tuple(self._place(wave.chain, node, r) for node, r in zip(wave.chain.nodes[1:], wave.resonances, strict=True))
+            placed.append(own)
+            lineshapes = [entry.lineshape for entry in own]
             for term in wave_terms:
                 total_L = structures[term.structure][0][0].total_L
                 factor = wave.factor * term.factor * ((-1j) ** total_L if self.real else 1.0)
@@ -76,7 +98,7 @@ class _Collector:
                     name = wave.coupling + label
                     coupling = self.couplings.setdefault(name, len(self.couplings))
                     specs.append(ChannelSpec(coupling, factor, term.structure, propagators, number))
-        return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()))
+        return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()), tuple(placed))
 
     def _choices(
         self, wave: Wave, lineshapes: list[Lineshape], systems: tuple[tuple[int, ...], ...]
@@ -94,7 +116,7 @@ class _Collector:
                 options.append([("", Propagator(lineshape, names, system, daughters))])
         return [("".join(label for label, _ in choice), tuple(p for _, p in choice)) for choice in product(*options)]
 
-    def _lineshape(self, chain: Chain, node: Node, resonance: Resonance) -> Lineshape:
+    def _place(self, chain: Chain, node: Node, resonance: Resonance) -> Placed:
         masses = [self._nominal_mass(daughter) for daughter in node.daughters]
         vertex = Vertex(masses[0], masses[1], self.smallest_L[chain, node], node.radius)
         if (resonance.name, vertex) not in self.lineshapes:
@@ -114,7 +136,7 @@ class _Collector:
             lower = -float("inf") if parameter.lower is None else parameter.lower
             upper = float("inf") if parameter.upper is None else parameter.upper
             self.theta.setdefault(name, Parameter(name, value, parameter.name not in resonance.floating, lower, upper))
-        return lineshape
+        return Placed(resonance, node, vertex, lineshape)
 
     def _nominal_mass(self, daughter: Node | int) -> float:
         if isinstance(daughter, int):

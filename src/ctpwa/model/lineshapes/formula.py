@@ -114,6 +114,7 @@ class Basis:
         functions:  each takes arrays s and q2 and returns a complex or real array
         reference:  where the formula is from
         evaluate:   all functions at once, ``evaluate(s, q2)`` → [function, event]; None if that saves nothing
+        origin:     what the functions are made of, if it says how they continue to complex masses
     """
 
     name: str
@@ -121,6 +122,7 @@ class Basis:
     functions: tuple[Callable[[Any, Any], Any], ...]
     reference: str = ""
     evaluate: Callable[[Any, Any], Any] | None = None
+    origin: Any = None
 
     def values(self, s: Any, q2: Any) -> Any:
         """All functions at numpy arrays s and q2 [event], as one array [function, event]."""

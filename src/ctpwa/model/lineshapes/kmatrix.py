@@ -105,18 +105,25 @@ class KMatrix:
         s, q2 = np.broadcast_arrays(np.atleast_1d(np.asarray(s, dtype=float)), np.asarray(q2, dtype=float))
         n_poles, n_channels = self.couplings.shape
         result = np.empty((n_poles + n_channels, s.size), dtype=complex)
-        unit = np.zeros((n_poles + n_channels, 1))
-        unit[n_poles + channel] = 1
         for start in range(0, s.size, CHUNK):
             part = slice(start, start + CHUNK)
-            system = self._system(s[part], q2[part])
-            result[:, part] = np.linalg.solve(system.swapaxes(1, 2), np.broadcast_to(unit, (len(system), *unit.shape)))[:, :, 0].T
+            result[:, part] = self.production_at(s[part], self.rho(s[part], q2[part]), channel)
+        return result
+
+    def production_at(self, s: Array, rho: Array, channel: int) -> Array:
+        """The same at any s, complex ones included, with any phase space ρ [event, channel]."""
+        n_poles = len(self.masses)
+        system = self.system(s, rho)
+        unit = np.zeros((len(system), system.shape[1], 1))
+        unit[:, n_poles + channel] = 1
+        result = np.linalg.solve(system.swapaxes(1, 2), unit)[:, :, 0].T
         result[n_poles:] *= (1 - self.production_s0) / (s - self.production_s0)
         return result
 
-    def _system(self, s: Array, q2: Array) -> Array:
+    def system(self, s: Array, rho: Array) -> Array:
+        """The matrix of the linear equations above, [event, unknown, unknown]."""
         n_poles, n_channels = self.couplings.shape
-        rho = self.rho(s, q2)[:, None, :]
+        rho = rho[:, None, :]
         system = np.zeros((s.size, n_poles + n_channels, n_poles + n_channels), dtype=complex)
         pole = np.arange(n_poles)
         system[:, pole, pole] = self.masses**2 - s[:, None]
@@ -129,7 +136,7 @@ class KMatrix:
         """The waves of one channel: one for every pole, one for every channel's slowly varying production."""
         names = (*(f"beta_{pole + 1}" for pole in range(len(self.masses))), *(f"f_{label}" for label in labels))
         functions = tuple(partial(self._one, channel=channel, index=index) for index in range(len(names)))
-        return Basis(name, names, functions, reference, partial(self.production, channel=channel))
+        return Basis(name, names, functions, reference, partial(self.production, channel=channel), self)
 
     def _one(self, s: Array, q2: Array, channel: int, index: int) -> Array:
         return self.production(s, q2, channel)[index]
@@ -152,10 +159,14 @@ def threshold_phase_space(s: Array, q2: Array, m1: float, m2: float) -> Array:
 
 def four_pion_phase_space(s: Array, q2: Array) -> Array:
     """Phase space of four pions: √(1 − 16m_π²/s) above 1 GeV², the usual polynomial fit of the ρρ integral below."""
-    low = (1.2274 + 0.00370909 / s**2 - 0.111203 / s - 6.39017 * s + 16.8358 * s**2 - 21.8845 * s**3 + 11.3153 * s**4) * np.sqrt(
+    return np.where(s < 1, four_pion_polynomial(s), np.sqrt(np.maximum(1 - 16 * M_PION**2 / s, 0)))
+
+
+def four_pion_polynomial(s: Array) -> Array:
+    """The phase space of four pions below 1 GeV²."""
+    return (1.2274 + 0.00370909 / s**2 - 0.111203 / s - 6.39017 * s + 16.8358 * s**2 - 21.8845 * s**3 + 11.3153 * s**4) * np.sqrt(
         1 - 16 * M_PION**2
     )
-    return np.where(s < 1, low, np.sqrt(np.maximum(1 - 16 * M_PION**2 / s, 0)))
 
 
 def build_pipi_s_wave(vertex: Vertex, channel: str = "pipi", production_s0: Any = PIPI_S0) -> Basis:
