@@ -11,16 +11,20 @@ from pathlib import Path
 
 from ctpwa.analysis import Analysis, SampleSet
 from ctpwa.config.fit_settings import fit_settings
+from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import DataSet, FileSource, data_sets
+from ctpwa.data.columns import sha256_of
 from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.engine.values import ModelValues
 from ctpwa.errors import CtpwaError, DataError
 from ctpwa.model.model import Model
+from ctpwa.results.projections import Projected, dalitz_pair, project
 from ctpwa.results.result import FitResult
 from ctpwa.results.take_over import fitted_values
 
 KINDS = ("data", "phase_space", "background", "truth")
+FILES = ("files", "weight_files")
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,35 @@ class OpenedFit:
         _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
         return read
 
+    def project(self, engine: str = "auto", device: str | None = None, *, progress: bool | None = None) -> dict[str, Projected]:
+        """Name of each data set → its projections, as the model file asks for them, and the Dalitz plot of a decay to three particles.
+
+        Args:
+            engine:    ``auto``, ``cuda``, ``cpu`` or ``reference``
+            device:    where to compute; default: a GPU if there is one
+            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+        """
+        intensity = self.intensity(engine, device)
+        result = {}
+        for samples in self.read(progress=progress):
+            pair = dalitz_pair(self.model.decay, samples.data.n_events)
+            result[samples.name] = project(
+                intensity,
+                samples.data,
+                samples.phase_space,
+                samples.background,
+                axes=self.analysis.projections,
+                grids=[] if pair is None else [pair],
+                progress=progress,
+            )
+        return result
+
 
 def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
     """Find the model and the samples of a result again. No file of events is opened yet.
 
     Files are looked for where the model file was, seen from the working directory or from the folder of the result, and beside the
-    result.
+    result. If they are in several of these places, those are taken whose content was fitted.
 
     Args:
         result:  a result, or the file that it was saved to
@@ -90,17 +117,21 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
             " fix: fit with  ctpwa fit model.yml,  or with  ctpwa.load_analysis(...).fit()"
         )
     folders = _folders(found, path)
+    candidates = []
     for folder in folders:
         document = load_document(found.model, folder)
         sets = data_sets(document.spec, document.folder)
-        missing = [file for file in _files(sets) if not glob(file) and not Path(file).exists()]
+        missing = [file for file in _patterns(sets) if not _matches(file)]
         if not missing:
-            return OpenedFit(found, Analysis(document.model, sets, fit_settings(document.spec.fit), document.data, found.model_file), path)
-    where = " or ".join(f"{str(folder) or '.'!r}" for folder in folders)
-    raise DataError(
-        f"{Path(missing[0]).name!r}, which was fitted, is not there; looked in {where}\n"
-        " fix: put the result or the files back where they were, or run this in the folder in which it was fitted"
-    )
+            drawn = projections(document.spec.projections, document.model.decay)
+            candidates.append(Analysis(document.model, sets, fit_settings(document.spec.fit), document.data, found.model_file, drawn))
+    if not candidates:
+        where = " or ".join(repr(str(folder)) for folder in folders)
+        raise DataError(
+            f"{Path(missing[0]).name!r}, which was fitted, is not there; looked in {where}\n"
+            " fix: put the result or the files back where they were, or run this in the folder in which it was fitted"
+        )
+    return OpenedFit(found, _fitted_one(candidates, found), path)
 
 
 def _folders(result: FitResult, path: str) -> list[Path]:
@@ -108,16 +139,35 @@ def _folders(result: FitResult, path: str) -> list[Path]:
     return list(dict.fromkeys([of_model, own / of_model, own]))
 
 
-def _files(sets: Sequence[DataSet]) -> list[str]:
+def _patterns(sets: Sequence[DataSet]) -> list[str]:
     sources = [source for data_set in sets for kind in KINDS for source in getattr(data_set, kind)]
     files = [source for source in sources if isinstance(source, FileSource)]
     return [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
 
 
+def _matches(pattern: str) -> list[str]:
+    return [pattern] if Path(pattern).exists() else glob(pattern)
+
+
+def _fitted_one(candidates: Sequence[Analysis], result: FitResult) -> Analysis:
+    """That of several places whose files were fitted; the first if none was, so that reading it says what has changed."""
+    places = [sorted(str(Path(file).resolve()) for p in _patterns(c.data_sets) for file in _matches(p)) for c in candidates]
+    if all(place == places[0] for place in places):
+        return candidates[0]
+    fitted = {file["sha256"] for sample in result.samples for kind in FILES for file in sample[kind]}
+    right = (c for c, place in zip(candidates, places, strict=True) if {sha256_of(Path(file)) for file in place} == fitted)
+    return next(right, candidates[0])
+
+
 def _check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
     """Refuse samples that are not those of the fit."""
     for present, fitted in zip(now, then, strict=True):
-        for kind in ("files", "weight_files"):
+        for kind in FILES:
+            if len(present[kind]) != len(fitted[kind]):
+                raise DataError(
+                    f"{present['name']}: {len(present[kind])} files are there, and {len(fitted[kind])} were fitted\n"
+                    " fix: remove files that came later, put back those that are missing, or fit again"
+                )
             for a, b in zip(present[kind], fitted[kind], strict=True):
                 if a["sha256"] != b["sha256"]:
                     raise DataError(

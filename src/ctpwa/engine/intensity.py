@@ -132,7 +132,7 @@ class ModelIntensity:
                 I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
                 for start, stop, columns in engine.raw_columns(sample, numbers, len(groups)):
                     D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
-                    psi = (rows @ D).view(2, len(groups), -1, stop - start)
+                    psi = (rows @ D).view(2, len(groups), D.shape[1] // (stop - start), stop - start)
                     yield Sums(first + start, first + stop, I[start:stop], torch.complex(psi[0], psi[1]))
                     bar.advance(stop - start)
 

@@ -12,46 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse, special
 
 from ctpwa.data.events import Events
+from ctpwa.decay.chain import Decay
 from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.errors import DataError, suggest
 from ctpwa.model.model import Model
+from ctpwa.observe.variable import ProjectionSpec, Variable, parse_variable
 from ctpwa.results.fractions import spin_parity
 
 RESONANCES, WAVES, JP = "resonances", "waves", "jp"
 FINEST, FINE_EVENTS = 5, 2_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
 CHI2_EVENTS = 10.0  # neighbouring bins are put together until so many are expected
-
-
-class Variable(Protocol):
-    """A number for every event."""
-
-    name: str
-    label: str
-    unit: str
-
-    def __call__(self, events: Mapping[str, Any]) -> np.ndarray:
-        """Its values, [event]."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A variable and its bins.
-
-    Attributes:
-        variable:  what is drawn
-        bins:      number of bins
-        range:     from where to where; None: everything that is there
-    """
-
-    variable: Variable
-    bins: int = 60
-    range: tuple[float, float] | None = None
+CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
+SLICE = 8192  # events whose contributions are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -60,7 +38,7 @@ class Chi2:
 
     Attributes:
         value:  χ²
-        ndf:    bins after merging, minus one for the common normalisation; fitted parameters are not subtracted
+        ndf:    bins after merging, minus one for the common normalisation if most events are in them; fitted parameters are not subtracted
     """
 
     value: float
@@ -154,17 +132,25 @@ class Projection:
 
     @property
     def chi2(self) -> Chi2:
-        """χ² of bins with at least ten expected events each; what is left over at the end goes into the last."""
-        expected, variance = self.expected, self._variance()
-        of = _merged(expected, CHI2_EVENTS)
+        """χ² of bins with at least ten expected events each, not counted by weight; what is left over at the end goes into the last."""
+        expected, model_variance = self.expected, self.background_variance + self.rebinned(self.variance)
+        of = _merged(expected, CHI2_EVENTS * self.typical_weight)
         if not len(of):
             return Chi2(0.0, 0)
-        data, expected, variance = (np.add.reduceat(numbers, of) for numbers in (self.data, expected, variance))
-        return Chi2(float(((data - expected) ** 2 / variance).sum()), len(of) - 1)
+        most = expected.sum() > self.outside[1]
+        numbers = (self.data, self.data_variance, expected, model_variance)
+        data, data_variance, expected, model_variance = (np.add.reduceat(own, of) for own in numbers)
+        variance = _variance_of_data(data_variance, expected, self.poisson, self.typical_weight) + model_variance
+        return Chi2(float(((data - expected) ** 2 / variance).sum()), len(of) - int(most))
+
+    @property
+    def typical_weight(self) -> float:
+        """Σ w² / Σ w of the data; 1 for counts."""
+        return _typical_weight(self.data, self.data_variance)
 
     def _variance(self) -> np.ndarray:
         """Of data − expected: that of the counts, of the background sample and of the phase-space sample."""
-        own = self.expected if self.poisson else self.data_variance
+        own = _variance_of_data(self.data_variance, self.expected, self.poisson, self.typical_weight)
         return own + self.background_variance + self.rebinned(self.variance)
 
     def _group(self, name: str) -> int:
@@ -197,7 +183,9 @@ class Grid:
     @property
     def pulls(self) -> np.ndarray:
         """(data − expected) / σ; NaN where nothing is expected and nothing measured."""
-        return _pulls(self.data, self.expected, (self.expected if self.poisson else self.data_variance) + self.variance)
+        typical = _typical_weight(self.data, self.data_variance)
+        own = _variance_of_data(self.data_variance, self.expected, self.poisson, typical)
+        return _pulls(self.data, self.expected, own + self.variance)
 
 
 @dataclass(frozen=True)
@@ -226,14 +214,26 @@ def resonance_groups(model: Model) -> dict[str, list[int]]:
     return groups
 
 
+def dalitz_pair(decay: Decay, n_events: float) -> tuple[ProjectionSpec, ProjectionSpec] | None:
+    """m²_13 and m²_23 of a decay to three particles, with cells for so many events; None for other decays."""
+    if len(decay.final) != 3:
+        return None
+    identical = {index for group in decay.identical_groups for index in group}
+    names = [decay.final[i].name if i in identical else label for i, label in enumerate(decay.labels)]
+    variables = [parse_variable(f"mass2({names[i]}, {names[2]})", decay) for i in (0, 1)]
+    cells = int(np.clip(np.sqrt(n_events / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
+    first, second = (ProjectionSpec(variable, cells, variable.limits) for variable in variables)
+    return first, second
+
+
 def project(
     intensity: ModelIntensity,
     data: Events,
     phase_space: Events,
     background: Events | None = None,
     *,
-    axes: Sequence[Axis] = (),
-    grids: Sequence[tuple[Axis, Axis]] = (),
+    axes: Sequence[ProjectionSpec] = (),
+    grids: Sequence[tuple[ProjectionSpec, ProjectionSpec]] = (),
     groups: Mapping[str, Sequence[int]] | None = None,
     progress: bool | None = None,
 ) -> Projected:
@@ -261,11 +261,14 @@ def project(
     for sums in intensity.sums(phase_space, {wave.name: [wave.name] for wave in model.waves}, progress=progress):
         w, I = samples.w["phase space"][sums.start : sums.stop], sums.intensity.cpu().numpy()
         weights[sums.start : sums.stop] = w * I
-        values = columns.of(sums.psi.cpu().numpy(), I, w)
-        for filler in fillers:
-            filler.add(sums.start, values)
-        for cell in cells:
-            cell.add(sums.start, values[:, -2:])
+        psi = sums.psi.cpu().numpy()
+        for first in range(0, len(I), SLICE):
+            part = slice(first, first + SLICE)
+            values = columns.of(psi[..., part], I[part], w[part])
+            for filler in fillers:
+                filler.add(sums.start + first, values)
+            for cell in cells:
+                cell.add(sums.start + first, values[:, -2:])
     if not weights.sum() > 0:
         raise DataError("the intensities of the phase-space events do not add up to more than 0\n fix: check couplings and weights")
     scale = samples.signal / float(weights.sum())
@@ -385,28 +388,30 @@ class _Plane(_Filler):
 def _bin(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Number of the bin of every value, the last edge included; the number of bins for those outside."""
     n = len(edges) - 1
-    index = np.floor((values - edges[0]) * (n / (edges[-1] - edges[0])))
-    index = np.where(values == edges[-1], n - 1, index)
-    return np.where((index >= 0) & (index < n), index, n).astype(np.int32)
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    index = np.clip((np.where(inside, values, edges[0]) - edges[0]) * (n / (edges[-1] - edges[0])), 0, n - 1).astype(np.int32)
+    index -= values < edges[index]  # the product is rounded: what decides is on which side of an edge a value is
+    index += (values >= edges[index + 1]) & (index < n - 1)
+    return np.where(inside, index, n).astype(np.int32)
 
 
-def _line(axis: Axis, samples: _Samples) -> _Line:
-    if axis.bins < 1:
-        raise DataError(f"{axis.variable.name}: {axis.bins} bins\n fix: give at least 1")
+def _line(axis: ProjectionSpec, samples: _Samples) -> _Line:
     values = {name: axis.variable(events) for name, events in samples.events.items()}
     edges = _edges(axis, values.values())
     inside = int(((values["phase space"] >= edges[0]) & (values["phase space"] <= edges[-1])).sum())
     fine = int(np.clip(inside / (FINE_EVENTS * axis.bins), 1, FINEST))
-    return _Line(edges, fine, values)
+    return _Line(np.linspace(edges[0], edges[-1], axis.bins * fine + 1)[::fine], fine, values)  # every edge is one of the fine ones
 
 
-def _plane(pair: tuple[Axis, Axis], samples: _Samples) -> _Plane:
+def _plane(pair: tuple[ProjectionSpec, ProjectionSpec], samples: _Samples) -> _Plane:
     values = {name: (pair[0].variable(events), pair[1].variable(events)) for name, events in samples.events.items()}
     edges = tuple(_edges(axis, [both[k] for both in values.values()]) for k, axis in enumerate(pair))
     return _Plane((edges[0], edges[1]), values)
 
 
-def _edges(axis: Axis, values: Any) -> np.ndarray:
+def _edges(axis: ProjectionSpec, values: Any) -> np.ndarray:
+    if axis.bins < 1:
+        raise DataError(f"{axis.variable.name}: {axis.bins} bins\n fix: give at least 1")
     if axis.range is not None:
         low, high = axis.range
     else:
@@ -417,7 +422,7 @@ def _edges(axis: Axis, values: Any) -> np.ndarray:
     return np.linspace(low, high, axis.bins + 1)
 
 
-def _projection(axis: Axis, line: _Line, columns: _Columns, samples: _Samples, scale: float) -> Projection:
+def _projection(axis: ProjectionSpec, line: _Line, columns: _Columns, samples: _Samples, scale: float) -> Projection:
     def count(name: str) -> tuple[np.ndarray, np.ndarray]:
         return _counted(lambda: _bin(line.values[name], line.edges), samples.w.get(name), axis.bins)
 
@@ -445,7 +450,7 @@ def _projection(axis: Axis, line: _Line, columns: _Columns, samples: _Samples, s
     )
 
 
-def _grid(pair: tuple[Axis, Axis], plane: _Plane, samples: _Samples, scale: float) -> Grid:
+def _grid(pair: tuple[ProjectionSpec, ProjectionSpec], plane: _Plane, samples: _Samples, scale: float) -> Grid:
     def count(name: str) -> tuple[np.ndarray, np.ndarray]:
         n = plane.shape[0] * plane.shape[1]
         sums, squares = _counted(lambda: plane.cell(*plane.values[name]), samples.w.get(name), n)
@@ -470,6 +475,19 @@ def _counted(index: Callable[[], np.ndarray], w: np.ndarray | None, n: int) -> t
         return np.zeros(n), np.zeros(n)
     where = index()
     return np.bincount(where, w, minlength=n + 1)[:n], np.bincount(where, w**2, minlength=n + 1)[:n]
+
+
+def _variance_of_data(data_variance: np.ndarray, expected: np.ndarray, poisson: bool, typical_weight: float) -> np.ndarray:
+    """Of counts what is expected, of weighted events Σ w²; each where there is something, the other one elsewhere."""
+    of_expected = typical_weight * np.maximum(expected, 0)
+    first, second = (of_expected, data_variance) if poisson else (data_variance, of_expected)
+    return np.where(first > 0, first, second)
+
+
+def _typical_weight(data: np.ndarray, data_variance: np.ndarray) -> float:
+    """Σ w² / Σ w; 1 if there are no events."""
+    total = float(data.sum())
+    return float(data_variance.sum()) / total if total > 0 else 1.0
 
 
 def _pulls(data: np.ndarray, expected: np.ndarray, variance: np.ndarray) -> np.ndarray:
