@@ -18,7 +18,7 @@ example: $(READY)
 	$(BIN)/ctpwa fit examples/$(NAME)/model.yml --force
 
 test: $(READY) lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks

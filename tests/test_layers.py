@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "config": LEAVES | {"decay", "data", "spin", "model", "observe"},
     "report": LEAVES | {"decay", "kinematics", "data", "model", "results", "observe"},
 }
-TOP = {"__init__", "__main__", "demo", "cli", "analysis", "reopen"}  # may import everything
+TOP = {"__init__", "__main__", "demo", "cli", "analysis", "reopen", "reporting"}  # may import everything
 HOME = {
     "triton": {"engine"},
     "numba": {"engine"},
@@ -37,6 +37,7 @@ HOME = {
     "pydantic": {"config"},
     "pydantic_core": {"config"},
     "matplotlib": {"report"},
+    "latex2mathml": {"report"},
     "sympy": {"model", "engine"},
     "particle": {"decay"},
     "rich": {"progress", "cli", "report"},

@@ -13,6 +13,7 @@ from ctpwa.cli.demo import demo
 from ctpwa.cli.fit import fit
 from ctpwa.cli.generate import generate
 from ctpwa.cli.init import init
+from ctpwa.cli.report import report
 from ctpwa.cli.show import show
 
 app = typer.Typer(
@@ -43,4 +44,5 @@ app.command(epilog=epilog("ctpwa check model.yml --explain"))(check)
 app.command(epilog=epilog("ctpwa generate model.yml -n 100000 -o toy.root --seed 1"))(generate)
 app.command(epilog=epilog("ctpwa fit model.yml --starts 20", "3 the fit ended but its verdict is not good, "))(fit)
 app.command(epilog=epilog("ctpwa show model.result.json --waves"))(show)
+app.command(epilog=epilog("ctpwa report model.result.json"))(report)
 app.command(epilog=epilog("ctpwa demo --out demo-output", "3 the fit ended but its verdict is not good, "))(demo)

@@ -1,0 +1,30 @@
+"""``ctpwa report``: everything that was found, as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ctpwa.cli.console import say
+from ctpwa.errors import CtpwaError
+from ctpwa.reporting import write_report
+
+
+def report(
+    result: Annotated[Path, typer.Argument(help="a file that ctpwa fit wrote")],
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="the HTML file; default: beside the result")] = None,
+    force: Annotated[bool, typer.Option("--force", help="write over files that are there")] = False,
+    engine: Annotated[str, typer.Option("--engine", help="auto, cuda, cpu or reference")] = "auto",
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda or cuda:1")] = None,
+) -> None:
+    """Write a report with tables, projections, Dalitz plots and all the rest: one HTML file that needs no network."""
+    path = output if output is not None else result.with_suffix(".html")
+    if path.exists() and not force:
+        raise CtpwaError(f"{str(path)!r} is there already\n fix: add --force to overwrite it, or name another file with --out")
+    if not path.parent.is_dir():
+        raise CtpwaError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}\n fix: make the folder, or correct the path")
+    write_report(result, path, engine=engine, device=device)
+    say("open it in any browser")
+    typer.echo(str(path))

@@ -1,0 +1,174 @@
+"""The numbers behind everything that is drawn, as plain lists for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ctpwa.model.model import Model
+from ctpwa.report.dalitz import dalitz_boundary
+from ctpwa.report.html.content import DataSetView, ReportContent
+from ctpwa.report.html.marks import math
+from ctpwa.report.style import LINES
+from ctpwa.results.projections import Grid, Projection
+from ctpwa.results.result import FitResult
+
+DIGITS = 5
+DRAWN = 6  # the strongest groups, at first
+WRITTEN_OUT = 16  # groups of an interference matrix with numbers in its cells
+DASHES = {"-": "", "--": "5 3"}
+
+
+def page_data(content: ReportContent) -> dict[str, Any]:
+    """Everything the page draws."""
+    result = content.result
+    charts = {"history": history_chart(result)}
+    if result.n_starts > 1:
+        charts["starts"] = starts_chart(result)
+    matrices: dict[str, Any] = {"correlation": _matrix(result.names, result.correlation, 1.0, 2, None)}
+    for k, entry in enumerate(result.fractions):
+        for kind, group in entry.groups.items():
+            values = 100 * group.interference
+            labels = [group_label(content.model, name) for name in group.names] if len(group.names) <= WRITTEN_OUT else None
+            matrices[f"interference{k}{kind}"] = _matrix(group.names, values, float(np.abs(values).max(initial=1e-9)), 1, labels)
+    return {
+        "lines": [[colour, DASHES[style]] for colour, style in LINES],
+        "data_sets": [_data_set(view, content.model) for view in content.data_sets],
+        "matrices": matrices,
+        "charts": charts,
+    }
+
+
+def _data_set(view: DataSetView, model: Model) -> dict[str, Any]:
+    projected = view.projected
+    names = list(projected.groups)
+    strength = np.zeros(len(names))
+    for projection in projected.projections:
+        strength = np.maximum(strength, np.einsum("bgg->g", projection.matrix))
+    return {
+        "groups": [{"name": name, "label": group_label(model, name)} for name in names],
+        "drawn": [int(k) for k in np.argsort(-strength)[:DRAWN]],
+        "projections": [_projection(projection) for projection in projected.projections],
+        "grids": [_grid(grid, model) for grid in projected.grids],
+    }
+
+
+def group_label(model: Model, name: str) -> str:
+    """A group of waves as MathML."""
+    parts = [model.resonances[part].latex if part in model.resonances else rf"\text{{{part}}}" for part in _resonances(model, name)]
+    return math(r"\ ".join(parts))
+
+
+def _resonances(model: Model, name: str) -> list[str]:
+    """The resonances whose names, joined by spaces, are the name of a group."""
+    if name in model.resonances:
+        return [name]
+    for resonance in model.resonances:
+        if name.startswith(f"{resonance} "):
+            return [resonance, *_resonances(model, name[len(resonance) + 1 :])]
+    return [name]
+
+
+def _projection(projection: Projection) -> dict[str, Any]:
+    first, second = np.triu_indices(len(projection.groups))
+    width = projection.edges[1] - projection.edges[0]
+    unit = plain_unit(projection.variable.unit)
+    per_bin = f"Events / {1000 * width:.3g} MeV" if unit == "GeV" else f"Events / {width:.2g} {unit}".rstrip()
+    has_background = bool((projection.background != 0).any())
+    chi2 = projection.chi2
+    return {
+        "name": projection.variable.name,
+        "label": math(projection.variable.label.strip("$")),
+        "xLabel": projection.variable.name + (f" [{unit}]" if unit else ""),
+        "yLabel": per_bin,
+        "range": [float(projection.edges[0]), float(projection.edges[-1])],
+        "data": rounded(projection.data),
+        "errors": rounded(np.sqrt(projection.data_variance)),
+        "background": rounded(projection.background) if has_background else None,
+        "expected": rounded(projection.expected),
+        "total": rounded(projection.total),
+        "groups": list(projection.groups),
+        "matrix": rounded(projection.matrix[:, first, second].T),
+        "pulls": rounded(projection.pulls, 3),
+        "note": f"χ²/ndf = {chi2}, p = {chi2.p_value:.2g}",
+    }
+
+
+def _grid(grid: Grid, model: Model) -> dict[str, Any]:
+    boundary = None
+    masses = [particle.mass for particle in model.decay.final]
+    if len(masses) == 3 and model.decay.parent.mass is not None:
+        boundary = rounded(np.array(dalitz_boundary(model.decay.parent.mass, [m or 0.0 for m in masses], 120)).T)
+    units = [plain_unit(variable.unit) for variable in grid.variables]
+    return {
+        "labels": [v.name + (f" [{unit}]" if unit else "") for v, unit in zip(grid.variables, units, strict=True)],
+        "unit": units[0],
+        "ranges": [[float(edges[0]), float(edges[-1])] for edges in grid.edges],
+        "data": rounded(grid.data.T, 4),
+        "expected": rounded(grid.expected.T, 4),
+        "pulls": rounded(grid.pulls.T, 3),
+        "boundary": boundary,
+    }
+
+
+def history_chart(result: FitResult) -> dict[str, Any]:
+    """How −ln L fell."""
+    above = np.array(result.record.history) - result.nll
+    values = np.maximum(above, 1e-9) if len(above) else np.array([1e-9])
+    return {
+        "title": "How −ln L fell",
+        "name": "history",
+        "xLabel": "better point",
+        "yLabel": "above the minimum",
+        "xRange": [0, max(len(values) - 1, 1)],
+        "yRange": [1e-9, float(max(values.max() * 2, 1e-8))],
+        "log": True,
+        "series": [{"kind": "line", "x": list(range(len(values))), "y": rounded(values), "colour": "fit"}],
+    }
+
+
+def starts_chart(result: FitResult) -> dict[str, Any]:
+    """Where the starts led to."""
+    best = result.minima[0].nll
+    above = np.array([minimum.nll - best for minimum in result.minima for _ in range(minimum.starts)])
+    values = np.sort(np.maximum(above, 1e-3))
+    return {
+        "title": "Where the starts ended",
+        "name": "starts",
+        "xLabel": "starts, the best first",
+        "yLabel": "above the best minimum",
+        "xRange": [0, len(values) + 1],
+        "yRange": [5e-4, float(max(values.max() * 2, 1e-2))],
+        "log": True,
+        "series": [{"kind": "points", "x": list(range(1, len(values) + 1)), "y": rounded(values), "colour": "ink"}],
+        "note": "Points at the bottom reached the best minimum.",
+    }
+
+
+def _matrix(names: Sequence[str], values: np.ndarray, largest: float, digits: int, labels: list[str] | None) -> dict[str, Any]:
+    return {"names": list(names), "labels": labels, "values": rounded(values, 4), "largest": largest, "digits": digits}
+
+
+def plain_unit(unit: str) -> str:
+    """A unit without LaTeX."""
+    return unit.replace("$^{2}$", "²").replace("$", "")
+
+
+def rounded(values: Any, digits: int = DIGITS) -> Any:
+    """Nested lists with so many significant digits; what is not finite is null."""
+    array = np.asarray(values, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = np.where(array != 0, digits - 1 - np.floor(np.log10(np.abs(array))), 0.0)
+    power = np.where(np.isfinite(power), np.clip(power, -300, 300), 0.0)
+    short = np.round(array * 10.0**power) / 10.0**power
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(item) for item in value]
+        if not np.isfinite(value):
+            return None
+        return int(value) if value == int(value) and abs(value) < 1e15 else float(f"{value:.{digits}g}")
+
+    return plain(short.tolist())

@@ -1,0 +1,86 @@
+"""What a report shows, gathered before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctpwa.model.model import Model
+from ctpwa.results.projections import Projected
+from ctpwa.results.result import FitResult
+
+
+@dataclass(frozen=True)
+class GoodnessRow:
+    """One test of the whole fit.
+
+    Attributes:
+        name:     what was tested, and how
+        outcome:  its statistic, in words
+        p_value:  probability of a worse agreement if the model is right; None if it has none
+        note:     what one should know
+    """
+
+    name: str
+    outcome: str
+    p_value: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class DataSetView:
+    """What there is to see of one data set.
+
+    Attributes:
+        name:       of the data set; empty if there is only one
+        projected:  all histograms
+        goodness:   tests of the fit
+        moments:    angular moments; empty if there are none
+        note:       how the histograms were made
+    """
+
+    name: str
+    projected: Projected
+    goodness: tuple[GoodnessRow, ...] = ()
+    moments: tuple[Any, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LineshapeView:
+    """One formula and who uses it.
+
+    Attributes:
+        name:        of the lineshape
+        latex:       the formula; empty if it has none
+        reference:   where it is from
+        resonances:  LaTeX names
+    """
+
+    name: str
+    latex: str
+    reference: str
+    resonances: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """Everything.
+
+    Attributes:
+        result:      what was found
+        model:       what was fitted
+        data_sets:   what there is to see of each data set
+        lineshapes:  the formulas
+        curves:      amplitudes versus mass, for Argand diagrams
+        poles:       poles of the lineshapes
+        files:       where the result came from
+    """
+
+    result: FitResult
+    model: Model
+    data_sets: tuple[DataSetView, ...]
+    lineshapes: tuple[LineshapeView, ...] = ()
+    curves: tuple[Any, ...] = ()
+    poles: tuple[Any, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,78 @@
+"""Decay chains as drawings: lines between names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from ctpwa.decay.chain import Node
+from ctpwa.model.model import Model
+from ctpwa.report.html.marks import math
+
+STEP_X, STEP_Y, LEFT = 120, 34, 46
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Waves that decay in the same order.
+
+    Attributes:
+        root:        the parent
+        resonances:  LaTeX name → names of the waves with it, in the order of the model
+    """
+
+    root: Node
+    resonances: dict[str, list[str]]
+
+
+def topologies(model: Model) -> list[Topology]:
+    """Waves by the particles that come from each other."""
+    found: dict[object, Topology] = {}
+    for wave in model.waves:
+        root = wave.chain.nodes[0]
+        topology = found.setdefault(_shape(root), Topology(root, {}))
+        latex = r"\ \ ".join(node.particle.latex for node in wave.chain.nodes[1:]) or r"\text{direct}"
+        topology.resonances.setdefault(latex, []).append(wave.name)
+    return list(found.values())
+
+
+def tree(model: Model, topology: Topology) -> str:
+    """One topology as a drawing; intermediate states have letters if several share it."""
+    labels, lines = [], []
+    final = [particle.latex for particle in model.decay.final]
+    depth = _depth(topology.root)
+    several = len(topology.resonances) > 1
+    state = iter("RSTUVW")
+    leaf = iter(range(100))
+
+    def place(node: Node | int, level: int) -> float:
+        if isinstance(node, int):
+            y = STEP_Y * (next(leaf) + 0.6)
+            labels.append((LEFT + STEP_X * depth, y, final[node], "final"))
+            return y
+        name = "" if level == 0 else next(state)
+        ends = [(place(daughter, level + 1), daughter) for daughter in node.daughters]
+        y = sum(end for end, _ in ends) / len(ends)
+        x = LEFT + STEP_X * level
+        for end, daughter in ends:
+            to = LEFT + STEP_X * (depth if isinstance(daughter, int) else level + 1)
+            lines.append(f"M{x} {y:.0f} C{x + 50} {y:.0f} {x + 50} {end:.0f} {min(x + STEP_X, to)} {end:.0f} L{to} {end:.0f}")
+        labels.append((x, y, node.particle.latex if level == 0 or not several else name, ""))
+        return y
+
+    place(topology.root, 0)
+    height, width = STEP_Y * (len(final) + 0.2), LEFT + STEP_X * depth + 60
+    spans = "".join(f'<span class="{kind}" style="left:{x:.0f}px;top:{y:.0f}px">{math(latex)}</span>' for x, y, latex, kind in labels)
+    paths = "".join(f'<path d="{line}"/>' for line in lines)
+    size = f"width:{width:.0f}px;height:{height:.0f}px"
+    drawing = f'<div class="tree" style="{size}"><svg style="{size}">{paths}</svg>{spans}</div>'
+    chips = "".join(f'<span title="{escape(", ".join(waves))}">{math(latex)}</span>' for latex, waves in topology.resonances.items())
+    return f'<figure><div class="scroll" style="border:none">{drawing}</div><div class="chips">{chips}</div></figure>'
+
+
+def _shape(node: Node | int) -> object:
+    return node if isinstance(node, int) else tuple(_shape(daughter) for daughter in node.daughters)
+
+
+def _depth(node: Node | int) -> int:
+    return 0 if isinstance(node, int) else 1 + max(_depth(daughter) for daughter in node.daughters)

@@ -1,0 +1,133 @@
+"""The report as a file: it stands alone, is well-formed, and holds the numbers of the result."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ctpwa
+from ctpwa.cli.main import app
+from ctpwa.reopen import open_fit
+from ctpwa.report.html.charts import rounded
+from ctpwa.report.html.marks import math, number, table, text
+
+VOID = {"meta", "link", "input", "br"}
+
+
+class Outline(HTMLParser):
+    """Elements with their attributes; complains about what is not closed."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.open, self.found, self.text = [], [], []
+        self.feed(source)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def source(page):
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def data(source):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', source, re.DOTALL)[1])
+
+
+@pytest.fixture(scope="module")
+def result(folder):
+    return ctpwa.FitResult.load(folder / "result.json")
+
+
+def test_it_is_well_formed_and_every_link_has_a_target(source):
+    outline = Outline(source)
+    identifiers = [attributes["id"] for _, attributes in outline.found if "id" in attributes]
+    assert len(set(identifiers)) == len(identifiers)
+    links = [attributes["href"] for tag, attributes in outline.found if tag == "a"]
+    assert len(links) >= 8
+    assert {link.removeprefix("#") for link in links} <= set(identifiers)
+
+
+def test_it_needs_no_network(source):
+    addresses = set(re.findall(r"https?://[^\s\"'<>)\\\\]+", source))
+    assert addresses <= {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/2000/svg"}  # names, not addresses
+    assert not re.search(r"<script[^>]+src=|@import|url\((?!#)(?!\$)", source.replace("url(#", ""))
+
+
+def test_all_parameters_and_fractions_are_there(source, result):
+    for parameter in result.parameters:
+        assert f">{parameter.name}</td>".replace("&", "&amp;") in source
+    for name in ("phi(1680)", "phi(3)(1850)", "K(2)*(1430)"):
+        assert f'data-name="{name}"' in source
+    assert f"{result.nll:.3f}" in source
+    assert result.samples[0]["files"][0]["sha256"] in source
+
+
+def test_numbers_of_projections(data, folder):
+    projected = open_fit(folder / "result.json").project("reference")[""]
+    shown = data["data_sets"][0]
+    assert len(shown["projections"]) == 3
+    for drawn, projection in zip(shown["projections"], projected.projections, strict=True):
+        np.testing.assert_allclose(drawn["data"], projection.data, rtol=1e-4)
+        np.testing.assert_allclose(drawn["total"], projection.total, rtol=1e-4)
+        np.testing.assert_allclose(drawn["background"], projection.background, rtol=1e-4)
+        n = len(drawn["groups"])
+        at = [g * n - g * (g - 1) // 2 for g in range(n)]  # as the page finds the diagonal
+        for g, name in enumerate(drawn["groups"]):
+            np.testing.assert_allclose(drawn["matrix"][at[g]], projection.component(name), rtol=1e-4)
+        weight = np.array([1.0 if i == j else 2.0 for i in range(n) for j in range(i, n)])
+        np.testing.assert_allclose(weight @ np.array(drawn["matrix"]), drawn["total"], rtol=1e-3)
+    grid = shown["grids"][0]
+    np.testing.assert_allclose(np.array(grid["data"]).T, projected.grids[0].data, rtol=1e-3)
+
+
+def test_matrices(data, result):
+    np.testing.assert_allclose(data["matrices"]["correlation"]["values"], result.correlation, atol=1e-3)
+    fractions = result.fractions[0].groups["resonances"]
+    np.testing.assert_allclose(data["matrices"]["interference0resonances"]["values"], 100 * fractions.interference, atol=1e-2)
+
+
+def test_hostile_names_do_nothing():
+    cell = text('<img src=x onerror="alert(1)">')
+    assert "<img" not in cell.html
+    shown = table("t", ("<b>",), [(cell,)], names=['"><script>'])
+    assert "<b>" not in shown
+    assert "<script" not in shown
+    assert "<img" not in table("t", ("a",), [(number("1", 1.0),)])
+
+
+def test_formulas():
+    assert "<msup>" in math(r"K^{+}")
+    assert "rho" in re.sub("<[^>]*>", "", math(r"\mathrm{rho(2150)}"))
+
+
+def test_rounding():
+    assert rounded([1.23456789, 0.0, -1234567.0, float("nan"), float("inf")], 3) == [1.23, 0, -1230000, None, None]
+    assert rounded(np.array([[1e-30, 2.0]])) == [[1e-30, 2]]
+
+
+def test_command(folder, tmp_path):
+    out = tmp_path / "r.html"
+    run = CliRunner().invoke(app, ["report", str(folder / "result.json"), "-o", str(out), "--engine", "reference"])
+    assert run.exit_code == 0, run.output
+    assert run.stdout.strip() == str(out)
+    again = CliRunner().invoke(app, ["report", str(folder / "result.json"), "-o", str(out)])
+    assert again.exit_code == 1
+    assert "--force" in again.output
+    nowhere = CliRunner().invoke(app, ["report", str(folder / "result.json"), "-o", str(tmp_path / "no" / "r.html")])
+    assert nowhere.exit_code == 1
+    assert "folder" in nowhere.output
