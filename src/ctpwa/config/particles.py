@@ -7,6 +7,7 @@ from dataclasses import replace
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import Decay
+from ctpwa.decay.latex import latex_of_name
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, near_names
 from ctpwa.decay.spin import JPC, parse_jpc
@@ -33,7 +34,7 @@ def own_particle(name: str, spec: ParticleSpec) -> Particle:
             raise SpecError(f"{name!r} is not in the PDG and lacks {', '.join(missing)}", f"add {', '.join(missing)}", key=())
         known = Particle(
             name=name, two_J=0, P=None, C=None, mass=None, width=None, charge=0, massless=spec.mass == 0,
-            antiparticle=name if spec.charge == 0 else f"{name}~", baryon=0, flavours=frozenset({(0, 0, 0)}), latex=rf"\mathrm{{{name}}}",
+            antiparticle=name if spec.charge == 0 else f"{name}~", baryon=0, flavours=frozenset({(0, 0, 0)}), latex=latex_of_name(name),
         )  # fmt: skip
     changes = spec.model_dump(exclude_none=True, exclude={"JP"})
     if "mass" in changes and "massless" not in changes:

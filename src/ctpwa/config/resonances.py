@@ -8,6 +8,7 @@ from ctpwa.config.particles import read_jpc
 from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ResonanceSpec
 from ctpwa.decay.chain import changes_flavour
+from ctpwa.decay.latex import latex_of_name
 from ctpwa.decay.particle import Particle, charge_suffix, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, split_charge, unknown_particle
 from ctpwa.errors import PhysicsError
@@ -85,5 +86,5 @@ def _own_state(name: str, system: tuple[Particle, ...]) -> Particle:
         antiparticle=spelled(charge, False) if self_conjugate else spelled(-charge, not anti and marked),
         baryon=baryon,
         flavours=flavours,
-        latex=rf"\mathrm{{{name}}}",
+        latex=latex_of_name(name),
     )

@@ -24,6 +24,7 @@ from ctpwa.errors import DataError, suggest
 from ctpwa.model.model import Model
 from ctpwa.observe.variable import ProjectionSpec, Variable, parse_variable
 from ctpwa.results.fractions import spin_parity
+from ctpwa.results.labels import chain_name
 
 RESONANCES, WAVES, JP = "resonances", "waves", "jp"
 FINEST, FINE_EVENTS = 5, 2_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
@@ -209,8 +210,7 @@ def resonance_groups(model: Model) -> dict[str, list[int]]:
     """Waves with the same resonances, all charge states and (L, S) together; every wave is in one group."""
     groups: dict[str, list[int]] = {}
     for index, wave in enumerate(model.waves):
-        name = " ".join(dict.fromkeys(resonance.name for resonance in wave.resonances)) or "direct"
-        groups.setdefault(name, []).append(index)
+        groups.setdefault(chain_name(wave), []).append(index)
     return groups
 
 

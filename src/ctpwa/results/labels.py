@@ -1,0 +1,87 @@
+"""LaTeX names of resonances, waves, J^P and parameters, for figures and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ctpwa.decay.latex import latex_of_text
+from ctpwa.decay.particle import charge_suffix
+from ctpwa.model.model import Model, Wave
+
+DIRECT = "direct"  # waves without a resonance
+_CHARGE = re.compile(r"\^\{(?:\++|-+|0)\}$")
+_JP = re.compile(r"(\d+(?:/2)?)([⁺⁻]?)")
+_PARTS = {"re": r"\mathrm{{Re}}\,c[{}]", "im": r"\mathrm{{Im}}\,c[{}]", "abs": r"|c[{}]|", "phase": r"\arg c[{}]"}
+_QUANTITIES = {"mass": "M", "width": r"\Gamma"}
+
+
+def chain_name(wave: Wave) -> str:
+    """The resonances of a wave; waves with the same are drawn together."""
+    return " ".join(dict.fromkeys(resonance.name for resonance in wave.resonances)) or DIRECT
+
+
+def group_label(model: Model, name: str) -> str:
+    """What is called so, in LaTeX between dollar signs: a resonance, resonances one after the other, a wave or coupling, or J^P."""
+    return f"${group_latex(model, name)}$"
+
+
+def group_latex(model: Model, name: str) -> str:
+    """The same without dollar signs."""
+    if name in model.resonances:
+        return _resonance(model, name)
+    for wave in model.waves:
+        if chain_name(wave) == name and wave.resonances:
+            return r"\,".join(_resonance(model, own) for own in dict.fromkeys(r.name for r in wave.resonances))
+        if wave.name == name:
+            return wave_latex(wave)
+        if name.startswith(f"{wave.name}:"):
+            return wave_latex(wave) + r"\," + latex_of_text(name[len(wave.name) + 1 :])
+    if all(_JP.fullmatch(word) for word in name.split()) and name:
+        return r"\,".join(_JP.sub(_spin_parity, word) for word in name.split())
+    return latex_of_text(name)
+
+
+def wave_latex(wave: Wave) -> str:
+    """``K^{*}(1410)^{+}[K^{+}\\eta]\\,(1,1)(1,0)``."""
+    final = wave.chain.decay.final
+    parts = []
+    for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
+        members = "".join(final[i].latex for i in node.leaves)
+        parts.append(f"{_charged(resonance.latex, node.particle.charge)}[{members}]")
+    return r"\,".join([*parts, "".join(map(str, wave.ls))])
+
+
+def parameter_label(model: Model, name: str, couplings: Iterable[str] = ()) -> str:
+    """A free parameter in LaTeX between dollar signs.
+
+    Args:
+        model:      the model
+        name:       of the parameter, such as ``phi(1680).mass``
+        couplings:  names of couplings that have parts such as ``.re``; default: those of the model
+    """
+    owner, _, part = name.rpartition(".")
+    if owner in model.resonances:
+        quantity = _QUANTITIES.get(part, latex_of_text(part))
+        return f"${quantity}[{_resonance(model, owner)}]$"
+    if part in _PARTS and owner in {*couplings, *model.couplings}:
+        return f"${_PARTS[part].format(group_latex(model, owner))}$"
+    return f"${latex_of_text(name)}$"
+
+
+def _resonance(model: Model, name: str) -> str:
+    """With its charge if there is only one charge state."""
+    latex = model.resonances[name].latex
+    charges = {node.particle.charge for wave in model.waves for node in wave.chain.nodes[1:] if node.resonance == name}
+    return _CHARGE.sub("", latex) if len(charges) > 1 else latex
+
+
+def _charged(latex: str, charge: int) -> str:
+    if not charge:
+        return latex
+    base = _CHARGE.sub("", latex)
+    return (f"{{{base}}}" if base.endswith("}") else base) + f"^{{{charge_suffix(charge)}}}"
+
+
+def _spin_parity(match: re.Match[str]) -> str:
+    return match[1] + {"⁺": "^{+}", "⁻": "^{-}", "": ""}[match[2]]
