@@ -249,7 +249,9 @@ def _crosses(F: Continuation, edge: Edge, w: complex, at: float) -> bool:
     if edge.low is None:
         return False
     t = np.linspace(1 / PATH, 1, PATH)
-    for z in F.cuts(at + (w - at) * t, edge.sheet, at):
+    with np.errstate(all="ignore"):
+        arguments = F.cuts(at + (w - at) * t, edge.sheet, at)
+    for z in arguments:
         if np.ndim(z) == 0:
             continue
         a, b = z[:-1], z[1:]

@@ -11,7 +11,7 @@ a given mass on the real axis: each piece of the axis has a continuation of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,13 @@ from ctpwa.model.lineshapes.barrier import breakup_q2
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Basis, Formula, Lineshape, Vertex, csqrt, q2, s
 
 SAME_THRESHOLD = 1e-9  # GeV
-HALF = sp.Rational(1, 2)
+FUNCTIONS: dict[str, Callable[[Any], tuple[Any, Any]]] = {  # value and derivative
+    "exp": lambda x: (np.exp(x), np.exp(x)),
+    "log": lambda x: (np.log(x), 1 / x),
+    "sin": lambda x: (np.sin(x), np.cos(x)),
+    "cos": lambda x: (np.cos(x), -np.sin(x)),
+    "atan": lambda x: (np.arctan(x), 1 / (1 + x**2)),
+}
 
 
 class NotAnalytic(PhysicsError):
@@ -144,11 +150,13 @@ class FormulaContinuation(Continuation):
         self.parameters = tuple(p.name for p in formula.parameters)
         self._theta = np.array([values[name] for name in self.parameters], dtype=float)
         self._symbols = {p.symbol: i for i, p in enumerate(formula.parameters)}
-        self._conditional = _conditional(formula.expression)
         self._refuse_odd_powers()
         self._numbers = {p.symbol: sp.Float(values[p.name]) for p in formula.parameters}
         self.channels, self._channel_of = self._find_channels()
         self.switches = any(isinstance(argument, sp.Piecewise) for argument in self._channel_of)
+        self._parts = _Parts(self)
+        self._whole = self._parts.add(formula.expression)
+        self._conditional = [self._parts.index[node] for node in _conditional(formula.expression)]
 
     @property
     def has_pole(self) -> bool:
@@ -158,7 +166,7 @@ class FormulaContinuation(Continuation):
     def on_axis(self, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """F [point] and its derivatives over the parameters [parameter, point] at real masses, as events see it."""
         walk = _Walk(self, np.asarray(mass, dtype=complex), None, None)
-        F = walk.visit(self.formula.expression)
+        F = walk.visit(self._whole)
         n = len(self.parameters)
         slopes = np.zeros((n + 1, *mass.shape), dtype=complex) if F.slopes is None else F.slopes
         return np.broadcast_to(np.asarray(F.value, dtype=complex), mass.shape), np.broadcast_to(slopes, (n + 1, *mass.shape))[1:]
@@ -166,7 +174,7 @@ class FormulaContinuation(Continuation):
     def values(self, w: Any, sheet: Sequence[int], at: float) -> tuple[np.ndarray, np.ndarray]:
         """F [1, point] and its derivatives [1, variable, point]."""
         points = np.asarray(w, dtype=complex)
-        F = _Walk(self, points, sheet, self._axis(at)).visit(self.formula.expression)
+        F = _Walk(self, points, sheet, self._axis(at)).visit(self._whole)
         slopes = np.zeros((len(self.parameters) + 1, *points.shape), dtype=complex) if F.slopes is None else F.slopes
         return np.asarray(F.value)[None], np.asarray(slopes)[None]
 
@@ -178,21 +186,21 @@ class FormulaContinuation(Continuation):
     def piece(self, at: float) -> tuple[int, ...]:
         """Which branch of every condition holds."""
         axis = self._axis(at)
-        return tuple(axis.branch(node) for node in self._conditional)
+        return tuple(axis.branch(index) for index in self._conditional)
 
     def switched_off(self, at: float) -> tuple[bool, ...]:
         """Channels all of whose roots are 0 in this piece."""
         axis = self._axis(at)
         off = [True] * len(self.channels)
         for argument, channel in self._channel_of.items():
-            zero = isinstance(argument, sp.Piecewise) and argument.args[axis.branch(argument)][0] == 0
+            zero = isinstance(argument, sp.Piecewise) and argument.args[axis.branch(self._parts.index[argument])][0] == 0
             off[channel] = off[channel] and zero
         return tuple(off)
 
     def cuts(self, w: Any, sheet: Sequence[int], at: float) -> list[np.ndarray]:
         """What logarithms, arc tangents and roots without a channel are taken of."""
         walk = _Walk(self, np.asarray(w, dtype=complex), sheet, self._axis(at))
-        walk.visit(self.formula.expression)
+        walk.visit(self._whole)
         return walk.arguments
 
     def _axis(self, at: float) -> _Walk:
@@ -242,87 +250,166 @@ class FormulaContinuation(Continuation):
         return float(np.sqrt(max(positive)))
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A part of a formula, with the numbers of the parts that it is made of.
+
+    Attributes:
+        kind:      what it is: ``s``, ``parameter``, ``number``, ``add``, ``multiply``, ``power`` (integer), ``power of m`` (m = √s),
+                   ``power of q``, ``principal power``, ``root``, ``choice``, or the name of a function
+        parts:     numbers of its parts
+        number:    value, index of a parameter, exponent, or number of a channel
+        of_event:  whether it depends on the event
+        tests:     of a choice: for every branch what must hold, as nested (operation, left, right) of numbers of parts
+    """
+
+    kind: str
+    parts: tuple[int, ...] = ()
+    number: Any = None
+    of_event: bool = False
+    tests: tuple[Any, ...] = ()
+
+
+class _Parts:
+    """A formula as a list of parts, each once, so that evaluations need no symbols."""
+
+    def __init__(self, of: FormulaContinuation) -> None:
+        self.of = of
+        self.list: list[_Part] = []
+        self.index: dict[sp.Basic, int] = {}
+
+    def add(self, node: sp.Expr) -> int:
+        """Number of a part."""
+        if node not in self.index:
+            part = self._part(node)
+            self.list.append(part)
+            self.index[node] = len(self.list) - 1
+        return self.index[node]
+
+    def _part(self, node: sp.Expr) -> _Part:
+        event = _of_event(node)
+        if node == s:
+            return _Part("s", of_event=True)
+        if node == q2:
+            return _Part("add", (self.add(breakup_q2(s, self.of.vertex.m1, self.of.vertex.m2)),), of_event=True)
+        if node.is_Symbol:
+            return _Part("parameter", number=self.of._symbols[node])
+        if node.is_number:
+            return _Part("number", number=complex(node))
+        if isinstance(node, (sp.Add, sp.Mul)):
+            return _Part("add" if isinstance(node, sp.Add) else "multiply", tuple(map(self.add, node.args)), of_event=event)
+        if isinstance(node, sp.Pow):
+            return self._power(node.base, node.exp, event)
+        if isinstance(node, csqrt):
+            return _Part("root", (self.add(node.args[0]),), self.of._channel_of.get(node.args[0]), event)
+        if isinstance(node, sp.Piecewise):
+            return _Part(
+                "choice", tuple(self.add(value) for value, _ in node.args), None, event, tuple(self._test(t) for _, t in node.args)
+            )
+        if node.func.__name__ not in FUNCTIONS:
+            raise NotAnalytic(f"{self.of.formula.name} holds {node.func.__name__}, whose continuation is not known")
+        return _Part(node.func.__name__, (self.add(node.args[0]),), of_event=event)
+
+    def _power(self, base: sp.Expr, exponent: sp.Expr, event: bool) -> _Part:
+        if exponent.is_Integer:
+            return _Part("power", (self.add(base),), int(exponent), event)
+        if base == s:
+            return _Part("power of m", (), int(2 * exponent), True)
+        if base == q2:
+            return _Part("power of q", (self._root_of_q2(),), int(2 * exponent), True)
+        return _Part("principal power", (self.add(base),), float(exponent), event)
+
+    def _root_of_q2(self) -> int:
+        key = csqrt(q2)
+        if key not in self.index:
+            self.list.append(_Part("root", (self.add(q2),), self.of._channel_of[q2], True))
+            self.index[key] = len(self.list) - 1
+        return self.index[key]
+
+    def _test(self, test: Any) -> Any:
+        if test in (sp.true, sp.false):
+            return bool(test)
+        if isinstance(test, (sp.And, sp.Or)):
+            return ("and" if isinstance(test, sp.And) else "or", *(self._test(part) for part in test.args))
+        return (test.rel_op, self.add(test.lhs), self.add(test.rhs))
+
+
 class _Walk:
     """One evaluation of a formula. Without a sheet: on the real axis, where roots of negative numbers are i|√|."""
 
     def __init__(self, of: FormulaContinuation, w: np.ndarray, sheet: Sequence[int] | None, axis: _Walk | None) -> None:
-        self.of, self.sheet, self.axis = of, sheet, axis
+        self.parts, self.sheet, self.axis = of._parts.list, sheet, axis
         n = 1 + len(of.parameters)
         unit = np.eye(n, dtype=complex).reshape(n, n, *(1,) * w.ndim)
         self.w = Jet(w, unit[0] * np.ones_like(w))
         self.theta = [Jet(complex(value), unit[i + 1]) for i, value in enumerate(of._theta)]
         self.arguments: list[np.ndarray] = []
-        self._seen: dict[sp.Expr, Jet] = {}
-        self._branches: dict[sp.Expr, int] = {}
+        self._seen: list[Jet | None] = [None] * len(self.parts)
 
-    def visit(self, node: sp.Expr) -> Jet:
+    def visit(self, index: int) -> Jet:
         """The value of a part of the formula."""
-        if node not in self._seen:
-            self._seen[node] = self._compute(node)
-        return self._seen[node]
+        found = self._seen[index]
+        if found is None:
+            found = self._seen[index] = self._compute(self.parts[index], index)
+        return found
 
-    def branch(self, node: sp.Piecewise) -> int:
-        """Which branch of a Piecewise holds, at a single point of the real axis."""
-        if node not in self._branches:
-            self._branches[node] = next(i for i, (_, test) in enumerate(node.args) if bool(np.all(self._holds(test))))
-        return self._branches[node]
+    def branch(self, index: int) -> int:
+        """Which branch of a choice holds, at a single point of the real axis."""
+        return next(i for i, test in enumerate(self.parts[index].tests) if bool(np.all(self._holds(test))))
 
-    def _compute(self, node: sp.Expr) -> Jet:
-        if node.is_Symbol:
-            if node == s:
+    def _compute(self, part: _Part, index: int) -> Jet:
+        match part.kind:
+            case "number":
+                return Jet(part.number)
+            case "parameter":
+                return self.theta[part.number]
+            case "s":
                 return self.w.power(2)
-            return self.visit(breakup_q2(s, self.of.vertex.m1, self.of.vertex.m2)) if node == q2 else self.theta[self.of._symbols[node]]
-        if node.is_number:
-            return Jet(complex(node))
-        if isinstance(node, (sp.Add, sp.Mul)):
-            first, *rest = (self.visit(argument) for argument in node.args)
-            for other in rest:
-                first = first + other if isinstance(node, sp.Add) else first * other
-            return first
-        if isinstance(node, sp.Pow):
-            return self._power(node.base, node.exp)
-        if isinstance(node, csqrt):
-            return self._root(node.args[0])
-        if isinstance(node, sp.Piecewise):
-            return self._piecewise(node)
-        return self._function(node)
+            case "power of m":
+                return self.w.power(part.number)
+            case "choice":
+                return self._choice(part, index)
+        first, *rest = (self.visit(i) for i in part.parts)
+        match part.kind:
+            case "add":
+                for other in rest:
+                    first = first + other
+                return first
+            case "multiply":
+                for other in rest:
+                    first = first * other
+                return first
+            case "power" | "power of q":
+                return first.power(part.number)
+            case "root":
+                return self._root(first, part)
+            case "principal power":
+                if part.of_event:
+                    self.arguments.append(first.value)
+                value = first.value**part.number
+                return first.chain(value, part.number * value / first.value)
+        return self._function(first, part.kind)
 
-    def _power(self, base: sp.Expr, exponent: sp.Expr) -> Jet:
-        if exponent.is_Integer:
-            return self.visit(base).power(int(exponent))
-        if base == s:
-            return self.w.power(int(2 * exponent))
-        if base == q2:
-            return self._root(q2).power(int(2 * exponent))
-        x = self.visit(base)
-        if _of_event(base):
-            self.arguments.append(x.value)
-        value = x.value ** complex(exponent)
-        return x.chain(value, complex(exponent) * value / x.value)
-
-    def _root(self, argument: sp.Expr) -> Jet:
+    def _root(self, x: Jet, part: _Part) -> Jet:
         """√ of what may be negative."""
-        x = self.visit(argument)
         if not np.any(x.value):
             return Jet(x.value)
-        channel = self.of._channel_of.get(argument)
-        if self.sheet is None or not _of_event(argument):
+        if self.sheet is None or not part.of_event:
             value = np.sqrt(np.real(x.value) + 0j)
-        elif channel is None:
+        elif part.number is None:
             self.arguments.append(x.value)
             value = np.sqrt(x.value)
         else:
-            value = self.sheet[channel] * 1j * np.sqrt(-x.value)
+            value = self.sheet[part.number] * 1j * np.sqrt(-x.value)
         with np.errstate(divide="ignore", invalid="ignore"):
             return x.chain(value, np.where(value == 0, 0.0, 1 / (2 * value)))
 
-    def _piecewise(self, node: sp.Piecewise) -> Jet:
+    def _choice(self, part: _Part, index: int) -> Jet:
         if self.axis is not None:
-            return self.visit(node.args[self.axis.branch(node)][0])
-        *others, (last, _) = node.args
-        result = self.visit(last)
-        for value, test in reversed(others):
-            holds, yes = self._holds(test), self.visit(value)
+            return self.visit(part.parts[self.axis.branch(index)])
+        result = self.visit(part.parts[-1])
+        for number, test in reversed(list(zip(part.parts[:-1], part.tests[:-1], strict=True))):
+            holds, yes = self._holds(test), self.visit(number)
             slopes = None
             if yes.slopes is not None or result.slopes is not None:
                 slopes = np.where(holds, 0.0 if yes.slopes is None else yes.slopes, 0.0 if result.slopes is None else result.slopes)
@@ -330,31 +417,22 @@ class _Walk:
         return result
 
     def _holds(self, test: Any) -> Any:
-        if test in (sp.true, sp.false):
-            return test == sp.true
-        if isinstance(test, (sp.And, sp.Or)):
-            parts = [self._holds(part) for part in test.args]
-            return np.logical_and.reduce(parts) if isinstance(test, sp.And) else np.logical_or.reduce(parts)
-        left, right = np.real(self.visit(test.lhs).value), np.real(self.visit(test.rhs).value)
-        return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[test.rel_op]
+        if isinstance(test, bool):
+            return test
+        operation, *sides = test
+        if operation in ("and", "or"):
+            parts = [self._holds(part) for part in sides]
+            return np.logical_and.reduce(parts) if operation == "and" else np.logical_or.reduce(parts)
+        left, right = (np.real(self.visit(side).value) for side in sides)
+        return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operation]
 
-    def _function(self, node: sp.Expr) -> Jet:
-        x = self.visit(node.args[0])
-        match node.func.__name__:
-            case "exp":
-                value = np.exp(x.value)
-                return x.chain(value, value)
-            case "log":
-                self.arguments.append(x.value)
-                return x.chain(np.log(x.value), 1 / x.value)
-            case "sin":
-                return x.chain(np.sin(x.value), np.cos(x.value))
-            case "cos":
-                return x.chain(np.cos(x.value), -np.sin(x.value))
-            case "atan":
-                self.arguments.append((1 + 1j * x.value) / (1 - 1j * x.value))
-                return x.chain(np.arctan(x.value), 1 / (1 + x.value**2))
-        raise NotAnalytic(f"{self.of.formula.name} holds {node.func.__name__}, whose continuation is not known")
+    def _function(self, x: Jet, name: str) -> Jet:
+        if name == "log":
+            self.arguments.append(x.value)
+        elif name == "atan":
+            self.arguments.append((1 + 1j * x.value) / (1 - 1j * x.value))
+        value, slope = FUNCTIONS[name](x.value)
+        return x.chain(value, slope)
 
 
 class KMatrixContinuation(Continuation):
