@@ -18,6 +18,7 @@ NAMES = {
     "ModelIntensity",
     "ModelValues",
     "PhysicsError",
+    "Pole",
     "ProjectionSpec",
     "SampleSummary",
     "SpinAmplitudes",
@@ -32,6 +33,7 @@ NAMES = {
     "load_analysis",
     "load_model",
     "model_values",
+    "poles",
     "parse_variable",
     "read_events",
     "register_lineshape",
@@ -107,6 +109,10 @@ def test_variables():
     assert parameters(ctpwa.default_variables) == ["decay"]
     assert parameters(ctpwa.Variable.__call__) == ["self", "events"]
     assert parameters(ctpwa.ProjectionSpec) == ["variable", "bins=60", "range=None"]
+
+
+def test_poles():
+    assert parameters(ctpwa.poles) == ["result", "model", "sheets='nearest'"]
 
 
 def test_every_error_is_a_ctpwa_error():

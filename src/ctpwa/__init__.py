@@ -29,6 +29,8 @@ from ctpwa.observe.variable import Variable as Variable
 from ctpwa.observe.variable import default_variables as default_variables
 from ctpwa.observe.variable import parse_variable as parse_variable
 from ctpwa.results.fit import fit as fit
+from ctpwa.results.poles import Pole as Pole
+from ctpwa.results.poles import poles as poles
 from ctpwa.results.result import FitResult as FitResult
 from ctpwa.spin.amplitudes import SpinAmplitudes as SpinAmplitudes
 from ctpwa.version import VERSION as __version__  # noqa: F401

@@ -192,3 +192,38 @@ def test_a_toy_of_nothing(small):
     result = CliRunner().invoke(app, ["generate", "-n", "10", "-o", "toy.npz"])
     assert result.exit_code == 2
     assert "--from" in result.stderr
+
+
+def test_poles(fitted):
+    text = show("--poles").stdout
+    table = text.split("poles √s = mass − i width/2 in GeV")[1].splitlines()[1:]
+    assert [line.split()[0] for line in table] == ["phi(1680)", "phi(3)(1850)", "K(2)*(1430)"]
+    mine = ctpwa.poles(fitted, ctpwa.load_model("model.yml"))
+    numbers = [with_error(mine[0].mass, mine[0].mass_error), with_error(mine[0].width, mine[0].width_error)]
+    assert table[0].split()[:13] == ["phi(1680)", "K+", "K-", "(−)", "of", "K+", "K-", *" ".join(numbers).split()]
+    assert 0 < mine[0].mass_error < 1
+    assert "(fixed)" in table[1]
+    assert show("--poles").stdout.startswith(show().stdout.rstrip())
+
+
+def test_poles_for_programs(fitted):
+    found = json.loads(show("--poles", "--json").stdout)["poles"]
+    mine = ctpwa.poles(fitted, ctpwa.load_model("model.yml"))
+    assert [entry["mass"] for entry in found] == [pole.mass for pole in mine]
+    assert found[0]["sheet"] == [-1]
+    assert complex(*found[0]["residue"]) == mine[0].residue
+    assert found[0]["covariance"] == mine[0].covariance.tolist()
+    assert "poles" not in json.loads(show("--json").stdout)
+
+
+def test_poles_on_all_sheets(fitted):
+    everywhere = json.loads(show("--all-sheets", "--json").stdout)["poles"]
+    mine = ctpwa.poles(fitted, ctpwa.load_model("model.yml"), sheets="all")
+    assert [(entry["resonance"], entry["sheet"]) for entry in everywhere] == [(pole.resonance, list(pole.sheet)) for pole in mine]
+
+
+def test_poles_need_the_model(fitted):
+    fitted.with_origin(model=None).save("model.result.json")
+    result = show("--poles")
+    assert result.exit_code == 1
+    assert "does not hold its model" in result.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
@@ -11,20 +13,21 @@ from ctpwa.results.result import FitResult
 from ctpwa.results.text import Section, headline, minima_lines, remarks, sections
 
 
-def print_result(result: FitResult, waves: bool = False, correlations: bool = False) -> None:
+def print_result(result: FitResult, waves: bool = False, correlations: bool = False, more: Sequence[Section] = ()) -> None:
     """Print tables with colours.
 
     Args:
         result:        the result
         waves:         also fractions of every wave, and interferences
         correlations:  also correlations
+        more:          what to print after everything else
     """
     console = out()
     console.print(Text(headline(result), style="bold"))
     console.print(Text(f"verdict: {result.verdict}", style="green" if result.verdict.good else "bold red"))
     for line in [*minima_lines(result), *remarks(result)]:
         console.print(Text(line))
-    for section in sections(result, waves, correlations):
+    for section in [*sections(result, waves, correlations), *more]:
         console.print(Text(f"\n{section.title}", style="bold"))
         console.print(_table(section))
         if section.foot:

@@ -9,6 +9,10 @@ import typer
 
 from ctpwa.cli.console import is_terminal, print_json
 from ctpwa.cli.result_print import print_result
+from ctpwa.config.read import load_model
+from ctpwa.errors import CtpwaError
+from ctpwa.results.poles import Pole, poles_section
+from ctpwa.results.poles import poles as find_poles
 from ctpwa.results.result import FitResult
 from ctpwa.results.text import result_text
 
@@ -17,13 +21,24 @@ def show(
     result: Annotated[Path, typer.Argument(help="a file that ctpwa fit wrote")],
     waves: Annotated[bool, typer.Option("--waves", help="also fractions of every wave, and interferences")] = False,
     correlations: Annotated[bool, typer.Option("--correlations", help="also correlations of the parameters")] = False,
+    poles: Annotated[bool, typer.Option("--poles", help="also pole positions and residues of all lineshapes")] = False,
+    all_sheets: Annotated[bool, typer.Option("--all-sheets", help="poles on every Riemann sheet, not on the nearest only")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print everything for programs")] = False,
 ) -> None:
     """Show verdict, parameters, couplings and fractions of a result."""
     found = FitResult.load(result)
+    located = _poles(found, str(result), all_sheets) if poles or all_sheets else ()
+    more = [poles_section(located)] if located else []
     if as_json:
-        print_json(found.as_dict() | {"correlation": found.correlation.tolist()})
+        positions = {"poles": [pole.as_dict() for pole in located]} if located else {}
+        print_json(found.as_dict() | {"correlation": found.correlation.tolist()} | positions)
     elif is_terminal():
-        print_result(found, waves, correlations)
+        print_result(found, waves, correlations, more)
     else:
-        typer.echo(result_text(found, waves, correlations))
+        typer.echo(result_text(found, waves, correlations, more))
+
+
+def _poles(found: FitResult, name: str, all_sheets: bool) -> tuple[Pole, ...]:
+    if found.model is None:
+        raise CtpwaError(f"{name!r} does not hold its model\n fix: call ctpwa.poles(result, model) in Python with the model of the fit")
+    return find_poles(found, load_model(found.model), "all" if all_sheets else "nearest")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,16 +51,17 @@ def with_error(value: float, error: float | None) -> str:
     return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
-def result_text(result: Any, waves: bool = False, correlations: bool = False) -> str:
+def result_text(result: Any, waves: bool = False, correlations: bool = False, more: Sequence[Section] = ()) -> str:
     """A ``FitResult`` in plain lines.
 
     Args:
         result:        the result
         waves:         also fractions of every wave, and interferences
         correlations:  also correlations
+        more:          what to add after everything else
     """
     head = [headline(result), f"verdict: {result.verdict}", *minima_lines(result), *remarks(result)]
-    return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations))])
+    return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, more)])
 
 
 def headline(result: Any) -> str:
