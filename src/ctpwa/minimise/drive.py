@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from ctpwa.minimise.objective import Objective
 from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Answer, Ask, Steps, Stop
@@ -40,17 +42,23 @@ class Record:
         self.hessians += n * (order == HESSIAN)
 
 
+def one_thread() -> AbstractContextManager[object]:
+    """Linear algebra of numpy and scipy in one thread: matrices of parameters are so small that threads only wait for each other."""
+    return ThreadpoolController().select(internal_api="openblas").limit(limits=1)
+
+
 def drive(objective: Objective, steps: Steps, watch: Watch | None = None) -> tuple[Stop, Record]:
     """Run a minimiser to its end; Ctrl-C ends it with the best point so far."""
     record, best, begin = Record(), _Best(watch), time.perf_counter()
     try:
-        ask = next(steps)
-        while True:
-            answer = evaluate(objective, ask)
-            record.count(ask.order)
-            if best.improves(ask.x, answer.value):
-                record.history.append(answer.value)
-            ask = steps.send(answer)
+        with one_thread():
+            ask = next(steps)
+            while True:
+                answer = evaluate(objective, ask)
+                record.count(ask.order)
+                if best.improves(ask.x, answer.value):
+                    record.history.append(answer.value)
+                ask = steps.send(answer)
     except StopIteration as end:
         stop: Stop = end.value
     except KeyboardInterrupt:
@@ -77,20 +85,21 @@ def drive_many(
     own_best = [_Best(None) for _ in steps]
     asks: dict[int, Ask] = {k: next(generator) for k, generator in enumerate(steps)}
     try:
-        while asks:
-            answers = _evaluate_many(objective, asks)
-            for k, answer in answers.items():
-                record.count(asks[k].order)
-                own_best[k].improves(asks[k].x, answer.value)
-                if best.improves(asks[k].x, answer.value):
-                    record.history.append(answer.value)
-                try:
-                    asks[k] = steps[k].send(answer)
-                except StopIteration as end:
-                    stops[k] = end.value
-                    del asks[k]
-                    if advance is not None:
-                        advance(1)
+        with one_thread():
+            while asks:
+                answers = _evaluate_many(objective, asks)
+                for k, answer in answers.items():
+                    record.count(asks[k].order)
+                    own_best[k].improves(asks[k].x, answer.value)
+                    if best.improves(asks[k].x, answer.value):
+                        record.history.append(answer.value)
+                    try:
+                        asks[k] = steps[k].send(answer)
+                    except StopIteration as end:
+                        stops[k] = end.value
+                        del asks[k]
+                        if advance is not None:
+                            advance(1)
     except KeyboardInterrupt:
         for k, own in enumerate(own_best):
             if stops[k] is None and own.x is not None:
