@@ -40,6 +40,7 @@ class Block:
         reason:    why it is not run; empty if it is
         fails:     whether a command in it is expected to end with an error
         follows:   whether only blank lines are between it and the block before
+        span:      where its content is in the page
     """
 
     page: str
@@ -51,6 +52,7 @@ class Block:
     reason: str
     fails: bool
     follows: bool
+    span: tuple[int, int]
 
     def __str__(self):
         return f"docs/{self.page}:{self.line}"
@@ -79,6 +81,7 @@ def blocks(page):
                 (reason or "no reason") if kind == "not run" else "",
                 kind == "fails",
                 bool(found) and not between.strip(),
+                match.span("text"),
             )
         )
         end = match.end()

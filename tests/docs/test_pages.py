@@ -6,6 +6,7 @@ before it, and written to a file if it has a title; ``text`` that follows at onc
 """
 
 import re
+import sys
 import warnings
 
 import pytest
@@ -15,7 +16,7 @@ import ctpwa
 from ctpwa.engine import choice
 from ctpwa.generate import toys
 from ctpwa.model.lineshapes.registry import KINDS
-from docs.blocks import PAGES, Session, blocks, page_text, same
+from docs.blocks import DOCS, PAGES, Session, blocks, page_text, same
 
 LANGUAGES = {"python", "sh", "yaml", "text"}
 # blocks that do not run, by page
@@ -45,10 +46,11 @@ def _as_before():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _nothing_to_compile():
-    """The reference engine gives the same numbers, and small samples need no compiled code."""
-    import sys
-
+def _nothing_to_compile(request):
+    """The reference engine gives the same numbers, and small samples need no compiled code; what pages show is from the usual one."""
+    if request.config.getoption("--update-golden"):
+        yield
+        return
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with warnings.catch_warnings():  # the first forward derivative makes torch import modules that warn about torch itself
@@ -106,11 +108,26 @@ def test_page_runs(page, tmp_path, monkeypatch, request):
         monkeypatch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    session, printed, before = Session(tmp_path, files), None, None
+    session, printed, before, outputs = Session(tmp_path, files), None, None, []
     for block in blocks(page):
         if block.language == "text":
             if block.follows and printed is not None and not (small and before.language == "sh"):
-                assert same(block.text, printed), f"{block} shows\n{block.text}\nbut what is printed is\n{printed}"
+                outputs.append((block, printed))
             continue
         skipped = block.reason or block.wrong or (block.language == "yaml" and page in YAML_ELSEWHERE)
         printed, before = (None if skipped else session.run(block)), block
+    if request.config.getoption("--update-golden"):
+        update(page, outputs)
+        return
+    for block, printed in outputs:
+        assert same(block.text, printed), f"{block} shows\n{block.text}\nbut what is printed is\n{printed}"
+
+
+def update(page, outputs):
+    """Write what was printed into the page, where it is not shortened by hand."""
+    text = page_text(page)
+    for block, printed in reversed(outputs):
+        if "…" not in block.text.split() and not same(block.text, printed):
+            first, last = block.span
+            text = text[:first] + printed.rstrip("\n") + "\n" + text[last:]
+    (DOCS / page).write_text(text, encoding="utf-8")
