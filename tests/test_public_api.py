@@ -8,6 +8,7 @@ NAMES = {
     "fit",
     "FitResult",
     "Analysis",
+    "ArgandCurve",
     "ConfigError",
     "CtpwaError",
     "DataError",
@@ -17,6 +18,7 @@ NAMES = {
     "Model",
     "ModelIntensity",
     "ModelValues",
+    "MomentSample",
     "PhysicsError",
     "Pole",
     "ProjectionSpec",
@@ -25,6 +27,9 @@ NAMES = {
     "ToyGenerator",
     "Variable",
     "Wave",
+    "argand",
+    "adaptive_chi2",
+    "angular_moments",
     "couplings_for_fractions",
     "default_variables",
     "free_parameters",
@@ -32,9 +37,11 @@ NAMES = {
     "generate_toy",
     "load_analysis",
     "load_model",
+    "mixed_sample_test",
     "model_values",
     "poles",
     "parse_variable",
+    "point_to_point",
     "read_events",
     "register_lineshape",
     "write_events",
@@ -111,8 +118,22 @@ def test_variables():
     assert parameters(ctpwa.ProjectionSpec) == ["variable", "bins=60", "range=None"]
 
 
+def test_argand():
+    assert parameters(ctpwa.argand) == ["result", "model", "points=200"]
+
+
 def test_poles():
     assert parameters(ctpwa.poles) == ["result", "model", "sheets='nearest'"]
+
+
+def test_goodness_of_fit():
+    expected = ["data", "data_weights", "model", "model_weights", "n_parameters=0", "per_bin=50"]
+    assert parameters(ctpwa.adaptive_chi2) == expected
+    assert parameters(ctpwa.mixed_sample_test) == ["data", "model", "model_weights=None", "neighbours=10", "seed=0"]
+    expected = ["data", "model", "model_weights=None", "permutations=500", "max_events=4000", "seed=0"]
+    assert parameters(ctpwa.point_to_point) == expected
+    assert parameters(ctpwa.angular_moments) == ["data", "model", "edges", "max_L=4", "max_M=0", "background=None"]
+    assert parameters(ctpwa.MomentSample) == ["mass", "cos_theta", "phi=None", "weights=None"]
 
 
 def test_every_error_is_a_ctpwa_error():

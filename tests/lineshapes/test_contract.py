@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from ctpwa.model.lineshapes.continuation import FormulaContinuation
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, csqrt
 from ctpwa.model.lineshapes.registry import KINDS
 from lineshapes.contract import CASES
@@ -93,3 +94,17 @@ def test_defaults_are_complete_for_published_forms():
         formula = next(case for case in CASES if case.spec == name).build()
         missing = {p.name for p in formula.parameters if p.default is None}
         assert missing <= {"mass", "width"}
+
+
+@each_case
+def test_continuation_on_the_real_axis_is_the_lineshape(case):
+    """The evaluator of complex masses, with its derivatives, where events are."""
+    formula = case.build()
+    F = FormulaContinuation(formula, case.vertex, case.parameters)
+    for m, (s_value, q2_value) in zip(case.masses, case.points(), strict=True):
+        if q2_value <= 0 or m <= case.vertex.m1 + case.vertex.m2 + 1e-6:
+            continue
+        value, slopes = F.on_axis(np.array([m]))
+        expected, first, _ = numpy_values(formula, s_value, q2_value, case.parameters)
+        assert value[0] == pytest.approx(expected, rel=1e-11)
+        assert slopes[:, 0] == pytest.approx(first, rel=1e-9, abs=1e-11 * np.abs(first).max(initial=0.0))

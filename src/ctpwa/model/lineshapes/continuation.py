@@ -134,7 +134,10 @@ def continuation(lineshape: Lineshape, vertex: Vertex, values: Mapping[str, floa
         NotAnalytic: if there is none; the message says why
     """
     if isinstance(lineshape, Formula):
-        return FormulaContinuation(lineshape, vertex, values)
+        F = FormulaContinuation(lineshape, vertex, values)
+        if F.refusal is not None:
+            raise F.refusal
+        return F
     if isinstance(lineshape, Basis):
         if isinstance(lineshape.origin, kmatrix.KMatrix):
             return KMatrixContinuation(lineshape.origin, vertex, lineshape)
@@ -143,16 +146,24 @@ def continuation(lineshape: Lineshape, vertex: Vertex, values: Mapping[str, floa
 
 
 class FormulaContinuation(Continuation):
-    """A formula at complex masses; any sheet, any piece."""
+    """A formula at complex masses; any sheet, any piece.
+
+    Attributes:
+        refusal:  why it has no continuation, and only ``on_axis`` makes sense; None if it has one
+    """
 
     def __init__(self, formula: Formula, vertex: Vertex, values: Mapping[str, float]) -> None:
         self.formula, self.vertex = formula, vertex
         self.parameters = tuple(p.name for p in formula.parameters)
         self._theta = np.array([values[name] for name in self.parameters], dtype=float)
         self._symbols = {p.symbol: i for i, p in enumerate(formula.parameters)}
-        self._refuse_odd_powers()
         self._numbers = {p.symbol: sp.Float(values[p.name]) for p in formula.parameters}
-        self.channels, self._channel_of = self._find_channels()
+        self.refusal: NotAnalytic | None = None
+        try:
+            self._refuse_odd_powers()
+            self.channels, self._channel_of = self._find_channels()
+        except NotAnalytic as refusal:
+            self.refusal, self.channels, self._channel_of = refusal, (), {}
         self.switches = any(isinstance(argument, sp.Piecewise) for argument in self._channel_of)
         self._parts = _Parts(self)
         self._whole = self._parts.add(formula.expression)
@@ -313,16 +324,17 @@ class _Parts:
     def _power(self, base: sp.Expr, exponent: sp.Expr, event: bool) -> _Part:
         if exponent.is_Integer:
             return _Part("power", (self.add(base),), int(exponent), event)
-        if base == s:
+        whole = (2 * exponent).is_Integer
+        if base == s and whole:
             return _Part("power of m", (), int(2 * exponent), True)
-        if base == q2:
+        if base == q2 and whole:
             return _Part("power of q", (self._root_of_q2(),), int(2 * exponent), True)
         return _Part("principal power", (self.add(base),), float(exponent), event)
 
     def _root_of_q2(self) -> int:
         key = csqrt(q2)
         if key not in self.index:
-            self.list.append(_Part("root", (self.add(q2),), self.of._channel_of[q2], True))
+            self.list.append(_Part("root", (self.add(q2),), self.of._channel_of.get(q2), True))
             self.index[key] = len(self.list) - 1
         return self.index[key]
 

@@ -6,6 +6,7 @@ The amplitude is linear in these values, so every knot or bin is a wave of its o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,17 @@ BOUNDARIES = ("natural", "not-a-knot")
 REFERENCE = "E791, PRD 73, 032004 (2006)"
 
 
+@dataclass(frozen=True)
+class Knots:
+    """Where the values of a model-independent wave belong: its knots, or the middle of its bins.
+
+    Attributes:
+        masses:  GeV, one for each function
+    """
+
+    masses: tuple[float, ...]
+
+
 def build_spline(vertex: Vertex, knots: Any = None, boundary: str = "natural") -> Basis:
     """Cubic splines B_k(m) with B_k = 1 at knot k and 0 at all others; constant outside the knots."""
     from scipy.interpolate import CubicSpline
@@ -27,18 +39,19 @@ def build_spline(vertex: Vertex, knots: Any = None, boundary: str = "natural") -
     if boundary not in BOUNDARIES:
         raise PhysicsError(f"option 'boundary' of lineshape 'spline' is {boundary!r}", suggest(str(boundary), BOUNDARIES))
     curve = CubicSpline(points, np.eye(len(points)), bc_type=boundary)
-    return _basis("spline", "knot", len(points), partial(_splines, curve=curve))
+    return _basis("spline", "knot", points, partial(_splines, curve=curve))
 
 
 def build_step(vertex: Vertex, edges: Any = None) -> Basis:
     """One in bin k of mass, zero elsewhere; the upper edge belongs to the next bin, the last one to the last bin."""
     points = _points(edges, "edges", "step", 2)
-    return _basis("step", "bin", len(points) - 1, partial(_steps, edges=points))
+    return _basis("step", "bin", (points[1:] + points[:-1]) / 2, partial(_steps, edges=points))
 
 
-def _basis(name: str, word: str, count: int, evaluate: Any) -> Basis:
-    functions = tuple(partial(_one, evaluate=evaluate, index=index) for index in range(count))
-    return Basis(name, tuple(f"{word}_{index + 1}" for index in range(count)), functions, REFERENCE, evaluate)
+def _basis(name: str, word: str, masses: Array, evaluate: Any) -> Basis:
+    functions = tuple(partial(_one, evaluate=evaluate, index=index) for index in range(len(masses)))
+    labels = tuple(f"{word}_{index + 1}" for index in range(len(masses)))
+    return Basis(name, labels, functions, REFERENCE, evaluate, Knots(tuple(masses.tolist())))
 
 
 def _one(s: Array, q2: Array, evaluate: Any, index: int) -> Array:
