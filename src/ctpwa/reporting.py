@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from ctpwa.analysis import SampleSet
+from ctpwa.data.events import Events
+from ctpwa.data.summary import grouped
+from ctpwa.decay.chain import Decay
 from ctpwa.engine.channels import model_channels
+from ctpwa.errors import DataError
 from ctpwa.model.lineshapes.formula import Formula
 from ctpwa.model.model import Model
+from ctpwa.observe.variable import Variable, default_variables, parse_variable
 from ctpwa.reopen import OpenedFit, open_fit
-from ctpwa.report.html.content import DataSetView, LineshapeView, ReportContent
+from ctpwa.report.html.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
 from ctpwa.report.html.page import write_page
-from ctpwa.results.projections import Projected
+from ctpwa.results.argand import argand
+from ctpwa.results.goodness import adaptive_chi2, mixed_sample_test, point_to_point
+from ctpwa.results.moments import MomentSample, angular_moments
+from ctpwa.results.poles import poles
+from ctpwa.results.projections import Projected, dalitz_pair
 from ctpwa.results.result import FitResult
+
+MIN_EVENTS = 200  # for tests and moments
+MIXED_EVENTS = 20_000  # of the mixed-sample test
+MOST_VARIABLES = 6
 
 
 def write_report(
@@ -48,15 +63,89 @@ def report_content(opened: OpenedFit, projected: Mapping[str, Projected]) -> Rep
     """
     views = []
     for samples in opened.read():
-        words = f"The fit is drawn with {samples.phase_space.n_events:,} phase-space events."
-        views.append(DataSetView(samples.name, projected[samples.name], note=words.replace(",", " ")))
+        found = projected[samples.name]
+        words = f"The fit is drawn with {grouped(samples.phase_space.n_events)} phase-space events."
+        views.append(
+            DataSetView(samples.name, found, goodness_rows(opened, samples, found), moment_views(opened.model.decay, samples, found), words)
+        )
     return ReportContent(
         opened.result,
         opened.model,
         tuple(views),
         lineshapes=lineshape_views(opened.model),
-        files={"result": Path(opened.path).name} if opened.path else {},
+        curves=argand(opened.result, opened.model),
+        poles=poles(opened.result, opened.model),
+        files={"result": opened.path} if opened.path else {},
     )
+
+
+def goodness_rows(opened: OpenedFit, samples: SampleSet, projected: Projected) -> tuple[GoodnessRow, ...]:
+    """Tests in all masses at once: of the Dalitz plot of three particles, of all pairs of more."""
+    decay = opened.model.decay
+    pair = dalitz_pair(decay, samples.data.n_events)
+    variables = [spec.variable for spec in pair] if pair else [v for v in default_variables(decay) if v.unit == "GeV"][:MOST_VARIABLES]
+    if not variables:
+        return ()
+    where = "Dalitz plot" if pair else f"{len(variables)} masses"
+    data, w = _values(variables, samples.data), _weights(samples.data)
+    model, v = _values(variables, samples.phase_space), projected.weights
+    if samples.background is not None:
+        model = np.concatenate([model, _values(variables, samples.background)])
+        v = np.concatenate([v, _weights(samples.background)])
+    n_parameters = len(opened.result.parameters)
+    rows = []
+    if pair is not None and len(data) >= MIN_EVENTS:
+        chi2 = adaptive_chi2(data, w, model, v, n_parameters=n_parameters)
+        low, high = sorted(chi2.p_values)
+        words = f"{len(chi2.observed)} cells of equal expectation; p = {low:.2g} … {high:.2g} with and without fitted parameters in ndf"
+        rows.append(GoodnessRow(f"{where}, adaptive bins", f"χ²/ndf = {chi2.chi2:.1f}/{chi2.ndf[1]}", chi2.p_values[1], words))
+    if bool((w == 1).all()) and bool((v >= 0).all()) and len(data) >= MIN_EVENTS:
+        rng = np.random.default_rng(0)
+        few = data if len(data) <= MIXED_EVENTS else data[rng.choice(len(data), MIXED_EVENTS, replace=False)]
+        try:
+            mixed = mixed_sample_test(few, model, v)
+            words = f"{mixed.neighbours} nearest neighbours, {grouped(mixed.n_data)} measured and {grouped(mixed.n_model)} model events"
+            rows.append(GoodnessRow(f"{where}, mixed-sample test", f"T is {mixed.pull:+.2f} σ from its mean", mixed.p_value, words))
+            distance = point_to_point(data, model, v)
+            words = (
+                f"{distance.permutations} permutations, {grouped(distance.n_data)} measured and {grouped(distance.n_model)} model events"
+            )
+            rows.append(GoodnessRow(f"{where}, point-to-point test", f"T = {distance.statistic:.3g}", distance.p_value, words))
+        except DataError as error:  # such as too few phase-space events
+            rows.append(GoodnessRow(f"{where}, unbinned tests", "not possible", None, str(error).partition("\n")[0]))
+    return tuple(rows)
+
+
+def moment_views(decay: Decay, samples: SampleSet, projected: Projected) -> tuple[MomentsView, ...]:
+    """Angular moments of pairs of particles in decays to three."""
+    if len(decay.final) != 3 or samples.data.n_events < MIN_EVENTS:
+        return ()
+    views = []
+    bins = int(np.clip(samples.data.n_events / 200, 10, 50))
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        first, second = decay.labels[i], decay.labels[j]
+        variables = [parse_variable(text, decay) for text in (f"mass({first}, {second})", f"cos_theta({first}; {first} {second})")]
+
+        def sample(events: Events, weights: np.ndarray | None, variables: list[Variable] = variables) -> MomentSample:
+            mass, cosine = (variable(events) for variable in variables)
+            return MomentSample(mass, cosine, weights=weights)
+
+        weights = None if samples.data.weights is None else _weights(samples.data)
+        background = None if samples.background is None else sample(samples.background, _weights(samples.background))
+        moments = angular_moments(
+            sample(samples.data, weights), sample(samples.phase_space, projected.weights), bins, max_L=4, background=background
+        )
+        views.append(MomentsView(f"{first} {second}", f"{decay.final[i].latex}{decay.final[j].latex}", moments))
+    return tuple(views)
+
+
+def _values(variables: Sequence[Variable], events: Events) -> np.ndarray:
+    """[event, variable]."""
+    return np.stack([variable(events) for variable in variables], axis=1)
+
+
+def _weights(events: Events) -> np.ndarray:
+    return np.ones(events.n_events) if events.weights is None else events.weights.cpu().numpy()
 
 
 def lineshape_views(model: Model) -> tuple[LineshapeView, ...]:

@@ -17,7 +17,7 @@ FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --d
 BEFORE = """<script>
 window.problems = [];
 window.addEventListener("error", (event) => problems.push(String(event.message)));
-for (const kind of ["error", "warn"]) { const old = console[kind]; console[kind] = (...words) => { problems.push(words.join(" ")); old(...words); }; }
+for (const kind of ["error", "warn"]) console[kind] = (...words) => problems.push(words.join(" "));
 </script>"""
 AFTER = """<script>
 {
@@ -30,7 +30,8 @@ head(1).click(); note.down = column(1);
 head(0).click(); note.names = column(0);
 const filter = document.querySelector("input.filter[data-of=parameter-table]");
 filter.value = "phi(3)"; filter.dispatchEvent(new Event("input"));
-note.filtered = [...document.querySelectorAll("#parameter-table tbody tr")].filter((row) => !row.hidden).map((row) => row.cells[0].textContent);
+const shown = [...document.querySelectorAll("#parameter-table tbody tr")].filter((row) => !row.hidden);
+note.filtered = shown.map((row) => row.cells[0].textContent);
 const curves = () => [...document.querySelectorAll("#projections svg path[data-group]")].map((path) => path.dataset.group);
 const curve = (name) => document.querySelector(`#projections svg path[data-curve=${name}]`)?.getAttribute("d") ?? null;
 const tick = (name) => { const box = document.querySelector(`label[data-toggle="${name}"] input`); box.click(); };
@@ -41,7 +42,10 @@ tick("coherent"); note.all_together = curve("coherent"); note.fit = curve("fit")
 tick("phi(1680)"); note.less = curve("coherent");
 tick("phi(1680)"); tick("coherent");
 const svg = document.querySelector("#projections svg.chart"), box = svg.getBoundingClientRect();
-const pointer = (kind, share) => svg.dispatchEvent(new PointerEvent(kind, { clientX: box.left + share * box.width, clientY: box.top + 50, pointerId: 1, pointerType: "mouse", bubbles: true }));
+const pointer = (kind, share) => {
+  const where = { clientX: box.left + share * box.width, clientY: box.top + 50 };
+  svg.dispatchEvent(new PointerEvent(kind, { ...where, pointerId: 1, pointerType: "mouse", bubbles: true }));
+};
 svg.setPointerCapture = () => {};
 const ticks = () => [...svg.querySelectorAll("text")].map((text) => text.textContent);
 note.whole = ticks();

@@ -11,11 +11,12 @@ from ctpwa.model.model import Model
 from ctpwa.report.dalitz import dalitz_boundary
 from ctpwa.report.html.content import DataSetView, ReportContent
 from ctpwa.report.html.marks import math
+from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
 from ctpwa.report.style import LINES
+from ctpwa.results.labels import group_latex
 from ctpwa.results.projections import Grid, Projection
 from ctpwa.results.result import FitResult
 
-DIGITS = 5
 DRAWN = 6  # the strongest groups, at first
 WRITTEN_OUT = 16  # groups of an interference matrix with numbers in its cells
 DASHES = {"-": "", "--": "5 3"}
@@ -24,7 +25,9 @@ DASHES = {"-": "", "--": "5 3"}
 def page_data(content: ReportContent) -> dict[str, Any]:
     """Everything the page draws."""
     result = content.result
-    charts = {"history": history_chart(result)}
+    charts = {"history": history_chart(result)} | amplitude_charts(content.curves)
+    for k, view in enumerate(content.data_sets):
+        charts |= moment_charts(f"{k}", view.moments)
     if result.n_starts > 1:
         charts["starts"] = starts_chart(result)
     matrices: dict[str, Any] = {"correlation": _matrix(result.names, result.correlation, 1.0, 2, None)}
@@ -57,18 +60,7 @@ def _data_set(view: DataSetView, model: Model) -> dict[str, Any]:
 
 def group_label(model: Model, name: str) -> str:
     """A group of waves as MathML."""
-    parts = [model.resonances[part].latex if part in model.resonances else rf"\text{{{part}}}" for part in _resonances(model, name)]
-    return math(r"\ ".join(parts))
-
-
-def _resonances(model: Model, name: str) -> list[str]:
-    """The resonances whose names, joined by spaces, are the name of a group."""
-    if name in model.resonances:
-        return [name]
-    for resonance in model.resonances:
-        if name.startswith(f"{resonance} "):
-            return [resonance, *_resonances(model, name[len(resonance) + 1 :])]
-    return [name]
+    return math(group_latex(model, name))
 
 
 def _projection(projection: Projection) -> dict[str, Any]:
@@ -154,21 +146,3 @@ def _matrix(names: Sequence[str], values: np.ndarray, largest: float, digits: in
 def plain_unit(unit: str) -> str:
     """A unit without LaTeX."""
     return unit.replace("$^{2}$", "²").replace("$", "")
-
-
-def rounded(values: Any, digits: int = DIGITS) -> Any:
-    """Nested lists with so many significant digits; what is not finite is null."""
-    array = np.asarray(values, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        power = np.where(array != 0, digits - 1 - np.floor(np.log10(np.abs(array))), 0.0)
-    power = np.where(np.isfinite(power), np.clip(power, -300, 300), 0.0)
-    short = np.round(array * 10.0**power) / 10.0**power
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, list):
-            return [plain(item) for item in value]
-        if not np.isfinite(value):
-            return None
-        return int(value) if value == int(value) and abs(value) < 1e15 else float(f"{value:.{digits}g}")
-
-    return plain(short.tolist())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from ctpwa.model.model import Model
+from ctpwa.results.argand import ArgandCurve
+from ctpwa.results.moments import AngularMoments
+from ctpwa.results.poles import Pole
 from ctpwa.results.projections import Projected
 from ctpwa.results.result import FitResult
 
@@ -28,6 +30,21 @@ class GoodnessRow:
 
 
 @dataclass(frozen=True)
+class MomentsView:
+    """Angular moments of one pair.
+
+    Attributes:
+        pair:     its particles
+        latex:    the same in LaTeX
+        moments:  the moments
+    """
+
+    pair: str
+    latex: str
+    moments: AngularMoments
+
+
+@dataclass(frozen=True)
 class DataSetView:
     """What there is to see of one data set.
 
@@ -42,7 +59,7 @@ class DataSetView:
     name: str
     projected: Projected
     goodness: tuple[GoodnessRow, ...] = ()
-    moments: tuple[Any, ...] = ()
+    moments: tuple[MomentsView, ...] = ()
     note: str = ""
 
 
@@ -81,6 +98,6 @@ class ReportContent:
     model: Model
     data_sets: tuple[DataSetView, ...]
     lineshapes: tuple[LineshapeView, ...] = ()
-    curves: tuple[Any, ...] = ()
-    poles: tuple[Any, ...] = ()
+    curves: tuple[ArgandCurve, ...] = ()
+    poles: tuple[Pole, ...] = ()
     files: dict[str, str] = field(default_factory=dict)

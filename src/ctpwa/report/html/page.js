@@ -73,6 +73,12 @@ for (const tabs of document.querySelectorAll(".tabs[data-of]")) {
   if (buttons.length) show(buttons[0].dataset.tab);
 }
 
+for (const select of document.querySelectorAll("select[data-choose]")) {
+  const show = () => { for (const part of document.querySelectorAll(`[data-choice="${select.dataset.choose}"]`)) part.hidden = part.dataset.tab !== select.value; };
+  select.addEventListener("change", show);
+  show();
+}
+
 // axes
 const ticks = (low, high, count) => {
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 
 from ctpwa.output import written_whole
-from ctpwa.report.html import sections
+from ctpwa.report.html import physics, sections
 from ctpwa.report.html.charts import page_data
 from ctpwa.report.html.content import ReportContent
 from ctpwa.report.html.marks import section
@@ -30,6 +30,9 @@ def report_page(content: ReportContent) -> str:
         "fractions": ("Fractions", sections.fraction_section(content)),
         "projections": ("Projections", _projections(content)),
         "dalitz": ("Dalitz", _grids(content)),
+        "moments": ("Moments", physics.moment_section(content)),
+        "amplitudes": ("Amplitudes", physics.amplitude_section(content)),
+        "poles": ("Poles", physics.pole_section(content)),
         "goodness": ("Goodness of fit", sections.goodness_section(content)),
         "correlations": ("Correlations", sections.correlation_section(content)),
         "course": ("Course", sections.course_section(content)),
