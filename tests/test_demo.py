@@ -12,6 +12,7 @@ import ctpwa
 from ctpwa import demo
 from ctpwa.cli.main import app
 from ctpwa.generate import toys
+from ctpwa.reopen import OpenedFit
 
 LEFT_OUT = ("X(1750)", "rho(2150)", "K*(1410)", "K(3)*(1780)", "K(4)*(2045)")
 SMALL = "".join(line for line in demo.MODEL.splitlines(keepends=True) if not any(name in line for name in LEFT_OUT))
@@ -34,6 +35,7 @@ def shown(tmp_path_factory):
         patch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)
         for function in (ctpwa.ToyGenerator.__init__, ctpwa.ModelIntensity.__init__):
             patch.setitem(function.__kwdefaults__, "engine", "reference")
+        patch.setattr(OpenedFit.project, "__defaults__", ("reference", None))
         patch.setattr(demo, "MODEL", SMALL.replace("fit:\n", "fit:\n  engine: reference\n"))
         result = demo.main(1_000, 4_000, 3, folder)
     torch.set_num_threads(threads)
@@ -47,6 +49,14 @@ def test_files(shown):
     assert all(str(folder / name) in printed for name in names)
     assert all((folder / name).stat().st_size > 30_000 for name in ("dalitz.png", "projections.png"))
     assert ctpwa.FitResult.load(folder / "result.json").nll == result.nll
+
+
+def test_goodness_of_all_projections_is_said(shown):
+    _, _, printed = shown
+    found = re.findall(r"^  (.*?) +chi2/ndf = ([\d.]+)/(\d+)$", printed, re.MULTILINE)
+    assert [name for name, _, _ in found[:3]] == ["mass(K+, K-)", "mass(K+, eta)", "mass(K-, eta)"]
+    assert len(found) == 6
+    assert all(0.2 < float(chi2) / int(ndf) < 2.5 for _, chi2, ndf in found)
 
 
 def test_ten_masses_and_widths_float_and_start_elsewhere(tmp_path):

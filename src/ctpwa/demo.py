@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from torch import Tensor
 
 from ctpwa.analysis import Analysis, load_analysis
 from ctpwa.config.read import load_model
-from ctpwa.data.events import Events
 from ctpwa.data.write import write_events
-from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.values import model_values
 from ctpwa.generate.toys import ToyGenerator
-from ctpwa.kinematics.lorentz import mass_squared
-from ctpwa.model.model import Model
 from ctpwa.output import written_whole
+from ctpwa.reopen import OpenedFit
 from ctpwa.results.fractions import FractionCalculator, Fractions, wave_groups
 from ctpwa.results.result import FitResult
 from ctpwa.results.text import with_error
@@ -33,7 +29,6 @@ from ctpwa.results.text import with_error
 N_EVENTS, N_PHASE_SPACE, N_STARTS = 15_000, 200_000, 10
 SEED = 1
 OUTPUT = Path("demo-output")
-DRAWN = 6  # the strongest resonances
 
 MODEL = """\
 # J/psi -> K+ K- eta with eight resonances, the masses and widths of five of them floating. What stands here is the truth of the toy
@@ -102,6 +97,8 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
         n_starts:       points with random couplings to fit from
         output:         folder for everything that is written
     """
+    from ctpwa.report.figures import write_figures
+
     begin = time.perf_counter()
     model_file, toy_file, result_file = output / "model.yml", output / "toy.root", output / "result.json"
     output.mkdir(parents=True, exist_ok=True)
@@ -113,16 +110,19 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
         write_events(toy_file, ToyGenerator(model).generate(n_events, SEED).events, model=model)
     with step(f"read them, generate {n_phase_space:,} phase-space events"):
         analysis = load_analysis(model_file)
-        samples = analysis.read()
+        analysis.read()
     with step("spin amplitudes of all events, likelihood"):
         likelihood = analysis.likelihood(device="cpu")
         assert isinstance(likelihood, Likelihood)
     with step(f"fit {len(likelihood.names)} parameters from {n_starts} random starts"):
         result = _fit(analysis, likelihood, n_starts)
     print(f"\n{comparison(likelihood, result)}\n")
-    with step("draw projections and Dalitz plots"):
-        files = _draw(model, likelihood, result, samples.data, samples.phase_space, output)
     result.save(result_file)
+    with step("projections of data, fit and all contributions"):
+        projected = OpenedFit(result, analysis, str(result_file)).project(device="cpu")
+    print(*(f"  {p.variable.name:<22} chi2/ndf = {p.chi2}" for p in projected[""].projections), sep="\n")
+    with step("figures"):
+        files = write_figures(output, model, projected)
     print("\nwritten:", *(f"\n  {file}" for file in (model_file, toy_file, result_file, *files)), sep="")
     print(f"\n{time.perf_counter() - begin:.0f} s in all. On the command line:\n  ctpwa show {result_file}\n  ctpwa fit {model_file}")
     return result
@@ -191,52 +191,6 @@ def _fractions(likelihood: Likelihood, result: FitResult) -> Iterator[Row]:
     yield "fit fractions in %", "", "", None
     for name, generated, value, error in zip(fitted.names, true.values, fitted.values, fitted.errors, strict=True):
         yield _row(name, 100 * float(generated), 100 * float(value), 100 * float(error))
-
-
-def _draw(model: Model, likelihood: Likelihood, result: FitResult, data: Events, phase_space: Events, output: Path) -> list[Path]:
-    from ctpwa.report.dalitz import DalitzAxes, DalitzSample, draw_dalitz
-    from ctpwa.report.projections import FitWeights, Projection, draw_projections
-    from ctpwa.report.style import save_figure
-
-    intensities = component_intensities(model, likelihood, result, phase_space)
-    names = model.final_names
-    pairs = ((0, 1), (0, 2), (1, 2))
-    s = {kind: {pair: pair_mass_squared(events, names, pair) for pair in pairs} for kind, events in (("data", data), ("fit", phase_space))}
-    first, second, third = model.decay.final
-    latex = (first.latex, second.latex, third.latex)
-    projections = [
-        Projection(f"$M({latex[i]}{latex[j]})$", *(np.sqrt(np.asarray(s[kind][i, j])) for kind in ("data", "fit"))) for i, j in pairs
-    ]
-    fit_weights = intensities.pop("")
-    title = rf"${model.decay.parent.latex} \to {' '.join(latex)}$"
-    axes = DalitzAxes(model.decay.parent.mass or 0.0, (first.mass or 0.0, second.mass or 0.0, third.mass or 0.0), latex)
-    maps = {
-        "toy data": DalitzSample(np.asarray(s["data"][0, 2]), np.asarray(s["data"][1, 2])),
-        "fit": DalitzSample(np.asarray(s["fit"][0, 2]), np.asarray(s["fit"][1, 2]), fit_weights),
-    }
-    return [
-        *save_figure(draw_projections(projections, FitWeights(fit_weights, intensities)), output / "projections"),
-        *save_figure(draw_dalitz(axes, maps, title), output / "dalitz"),
-    ]
-
-
-def component_intensities(model: Model, likelihood: Likelihood, result: FitResult, phase_space: Events) -> dict[str, np.ndarray]:
-    """Intensity of every phase-space event: of all waves under "", and of the strongest resonances alone under their LaTeX names."""
-    values = model_values(likelihood, result.x)
-    intensity = ModelIntensity(model, couplings=values.couplings, parameters=values.parameters, device="cpu")
-    strength: Fractions = result.fractions[0].groups["resonances"]
-    order = [strength.names[k] for k in np.argsort(-strength.values)[:DRAWN]]
-    waves = wave_groups(model)["resonances"]
-    groups: Mapping[str, Sequence[str] | None] = {"": None} | {
-        f"${model.resonances[name].latex}$": [model.waves[i].name for i in waves[name]] for name in order
-    }
-    return {name: I.numpy() for name, I in intensity.components(phase_space, groups).items()}
-
-
-def pair_mass_squared(events: Events, names: Sequence[str], pair: tuple[int, int]) -> Tensor:
-    """m² of a pair of final particles, GeV², [event]."""
-    i, j = pair
-    return mass_squared((events[names[i]] + events[names[j]]).T)
 
 
 if __name__ == "__main__":

@@ -1,61 +1,29 @@
-"""Dalitz plots of three-body decays: events in cells of m², within the boundary that kinematics sets."""
+"""Dalitz plots of three-body decays: data, fit and pulls in cells of m², within the boundary that kinematics sets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
+from ctpwa.decay.chain import Decay
 from ctpwa.report.style import STYLE, WIDTH
+from ctpwa.results.projections import Grid
 
-HEIGHT = 3.35  # inches
-BINS = 60
+HEIGHT = 2.95  # inches
+PULLS = 4.0  # colours end here
+NOTHING = "#DDDDDD"  # cells without a number
+EXPECTED = 1.0  # in cells with fewer expected events a pull means nothing, and none is drawn
 
-
-@dataclass(frozen=True)
-class DalitzAxes:
-    """The decay and which of its pairs are drawn.
-
-    Attributes:
-        parent:  mass of the parent, GeV
-        masses:  masses of the three final particles, GeV
-        names:   their LaTeX names
-    """
-
-    parent: float
-    masses: tuple[float, float, float]
-    names: tuple[str, str, str]
-
-    def label(self, first: int, second: int) -> str:
-        """Name of an axis."""
-        return rf"$M^2({self.names[first]}{self.names[second]})$  [GeV$^2$]"
+Curve = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
-class DalitzSample:
-    """Events of a Dalitz plot.
-
-    Attributes:
-        s13, s23:  m² of the pairs (1,3) and (2,3), GeV², each [event]
-        weights:   [event]; None if all are 1
-    """
-
-    s13: np.ndarray
-    s23: np.ndarray
-    weights: np.ndarray | None = None
-
-    @property
-    def total(self) -> float:
-        """Σ of the weights."""
-        return float(len(self.s13) if self.weights is None else self.weights.sum())
-
-
-def dalitz_boundary(parent: float, masses: Sequence[float], n: int = 400) -> tuple[np.ndarray, np.ndarray]:
+def dalitz_boundary(parent: float, masses: Sequence[float], n: int = 400) -> Curve:
     """The closed curve of (m²_13, m²_23) that three-body kinematics cannot leave.
 
     For each m_12 particle 3 flies along or against particle 1 in the rest frame of the pair:
@@ -71,51 +39,71 @@ def dalitz_boundary(parent: float, masses: Sequence[float], n: int = 400) -> tup
     # dense at both ends, where the curve is steep
     m12 = (m1 + m2) + (parent - m1 - m2 - m3) * (1 - np.cos(np.linspace(0, np.pi, n))) / 2
     s12 = m12**2
-    E1 = (s12 + m1**2 - m2**2) / (2 * m12)
-    E3 = (parent**2 - s12 - m3**2) / (2 * m12)
+    with np.errstate(invalid="ignore", divide="ignore"):  # two massless particles at rest
+        E1 = np.where(m12 > 0, (s12 + m1**2 - m2**2) / (2 * m12), 0.0)
+        E3 = np.where(m12 > 0, (parent**2 - s12 - m3**2) / (2 * m12), 0.0)
     p1, p3 = (np.sqrt(np.clip(E**2 - m**2, 0, None)) for E, m in ((E1, m1), (E3, m3)))
     low, high = (m1**2 + m3**2 + 2 * (E1 * E3 + sign * p1 * p3) for sign in (-1, 1))
+    if m12[0] == 0:  # the limit m12 → 0
+        low[0], high[0] = m3**2, parent**2
     total = parent**2 + m1**2 + m2**2 + m3**2 - s12
     s13 = np.concatenate([low, high[::-1]])
     return s13, np.concatenate([total, total[::-1]]) - s13
 
 
-def draw_dalitz(axes: DalitzAxes, samples: Mapping[str, DalitzSample], title: str = "") -> Figure:
-    """Dalitz plots of m²_23 against m²_13 side by side, in one scale: all are drawn with as many events as the first.
+def decay_boundary(decay: Decay) -> Curve | None:
+    """That of a decay to three particles whose masses are known."""
+    masses = [particle.mass for particle in (decay.parent, *decay.final)]
+    known = [mass for mass in masses if mass is not None]
+    return dalitz_boundary(known[0], known[1:]) if len(known) == len(masses) == 4 else None
+
+
+def draw_dalitz(grid: Grid, boundary: Curve | None = None, title: str = "") -> Figure:
+    """Data and fit in one scale, and the pulls of the cells beside them.
 
     Args:
-        axes:     the decay
-        samples:  title of a panel → its events
-        title:    written into the first panel
+        grid:      the cells
+        boundary:  a curve beyond which there can be nothing
+        title:     above the panels
     """
-    boundary = dalitz_boundary(axes.parent, axes.masses)
-    edges = [np.linspace(curve.min(), curve.max(), BINS + 1) for curve in boundary]
-    wanted = next(iter(samples.values())).total
-    counts = {
-        name: wanted / sample.total * np.histogram2d(sample.s13, sample.s23, bins=edges, weights=sample.weights)[0]
-        for name, sample in samples.items()
-    }
-    top = max(float(np.percentile(count[count > 0], 99.7)) for count in counts.values())
-    norm = PowerNorm(0.5, vmin=0, vmax=top)
+    filled = np.concatenate([numbers[numbers > 0] for numbers in (grid.data, grid.expected)])
+    events = PowerNorm(0.5, vmin=0, vmax=float(np.percentile(filled, 99.7)) if len(filled) else 1.0)
+    inside = (grid.data != 0) | (grid.expected != 0) | (boundary is not None)
+    pulls = np.where(grid.expected >= EXPECTED, grid.pulls, np.nan)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
-        panels = [figure.add_subplot(1, len(samples), k + 1) for k in range(len(samples))]
-        for panel, (name, count) in zip(panels, counts.items(), strict=True):
-            mesh = panel.pcolormesh(*edges, count.T, cmap="viridis", norm=norm, rasterized=True)
-            outline = panel.plot(*boundary, color="black", linewidth=0.9)[0]
-            mesh.set_clip_path(outline.get_path(), panel.transData)
-            _label(panel, axes, edges)
-            panel.text(0.96, 0.96, name, transform=panel.transAxes, ha="right", va="top", fontsize=10)
-        panels[0].text(0.96, 0.88, title, transform=panels[0].transAxes, ha="right", va="top", fontsize=9)
-        bar = figure.colorbar(mesh, ax=panels, extend="max", pad=0.01, aspect=30)
-        bar.set_label("Events / cell")
-        bar.ax.minorticks_off()
+        figure = Figure(figsize=(WIDTH, HEIGHT + (0.2 if title else 0.0)), layout="constrained")
+        if title:
+            figure.suptitle(title, fontsize=10)
+        data, fit, pull = figure.subplots(1, 3, sharex=True, sharey=True)
+        for panel, name, numbers in ((data, "data", grid.data), (fit, "fit", grid.expected)):
+            mesh = _cells(panel, grid, np.where(inside, numbers, np.nan), "viridis", events, boundary)
+            panel.set_title(name, fontsize=9, pad=3)
+        bar = figure.colorbar(mesh, ax=[data, fit], orientation="horizontal", extend="max", pad=0.02, aspect=50, shrink=0.6)
+        bar.set_label("Events / cell", fontsize=8)
+        mesh = _cells(pull, grid, pulls, "RdBu_r", Normalize(-PULLS, PULLS), boundary)
+        pull.set_title("pull", fontsize=9, pad=3)
+        beyond = "both" if np.nanmax(np.abs(pulls), initial=0.0) > PULLS else "neither"
+        bar = figure.colorbar(mesh, ax=[pull], orientation="horizontal", extend=beyond, pad=0.02, aspect=24, shrink=0.9)
+        bar.set_label(r"(data $-$ fit) / $\sigma$", fontsize=8)
+        _label([data, fit, pull], grid)
     return figure
 
 
-def _label(panel: Axes, axes: DalitzAxes, edges: Sequence[np.ndarray]) -> None:
-    panel.set_xlabel(axes.label(0, 2))
-    panel.set_ylabel(axes.label(1, 2))
-    for limits, edge in ((panel.set_xlim, edges[0]), (panel.set_ylim, edges[1])):
-        margin = 0.03 * (edge[-1] - edge[0])
-        limits(edge[0] - margin, edge[-1] + margin)
+def _cells(panel: Axes, grid: Grid, numbers: np.ndarray, colours: str, norm: Normalize, boundary: Curve | None) -> QuadMesh:
+    mesh = panel.pcolormesh(*grid.edges, numbers.T, cmap=mpl.colormaps[colours], norm=norm, rasterized=True)
+    if boundary is not None:
+        mesh.set_cmap(mpl.colormaps[colours].with_extremes(bad=NOTHING))
+        outline = panel.plot(*boundary, color="black", linewidth=0.7)[0]
+        mesh.set_clip_path(outline.get_path(), panel.transData)
+    return mesh
+
+
+def _label(panels: Sequence[Axes], grid: Grid) -> None:
+    names = [f"{variable.label}" + (f"  [{variable.unit}]" if variable.unit else "") for variable in grid.variables]
+    panels[0].set_ylabel(names[1])
+    for panel in panels:
+        panel.set_xlabel(names[0])
+        panel.label_outer()
+    for limits, edges in ((panels[0].set_xlim, grid.edges[0]), (panels[0].set_ylim, grid.edges[1])):
+        margin = 0.03 * (edges[-1] - edges[0])
+        limits(edges[0] - margin, edges[-1] + margin)

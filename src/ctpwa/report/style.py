@@ -46,6 +46,8 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
     files = [stem.parent / f"{stem.name}{suffix}" for suffix in SUFFIXES]
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it comments on the dates of the fonts that matplotlib ships
     with mpl.rc_context(STYLE):
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # it is laid out, once for both files
         for file in files:
             with written_whole(file) as temporary:
                 figure.savefig(temporary)

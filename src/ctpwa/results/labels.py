@@ -43,7 +43,7 @@ def group_latex(model: Model, name: str) -> str:
 
 
 def wave_latex(wave: Wave) -> str:
-    """``K^{*}(1410)^{+}[K^{+}\\eta]\\,(1,1)(1,0)``."""
+    """All resonances with the final particles they decay to, then (L, S) of every vertex."""
     final = wave.chain.decay.final
     parts = []
     for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):

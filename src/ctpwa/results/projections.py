@@ -27,7 +27,7 @@ from ctpwa.results.fractions import spin_parity
 from ctpwa.results.labels import chain_name
 
 RESONANCES, WAVES, JP = "resonances", "waves", "jp"
-FINEST, FINE_EVENTS = 5, 2_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
+FINEST, FINE_EVENTS = 5, 4_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
 CHI2_EVENTS = 10.0  # neighbouring bins are put together until so many are expected
 CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
 SLICE = 8192  # events whose contributions are in memory at a time

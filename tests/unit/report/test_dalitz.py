@@ -1,29 +1,29 @@
-"""The kinematic boundary, and figures that show what they are given."""
+"""The kinematic boundary, and Dalitz plots that show what they are given."""
 
 import numpy as np
 import pytest
 
-from ctpwa import generate_phase_space
-from ctpwa.report.dalitz import DalitzAxes, DalitzSample, dalitz_boundary, draw_dalitz
-from ctpwa.report.style import save_figure
+from ctpwa import generate_phase_space, load_model
+from ctpwa.report.dalitz import dalitz_boundary, decay_boundary, draw_dalitz
+from unit.report.made_up import grid, model
 
 MASSES = (0.493677, 0.139570, 0.547862)
 PARENT = 3.0969
 
 
-def pair_masses(n):
-    events = generate_phase_space([PARENT, *MASSES], n, seed=1)
+def pair_masses(n, masses=MASSES):
+    events = generate_phase_space([PARENT, *masses], n, seed=1)
     p = [events[name].numpy() for name in ("p1", "p2", "p3")]
     return tuple((q := p[i] + p[j])[:, 0] ** 2 - (q[:, 1:] ** 2).sum(axis=1) for i, j in ((0, 1), (0, 2), (1, 2)))
 
 
-def test_boundary_touches_the_extreme_masses():
-    s13, s23 = dalitz_boundary(PARENT, MASSES, n=4001)
-    m1, m2, m3 = MASSES
-    assert s13.min() == pytest.approx((m1 + m3) ** 2, rel=1e-6)
-    assert s13.max() == pytest.approx((PARENT - m2) ** 2, rel=1e-6)
-    assert s23.min() == pytest.approx((m2 + m3) ** 2, rel=1e-6)
-    assert s23.max() == pytest.approx((PARENT - m1) ** 2, rel=1e-6)
+@pytest.mark.parametrize("masses", [MASSES, (0.0, 0.135, 0.135), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0)])
+def test_boundary_touches_the_extreme_masses(masses):
+    s13, s23 = dalitz_boundary(PARENT, masses, n=4001)
+    m1, m2, m3 = masses
+    for s, low, high in ((s13, m1 + m3, PARENT - m2), (s23, m2 + m3, PARENT - m1)):
+        assert s.min() == pytest.approx(low**2, rel=1e-6, abs=1e-6)
+        assert s.max() == pytest.approx(high**2, rel=1e-6)
 
 
 def test_all_events_are_inside_the_boundary_and_fill_it():
@@ -38,43 +38,53 @@ def test_all_events_are_inside_the_boundary_and_fill_it():
     assert inside.sum() * cell == pytest.approx(area, rel=0.2)
 
 
-def panels(weights):
-    _, s13, s23 = pair_masses(2_000)
-    axes = DalitzAxes(PARENT, MASSES, ("K^+", r"\pi^-", r"\eta"))
-    return draw_dalitz(axes, {"data": DalitzSample(s13, s23), "fit": DalitzSample(s13, s23, weights)}, "title")
+def test_boundary_of_a_decay(example):
+    expected = dalitz_boundary(3.0969, [particle.mass for particle in model().decay.final])
+    np.testing.assert_array_equal(decay_boundary(model().decay), expected)
+    assert decay_boundary(load_model(example("jpsi_4pi")).decay) is None
 
 
-NAMES = ("K^+", r"\pi^-", r"\eta")
+def panels(cells, boundary):
+    figure = draw_dalitz(cells, boundary, "title")
+    return {panel.get_title(): panel for panel in figure.axes[:3]}, figure
 
 
-def test_figure(tmp_path):
-    _, s13, s23 = pair_masses(2_000)
-    samples = {"data": DalitzSample(s13[:500], s23[:500]), "fit": DalitzSample(s13, s23, np.full(2_000, 7.0))}
-    figure = draw_dalitz(DalitzAxes(PARENT, MASSES, NAMES), samples, "title")
-    files = save_figure(figure, tmp_path / "new" / "K.eta")
-    assert [file.name for file in files] == ["K.eta.png", "K.eta.pdf"]
-    assert all(file.stat().st_size > 10_000 for file in files)
-    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["K.eta.pdf", "K.eta.png"]  # and no temporary files
-    data, fit, bar = figure.axes
-    assert (data.get_xlabel(), data.get_ylabel()) == (r"$M^2(K^+\eta)$  [GeV$^2$]", r"$M^2(\pi^-\eta)$  [GeV$^2$]")
-    assert bar.get_ylabel() == "Events / cell"
-    assert [text.get_text() for text in (*data.texts, *fit.texts)] == ["data", "title", "fit"]
+@pytest.mark.parametrize("bounded", [True, False])
+def test_data_fit_and_pulls(bounded):
+    cells = grid()
+    found, figure = panels(cells, decay_boundary(model().decay) if bounded else None)
+    assert list(found) == ["data", "fit", "pull"]
+    for name, numbers in (("data", cells.data), ("fit", cells.expected)):
+        drawn = np.ma.filled(found[name].collections[0].get_array(), 0.0).reshape(20, 20)
+        np.testing.assert_allclose(drawn, numbers.T)  # the row is m²_23, the column m²_13
+    pulls = found["pull"].collections[0].get_array().reshape(20, 20)
+    np.testing.assert_allclose(np.ma.filled(pulls, 0.0), np.where(cells.expected >= 1, cells.pulls, 0).T)
+    assert np.ma.getmaskarray(pulls).sum() == (cells.expected < 1).sum() > 0
+    assert len(found["pull"].lines) == bounded
+    assert figure.get_suptitle() == "title"
 
 
-def test_all_panels_have_as_many_events_as_the_first_and_one_scale():
-    _, s13, s23 = pair_masses(2_000)
-    weights = np.random.default_rng(1).random(2_000)
-    samples = {"data": DalitzSample(s13[:500], s23[:500]), "fit": DalitzSample(s13, s23, weights)}
-    data, fit, _ = draw_dalitz(DalitzAxes(PARENT, MASSES, NAMES), samples).axes
-    for panel in (data, fit):
-        assert panel.collections[0].get_array().sum() == pytest.approx(500)
-    assert data.collections[0].norm is fit.collections[0].norm
-    # events are where they belong: the row is m²_23, the column m²_13
-    counts = np.asarray(data.collections[0].get_array())
-    assert counts.sum(axis=0) @ np.arange(60) == pytest.approx(np.sum((s13[:500] - s13_edges()[0]) // s13_edges()[1]), abs=1)
+def test_scales():
+    found, _ = panels(grid(), None)
+    assert found["data"].collections[0].norm is found["fit"].collections[0].norm
+    pulls = found["pull"].collections[0]
+    assert pulls.norm.vmin == -pulls.norm.vmax
+    white = pulls.cmap(pulls.norm(0.0))[:3]
+    assert min(white) > 0.94
+    red, blue = pulls.cmap(pulls.norm(3.0)), pulls.cmap(pulls.norm(-3.0))
+    assert red[0] > red[2]
+    assert blue[2] > blue[0]
 
 
-def s13_edges():
-    """Where the cells of m²_13 begin, and how wide they are."""
-    curve, _ = dalitz_boundary(PARENT, MASSES)
-    return curve.min(), (curve.max() - curve.min()) / 60
+def test_labels():
+    found, figure = panels(grid(), None)
+    assert found["data"].get_ylabel() == "$M^{2}(K^{-}\\eta)$  [GeV$^{2}$]"
+    assert {panel.get_xlabel() for panel in found.values()} == {"$M^{2}(K^{+}\\eta)$  [GeV$^{2}$]"}
+    assert [axes.get_xlabel() for axes in figure.axes[3:]] == ["Events / cell", r"(data $-$ fit) / $\sigma$"]
+
+
+def test_no_events_at_all():
+    cells = grid()
+    empty = type(cells)(cells.variables, cells.edges, *(np.zeros((20, 20)) for _ in range(4)), True)
+    found, _ = panels(empty, None)
+    assert np.ma.getmaskarray(found["data"].collections[0].get_array()).all()

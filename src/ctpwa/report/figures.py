@@ -1,0 +1,55 @@
+"""All figures of a fit, as PDF and PNG."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ctpwa.decay.chain import Decay
+from ctpwa.model.model import Model
+from ctpwa.report.dalitz import decay_boundary, draw_dalitz
+from ctpwa.report.projections import draw_projections
+from ctpwa.report.style import save_figure
+from ctpwa.results.projections import Projected
+
+
+def write_figures(
+    folder: str | os.PathLike[str],
+    model: Model,
+    projected: Mapping[str, Projected],
+    *,
+    more: Mapping[str, Figure] | None = None,
+    interference: bool = False,
+) -> list[Path]:
+    """Write every figure as PDF and PNG; the folder is made if it is not there.
+
+    Args:
+        folder:        where to write
+        model:         what was fitted
+        projected:     name of each data set → its projections and Dalitz plots
+        more:          other figures by the names of their files, without suffix
+        interference:  draw interference in projections
+    """
+    figures = dict(_figures(model, projected, interference)) | dict(more or {})
+    return [file for stem, figure in figures.items() for file in save_figure(figure, Path(folder) / stem)]
+
+
+def _figures(model: Model, projected: Mapping[str, Projected], interference: bool) -> Iterator[tuple[str, Figure]]:
+    boundary = decay_boundary(model.decay)
+    for name, found in projected.items():
+        end = "-" + re.sub(r"[^\w.+-]+", "_", name) if name else ""
+        title = decay_label(model.decay) + (f", {name}" if name else "")
+        pages = draw_projections(found.projections, model, interference=interference, title=title)
+        for k, page in enumerate(pages):
+            yield f"projections{end}" + (f"-{k + 1}" if len(pages) > 1 else ""), page
+        for k, grid in enumerate(found.grids):
+            yield f"dalitz{end}" + (f"-{k + 1}" if len(found.grids) > 1 else ""), draw_dalitz(grid, boundary, title)
+
+
+def decay_label(decay: Decay) -> str:
+    """The decay in LaTeX between dollar signs."""
+    return rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}$"
