@@ -31,13 +31,13 @@ from ctpwa.observe.variable import parse_variable as parse_variable
 from ctpwa.results.argand import ArgandCurve as ArgandCurve
 from ctpwa.results.argand import argand as argand
 from ctpwa.results.fit import fit as fit
-from ctpwa.results.poles import Pole as Pole
-from ctpwa.results.poles import poles as poles
 from ctpwa.results.goodness import adaptive_chi2 as adaptive_chi2
 from ctpwa.results.goodness import mixed_sample_test as mixed_sample_test
 from ctpwa.results.goodness import point_to_point as point_to_point
 from ctpwa.results.moments import MomentSample as MomentSample
 from ctpwa.results.moments import angular_moments as angular_moments
+from ctpwa.results.poles import Pole as Pole
+from ctpwa.results.poles import poles as poles
 from ctpwa.results.result import FitResult as FitResult
 from ctpwa.spin.amplitudes import SpinAmplitudes as SpinAmplitudes
 from ctpwa.version import VERSION as __version__  # noqa: F401
