@@ -411,3 +411,45 @@ def test_wrong_momenta_are_refused(events):
     with pytest.raises(DataError, match="no finite value in event 17"):
         variable(bad)
     assert variable({name: p[:0] for name, p in events.items()}).shape == (0,)
+
+
+def test_any_text_is_a_variable_or_a_clear_error(rng):
+    parts = [
+        "mass",
+        "(",
+        ")",
+        "K+",
+        "K-",
+        "eta",
+        ";",
+        ",",
+        " ",
+        "+",
+        "-",
+        "**",
+        "/",
+        "2",
+        "1e3",
+        "cos_theta",
+        "E",
+        "lab",
+        "z",
+        "sqrt",
+        "_0",
+        ".",
+        "'",
+    ]
+    parts += ["\\", "[", "]", "@", "lambda", "0x1F", "1j", "\t", "if", "==", "mass(K+ K-)", "E(eta; lab)"]
+    events = ctpwa.generate_phase_space(KKETA, 3, seed=1)
+    read = 0
+    for _ in range(3000):
+        text = "".join(rng.choice(parts, size=rng.integers(1, 8)))
+        try:
+            variable = parse_variable(text, KKETA.decay)
+            read += 1
+            assert np.isfinite(variable(events)).all()
+        except VariableError as error:
+            assert error.fix, text
+        except DataError as error:
+            assert "fix:" in str(error), text
+    assert read > 5
