@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from glob import glob
 from pathlib import Path
+
+import torch
 
 from ctpwa.analysis import Analysis, SampleSet
 from ctpwa.config.fit_settings import fit_settings
@@ -15,6 +17,7 @@ from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import DataSet, FileSource, data_sets
 from ctpwa.data.columns import sha256_of
+from ctpwa.data.events import Events
 from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.engine.values import ModelValues
 from ctpwa.errors import CtpwaError, DataError
@@ -60,30 +63,36 @@ class OpenedFit:
         """
         return ModelIntensity(self.model, couplings=self.values.couplings, parameters=self.values.parameters, engine=engine, device=device)
 
-    def read(self, *, progress: bool | None = None) -> tuple[SampleSet, ...]:
+    def read(self, phase_space: int | None = None, *, progress: bool | None = None) -> tuple[SampleSet, ...]:
         """The samples of all data sets.
 
         Args:
-            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+            phase_space:  at most so many phase-space events, evenly picked; default: all
+            progress:     show progress bars; default: on a terminal when it takes more than two seconds
 
         Raises:
             DataError: if a file is not the one that was fitted
         """
         read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
         _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
-        return read
+        if phase_space is None:
+            return read
+        return tuple(replace(samples, phase_space=_thinned(samples.phase_space, phase_space)) for samples in read)
 
-    def project(self, engine: str = "auto", device: str | None = None, *, progress: bool | None = None) -> dict[str, Projected]:
+    def project(
+        self, engine: str = "auto", device: str | None = None, *, phase_space: int | None = None, progress: bool | None = None
+    ) -> dict[str, Projected]:
         """Name of each data set → its projections, as the model file asks for them, and the Dalitz plot of a decay to three particles.
 
         Args:
-            engine:    ``auto``, ``cuda``, ``cpu`` or ``reference``
-            device:    where to compute; default: a GPU if there is one
-            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+            engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
+            device:       where to compute; default: a GPU if there is one
+            phase_space:  draw the fit with at most so many phase-space events; default: all
+            progress:     show progress bars; default: on a terminal when it takes more than two seconds
         """
         intensity = self.intensity(engine, device)
         result = {}
-        for samples in self.read(progress=progress):
+        for samples in self.read(phase_space, progress=progress):
             pair = dalitz_pair(self.model.decay, samples.data.n_events)
             result[samples.name] = project(
                 intensity,
@@ -132,6 +141,17 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
             " fix: put the result or the files back where they were, or run this in the folder in which it was fitted"
         )
     return OpenedFit(found, _fitted_one(candidates, found), path)
+
+
+def _thinned(events: Events, most: int) -> Events:
+    """At most so many events, evenly picked."""
+    if most < 1:
+        raise DataError(f"at most {most} phase-space events\n fix: give at least 1")
+    if events.n_events <= most:
+        return events
+    chosen = (torch.arange(most, dtype=torch.float64) * (events.n_events / most)).to(torch.int64)
+    weights = None if events.weights is None else events.weights[chosen]
+    return Events({name: p4[chosen] for name, p4 in events.items()}, weights, events.summary)
 
 
 def _folders(result: FitResult, path: str) -> list[Path]:

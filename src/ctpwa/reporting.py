@@ -16,6 +16,7 @@ from ctpwa.errors import DataError
 from ctpwa.model.lineshapes.formula import Formula
 from ctpwa.model.model import Model
 from ctpwa.observe.variable import Variable, default_variables, parse_variable
+from ctpwa.progress import Progress
 from ctpwa.reopen import OpenedFit, open_fit
 from ctpwa.report.html.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
 from ctpwa.report.html.page import write_page
@@ -26,6 +27,7 @@ from ctpwa.results.poles import poles
 from ctpwa.results.projections import Projected, dalitz_pair
 from ctpwa.results.result import FitResult
 
+PHASE_SPACE = 1_000_000  # events that the fit is drawn with, at most
 MIN_EVENTS = 200  # for tests and moments
 MIXED_EVENTS = 20_000  # of the mixed-sample test
 MOST_VARIABLES = 6
@@ -37,34 +39,39 @@ def write_report(
     *,
     engine: str = "auto",
     device: str | None = None,
+    phase_space: int = PHASE_SPACE,
     progress: bool | None = None,
 ) -> OpenedFit:
     """Write a report of a fit as one HTML file that needs no network and no other file.
 
     Args:
-        result:    a result, or the file that it was saved to
-        path:      where to write
-        engine:    ``auto``, ``cuda``, ``cpu`` or ``reference``
-        device:    where to compute; default: a GPU if there is one
-        progress:  show progress bars; default: on a terminal when it takes more than two seconds
+        result:       a result, or the file that it was saved to
+        path:         where to write
+        engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
+        device:       where to compute; default: a GPU if there is one
+        phase_space:  draw the fit with at most so many phase-space events
+        progress:     show progress bars; default: on a terminal when it takes more than two seconds
     """
     opened = open_fit(result)
-    projected = opened.project(engine, device, progress=progress)
-    write_page(report_content(opened, projected), path)
+    projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
+    with Progress("report", None, show=progress):
+        write_page(report_content(opened, projected, phase_space), path)
     return opened
 
 
-def report_content(opened: OpenedFit, projected: Mapping[str, Projected]) -> ReportContent:
+def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_space: int | None = None) -> ReportContent:
     """Everything that a report shows.
 
     Args:
-        opened:     the result and what it came from
-        projected:  projections of every data set
+        opened:       the result and what it came from
+        projected:    projections of every data set
+        phase_space:  how many phase-space events they were made with, at most
     """
     views = []
-    for samples in opened.read():
+    for samples, whole in zip(opened.read(phase_space), opened.read(), strict=True):
         found = projected[samples.name]
-        words = f"The fit is drawn with {grouped(samples.phase_space.n_events)} phase-space events."
+        n, of = samples.phase_space.n_events, whole.phase_space.n_events
+        words = f"The fit is drawn with {grouped(n)} {'' if n == of else f'of the {grouped(of)} '}phase-space events."
         views.append(
             DataSetView(samples.name, found, goodness_rows(opened, samples, found), moment_views(opened.model.decay, samples, found), words)
         )

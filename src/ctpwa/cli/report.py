@@ -9,13 +9,16 @@ import typer
 
 from ctpwa.cli.console import say
 from ctpwa.errors import CtpwaError
-from ctpwa.reporting import write_report
+from ctpwa.reporting import PHASE_SPACE, write_report
 
 
 def report(
     result: Annotated[Path, typer.Argument(help="a file that ctpwa fit wrote")],
     output: Annotated[Path | None, typer.Option("--out", "-o", help="the HTML file; default: beside the result")] = None,
     force: Annotated[bool, typer.Option("--force", help="write over files that are there")] = False,
+    phase_space: Annotated[
+        int, typer.Option("--phase-space", help="draw the fit with at most so many phase-space events", min=1)
+    ] = PHASE_SPACE,
     engine: Annotated[str, typer.Option("--engine", help="auto, cuda, cpu or reference")] = "auto",
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda or cuda:1")] = None,
 ) -> None:
@@ -25,6 +28,6 @@ def report(
         raise CtpwaError(f"{str(path)!r} is there already\n fix: add --force to overwrite it, or name another file with --out")
     if not path.parent.is_dir():
         raise CtpwaError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}\n fix: make the folder, or correct the path")
-    write_report(result, path, engine=engine, device=device)
+    write_report(result, path, engine=engine, device=device, phase_space=phase_space)
     say("open it in any browser")
     typer.echo(str(path))
