@@ -67,6 +67,8 @@ class AngularMoments:
 def spherical_harmonic(L: int, M: int, cos_theta: Array, phi: Array | float = 0.0) -> Array:
     """Re Y_LM = √((2L+1)/4π · (L−M)!/(L+M)!) P_L^M(cos θ) cos Mφ with the Condon–Shortley phase, M ≥ 0."""
     norm = sqrt((2 * L + 1) / (4 * pi) * factorial(L - M) / factorial(L + M))
+    if M == 0:
+        return norm * np.polynomial.legendre.legval(cos_theta, [0.0] * L + [1.0])
     return norm * lpmv(M, L, cos_theta) * np.cos(M * np.asarray(phi))
 
 
@@ -102,7 +104,8 @@ def angular_moments(
         samples["background"] = _Checked(background, "background", max_M)
     bins = _edges(edges, samples["data"].mass)
     indices = tuple((L, M) for L in range(max_L + 1) for M in range(min(L, max_M) + 1))
-    sums = {name: [sample.sums(L, M, bins) for L, M in indices] for name, sample in samples.items()}
+    where = {name: sample.bins(bins) for name, sample in samples.items()}
+    sums = {name: [sample.sums(L, M, where[name], len(bins) - 1) for L, M in indices] for name, sample in samples.items()}
     total = {name: float(sample.weights.sum()) for name, sample in samples.items()}
     wanted = total["data"] - total.get("background", 0.0)
     if not total["model"] > 0 or not wanted > 0:
@@ -152,12 +155,17 @@ class _Checked:
         """Which events are in some bin; the highest edge belongs to the last one."""
         return np.asarray((self.mass >= edges[0]) & (self.mass <= edges[-1]))
 
-    def sums(self, L: int, M: int, edges: Array) -> tuple[Array, Array, Array]:
-        """Σ w Y, Σ w² Y² and Σ w Y² in every bin."""
+    def bins(self, edges: Array) -> Array:
+        """Number of the bin of every event; one more than the last for those in none."""
+        n = len(edges) - 1
+        bins = np.where(self.mass == edges[-1], n - 1, np.searchsorted(edges, self.mass, side="right") - 1)
+        return np.where(self.inside(edges), bins, n)
+
+    def sums(self, L: int, M: int, bins: Array, n: int) -> tuple[Array, Array, Array]:
+        """Σ w Y, Σ w² Y² and Σ w Y² in every one of ``n`` bins."""
         Y = spherical_harmonic(L, M, self.cosine, self.phi)
-        first, second, third = (
-            np.histogram(self.mass, edges, weights=f)[0] for f in (self.weights * Y, (self.weights * Y) ** 2, self.weights * Y**2)
-        )
+        wY = self.weights * Y
+        first, second, third = (np.bincount(bins, f, minlength=n + 1)[:n] for f in (wY, wY**2, wY * Y))
         return first, second, third
 
 
