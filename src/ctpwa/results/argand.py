@@ -15,7 +15,7 @@ which has no coupling of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,21 @@ class ArgandCurve:
             return None
         size = self.magnitude
         return np.where(size > 0, error / np.where(size > 0, size, 1.0), np.inf)
+
+    def between(self, low: float, high: float) -> ArgandCurve:
+        """The part of the curve in a range of masses, GeV."""
+        inside = (self.mass >= low) & (self.mass <= high)
+        if not inside.any():
+            raise PhysicsError(
+                f"{self.name!r} has no point from {low:g} to {high:g} GeV", f"it goes from {self.mass[0]:.3f} to {self.mass[-1]:.3f} GeV"
+            )
+        return replace(
+            self,
+            masses=tuple(m for m in self.masses if low <= m <= high),
+            mass=self.mass[inside],
+            amplitude=self.amplitude[inside],
+            covariance=None if self.covariance is None else self.covariance[inside],
+        )
 
     def _direction(self, turn: complex) -> np.ndarray:
         size = self.magnitude
