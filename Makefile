@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo example test lint clean
+.PHONY: demo example docs test lint clean
 
 demo: $(READY)
 	$(BIN)/ctpwa demo
@@ -20,6 +20,10 @@ example: $(READY)
 test: $(READY) lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
@@ -31,4 +35,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output site

@@ -20,7 +20,10 @@ from docs.blocks import DOCS, PAGES, Session, blocks, page_text, same
 
 LANGUAGES = {"python", "sh", "yaml", "text"}
 # blocks that do not run, by page
-NOT_RUN = {}
+NOT_RUN = {
+    "start.md": ["the tests run where it is installed"],
+    "how-to/gpu.md": ["needs an NVIDIA GPU"],
+}
 # pages that begin with nothing and show all that is done; others run with few events, in a folder with model.yml, data.root and a result
 FROM_NOTHING = {"index.md", "start.md", "tutorial.md", "coming-from-tf-pwa.md"} | {page for page in PAGES if page.startswith("how-to/")}
 # yaml that other tests load: tests/docs/test_documentation.py, test_command_line.py, tests/lineshapes/test_documentation.py

@@ -1,0 +1,32 @@
+"""Formulas are turned into MathML while the site is built, so that a reader's browser needs no script and no network for them."""
+
+import html
+import logging
+import re
+
+from latex2mathml.converter import convert
+
+log = logging.getLogger("mkdocs.hooks.mathml")
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+
+
+def on_page_content(content, page, **_):
+    """Replaces the LaTeX that arithmatex has found by MathML."""
+
+    def formula(found):
+        tag, bracket, text = found.groups()
+        return f'<{tag} class="formula">{mathml(html.unescape(text), bracket == "[", page.file.src_uri)}</{tag}>'
+
+    return FORMULA.sub(formula, content)
+
+
+def mathml(latex, block, where):
+    """The MathML of a formula; what the converter does not know is a warning, which ends a strict build."""
+    try:
+        text = convert(latex.strip(), display="block" if block else "inline")
+    except Exception as error:
+        log.warning("%s: no MathML of %r: %s", where, latex, error)
+        return html.escape(latex)
+    if "\\" in text:
+        log.warning("%s: %r has a command that MathML does not get", where, latex)
+    return text
