@@ -144,9 +144,9 @@ def _ellipse(z: complex, covariance: np.ndarray) -> Ellipse:
     values, vectors = np.linalg.eigh(covariance)
     axes = 2 * np.sqrt(values.clip(min=0))
     angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
-    return Ellipse(
-        (z.real, z.imag), axes[1], axes[0], angle=angle, facecolor=_tinted(FIT_COLOUR), edgecolor=FIT_COLOUR, linewidth=0.6, zorder=1
-    )
+    faint = (*to_rgb(FIT_COLOUR), 1 - TINT)
+    centre = (z.real, z.imag)
+    return Ellipse(centre, axes[1], axes[0], angle=angle, facecolor=faint, edgecolor=FIT_COLOUR, linewidth=0.6, zorder=1)
 
 
 def _intensity(axes: Axes, curve: ArgandCurve, members: Sequence[ArgandCurve]) -> None:

@@ -39,7 +39,7 @@ def draw_correlations(result: FitResult, model: Model, title: str = "") -> Figur
     with mpl.rc_context(STYLE):
         labels = _labels(result, model, order)
         side = n * cell
-        figure = Figure(figsize=(side + 2.9, side + 0.8), layout="constrained")
+        figure = Figure(figsize=(side + 3.3, side + 0.8), layout="constrained")
         if title:
             figure.suptitle(title, fontsize=10)
         axes = figure.add_subplot()
@@ -56,7 +56,7 @@ def draw_correlations(result: FitResult, model: Model, title: str = "") -> Figur
             for i in range(n):
                 for j in range(n):
                     colour = "white" if abs(rho[i, j]) > 0.6 else "black"
-                    axes.text(j, i, f"${rho[i, j]:.2f}$", ha="center", va="center", fontsize=6, color=colour)
+                    axes.text(j, i, f"${round(float(rho[i, j]), 2) + 0.0:.2f}$", ha="center", va="center", fontsize=6, color=colour)
         bar = figure.colorbar(image, ax=axes, pad=0.02, shrink=min(1.0, 3.5 / max(side, 0.1)), aspect=25)
         bar.set_label("correlation")
     return figure

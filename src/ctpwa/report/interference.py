@@ -49,7 +49,7 @@ def draw_interference(fractions: Fractions, model: Model, title: str = "") -> Fi
             for i in range(n):
                 for j in range(i + 1):
                     colour = "white" if abs(percent[i, j]) > 0.4 * top else "black"
-                    axes.text(j, i, f"${percent[i, j]:.1f}$", ha="center", va="center", fontsize=7, color=colour)
+                    axes.text(j, i, f"${round(float(percent[i, j]), 1) + 0.0:.1f}$", ha="center", va="center", fontsize=7, color=colour)
         bar = figure.colorbar(image, ax=axes, pad=0.02, shrink=min(1.0, 3.5 / max(n * cell, 0.1)), aspect=25)
         bar.set_ticks([tick for tick in MaxNLocator(10).tick_values(-top, top) if abs(tick) <= top])
         bar.ax.minorticks_off()

@@ -24,9 +24,10 @@ from ctpwa.engine.values import ModelValues
 from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.bugg import M_ETA, M_KAON
 from ctpwa.model.lineshapes.channels import read_channels
-from ctpwa.model.lineshapes.continuation import SAME_THRESHOLD, Continuation, FormulaContinuation, NotAnalytic, continuation
+from ctpwa.model.lineshapes.continuation import SAME_THRESHOLD, Continuation, FormulaContinuation, continuation
 from ctpwa.model.lineshapes.formula import Basis, Formula
 from ctpwa.model.lineshapes.kmatrix import PIPI_CHANNELS
+from ctpwa.model.lineshapes.parts import NotAnalytic
 from ctpwa.model.model import Model
 from ctpwa.results.pole_search import Root, all_edges, below_threshold, find_roots, near_edges, starts_around, starts_everywhere
 from ctpwa.results.result import FitResult

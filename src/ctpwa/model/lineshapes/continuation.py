@@ -11,7 +11,7 @@ a given mass on the real axis: each piece of the axis has a continuation of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,23 +19,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
 from ctpwa.model.lineshapes import kmatrix
 from ctpwa.model.lineshapes.barrier import breakup_q2
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Basis, Formula, Lineshape, Vertex, csqrt, q2, s
+from ctpwa.model.lineshapes.parts import NotAnalytic, Parts, Walk, of_event
 
 SAME_THRESHOLD = 1e-9  # GeV
-FUNCTIONS: dict[str, Callable[[Any], tuple[Any, Any]]] = {  # value and derivative
-    "exp": lambda x: (np.exp(x), np.exp(x)),
-    "log": lambda x: (np.log(x), 1 / x),
-    "sin": lambda x: (np.sin(x), np.cos(x)),
-    "cos": lambda x: (np.cos(x), -np.sin(x)),
-    "atan": lambda x: (np.arctan(x), 1 / (1 + x**2)),
-}
-
-
-class NotAnalytic(PhysicsError):
-    """A lineshape without an analytic continuation; ``what`` says why."""
 
 
 @dataclass(frozen=True)
@@ -49,35 +38,6 @@ class SheetChannel:
 
     threshold: float
     own: bool = False
-
-
-class Jet:
-    """Values with their derivatives over a few variables; ``slopes`` [variable, …] is None for a constant."""
-
-    __slots__ = ("slopes", "value")
-
-    def __init__(self, value: Any, slopes: Any = None) -> None:
-        self.value, self.slopes = value, slopes
-
-    def __add__(self, other: Jet) -> Jet:
-        if self.slopes is None or other.slopes is None:
-            return Jet(self.value + other.value, self.slopes if other.slopes is None else other.slopes)
-        return Jet(self.value + other.value, self.slopes + other.slopes)
-
-    def __mul__(self, other: Jet) -> Jet:
-        if other.slopes is None:
-            return Jet(self.value * other.value, None if self.slopes is None else self.slopes * other.value)
-        if self.slopes is None:
-            return Jet(self.value * other.value, self.value * other.slopes)
-        return Jet(self.value * other.value, self.slopes * other.value + self.value * other.slopes)
-
-    def chain(self, value: Any, slope: Any) -> Jet:
-        """A function of this with its value and its derivative."""
-        return Jet(value, None if self.slopes is None else slope * self.slopes)
-
-    def power(self, n: int) -> Jet:
-        """Integer power."""
-        return self.chain(self.value**n, n * self.value ** (n - 1))
 
 
 class Continuation:
@@ -165,18 +125,18 @@ class FormulaContinuation(Continuation):
         except NotAnalytic as refusal:
             self.refusal, self.channels, self._channel_of = refusal, (), {}
         self.switches = any(isinstance(argument, sp.Piecewise) for argument in self._channel_of)
-        self._parts = _Parts(self)
+        self._parts = Parts(formula.name, vertex, self._symbols, self._channel_of)
         self._whole = self._parts.add(formula.expression)
         self._conditional = [self._parts.index[node] for node in _conditional(formula.expression)]
 
     @property
     def has_pole(self) -> bool:
         """Whether anything that depends on the mass is divided by."""
-        return any(power.exp.is_negative and power.base != s and _of_event(power.base) for power in self.formula.expression.atoms(sp.Pow))
+        return any(power.exp.is_negative and power.base != s and of_event(power.base) for power in self.formula.expression.atoms(sp.Pow))
 
     def on_axis(self, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """F [point] and its derivatives over the parameters [parameter, point] at real masses, as events see it."""
-        walk = _Walk(self, np.asarray(mass, dtype=complex), None, None)
+        walk = self._walk(mass)
         F = walk.visit(self._whole)
         n = len(self.parameters)
         slopes = np.zeros((n + 1, *mass.shape), dtype=complex) if F.slopes is None else F.slopes
@@ -185,7 +145,7 @@ class FormulaContinuation(Continuation):
     def values(self, w: Any, sheet: Sequence[int], at: float) -> tuple[np.ndarray, np.ndarray]:
         """F [1, point] and its derivatives [1, variable, point]."""
         points = np.asarray(w, dtype=complex)
-        F = _Walk(self, points, sheet, self._axis(at)).visit(self._whole)
+        F = self._walk(points, sheet, self._axis(at)).visit(self._whole)
         slopes = np.zeros((len(self.parameters) + 1, *points.shape), dtype=complex) if F.slopes is None else F.slopes
         return np.asarray(F.value)[None], np.asarray(slopes)[None]
 
@@ -210,12 +170,15 @@ class FormulaContinuation(Continuation):
 
     def cuts(self, w: Any, sheet: Sequence[int], at: float) -> list[np.ndarray]:
         """What logarithms, arc tangents and roots without a channel are taken of."""
-        walk = _Walk(self, np.asarray(w, dtype=complex), sheet, self._axis(at))
+        walk = self._walk(w, sheet, self._axis(at))
         walk.visit(self._whole)
         return walk.arguments
 
-    def _axis(self, at: float) -> _Walk:
-        return _Walk(self, np.asarray(at, dtype=complex), None, None)
+    def _walk(self, w: Any, sheet: Sequence[int] | None = None, axis: Walk | None = None) -> Walk:
+        return Walk(self._parts.list, self._theta, np.asarray(w, dtype=complex), sheet, axis)
+
+    def _axis(self, at: float) -> Walk:
+        return self._walk(at)
 
     def _refuse_odd_powers(self) -> None:
         for power in self.formula.expression.atoms(sp.Pow):
@@ -230,7 +193,7 @@ class FormulaContinuation(Continuation):
             found[q2] = own
         for root in sorted(self.formula.expression.atoms(csqrt), key=sp.default_sort_key):
             argument = root.args[0]
-            if _of_event(argument) and not _is_size(argument):
+            if of_event(argument) and not _is_size(argument):
                 found[argument] = self._threshold(argument)
         thresholds: list[float] = []
         for threshold in sorted(found.values()):
@@ -259,192 +222,6 @@ class FormulaContinuation(Continuation):
         if not positive:
             raise NotAnalytic(f"the root of {argument} in {self.formula.name} has no threshold")
         return float(np.sqrt(max(positive)))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A part of a formula, with the numbers of the parts that it is made of.
-
-    Attributes:
-        kind:      what it is: ``s``, ``parameter``, ``number``, ``add``, ``multiply``, ``power`` (integer), ``power of m`` (m = √s),
-                   ``power of q``, ``principal power``, ``root``, ``choice``, or the name of a function
-        parts:     numbers of its parts
-        number:    value, index of a parameter, exponent, or number of a channel
-        of_event:  whether it depends on the event
-        tests:     of a choice: for every branch what must hold, as nested (operation, left, right) of numbers of parts
-    """
-
-    kind: str
-    parts: tuple[int, ...] = ()
-    number: Any = None
-    of_event: bool = False
-    tests: tuple[Any, ...] = ()
-
-
-class _Parts:
-    """A formula as a list of parts, each once, so that evaluations need no symbols."""
-
-    def __init__(self, of: FormulaContinuation) -> None:
-        self.of = of
-        self.list: list[_Part] = []
-        self.index: dict[sp.Basic, int] = {}
-
-    def add(self, node: sp.Expr) -> int:
-        """Number of a part."""
-        if node not in self.index:
-            part = self._part(node)
-            self.list.append(part)
-            self.index[node] = len(self.list) - 1
-        return self.index[node]
-
-    def _part(self, node: sp.Expr) -> _Part:
-        event = _of_event(node)
-        if node == s:
-            return _Part("s", of_event=True)
-        if node == q2:
-            return _Part("add", (self.add(breakup_q2(s, self.of.vertex.m1, self.of.vertex.m2)),), of_event=True)
-        if node.is_Symbol:
-            return _Part("parameter", number=self.of._symbols[node])
-        if node.is_number:
-            return _Part("number", number=complex(node))
-        if isinstance(node, (sp.Add, sp.Mul)):
-            return _Part("add" if isinstance(node, sp.Add) else "multiply", tuple(map(self.add, node.args)), of_event=event)
-        if isinstance(node, sp.Pow):
-            return self._power(node.base, node.exp, event)
-        if isinstance(node, csqrt):
-            return _Part("root", (self.add(node.args[0]),), self.of._channel_of.get(node.args[0]), event)
-        if isinstance(node, sp.Piecewise):
-            return _Part(
-                "choice", tuple(self.add(value) for value, _ in node.args), None, event, tuple(self._test(t) for _, t in node.args)
-            )
-        if node.func.__name__ not in FUNCTIONS:
-            raise NotAnalytic(f"{self.of.formula.name} holds {node.func.__name__}, whose continuation is not known")
-        return _Part(node.func.__name__, (self.add(node.args[0]),), of_event=event)
-
-    def _power(self, base: sp.Expr, exponent: sp.Expr, event: bool) -> _Part:
-        if exponent.is_Integer:
-            return _Part("power", (self.add(base),), int(exponent), event)
-        whole = (2 * exponent).is_Integer
-        if base == s and whole:
-            return _Part("power of m", (), int(2 * exponent), True)
-        if base == q2 and whole:
-            return _Part("power of q", (self._root_of_q2(),), int(2 * exponent), True)
-        return _Part("principal power", (self.add(base),), float(exponent), event)
-
-    def _root_of_q2(self) -> int:
-        key = csqrt(q2)
-        if key not in self.index:
-            self.list.append(_Part("root", (self.add(q2),), self.of._channel_of.get(q2), True))
-            self.index[key] = len(self.list) - 1
-        return self.index[key]
-
-    def _test(self, test: Any) -> Any:
-        if test in (sp.true, sp.false):
-            return bool(test)
-        if isinstance(test, (sp.And, sp.Or)):
-            return ("and" if isinstance(test, sp.And) else "or", *(self._test(part) for part in test.args))
-        return (test.rel_op, self.add(test.lhs), self.add(test.rhs))
-
-
-class _Walk:
-    """One evaluation of a formula. Without a sheet: on the real axis, where roots of negative numbers are i|√|."""
-
-    def __init__(self, of: FormulaContinuation, w: np.ndarray, sheet: Sequence[int] | None, axis: _Walk | None) -> None:
-        self.parts, self.sheet, self.axis = of._parts.list, sheet, axis
-        n = 1 + len(of.parameters)
-        unit = np.eye(n, dtype=complex).reshape(n, n, *(1,) * w.ndim)
-        self.w = Jet(w, unit[0] * np.ones_like(w))
-        self.theta = [Jet(complex(value), unit[i + 1]) for i, value in enumerate(of._theta)]
-        self.arguments: list[np.ndarray] = []
-        self._seen: list[Jet | None] = [None] * len(self.parts)
-
-    def visit(self, index: int) -> Jet:
-        """The value of a part of the formula."""
-        found = self._seen[index]
-        if found is None:
-            found = self._seen[index] = self._compute(self.parts[index], index)
-        return found
-
-    def branch(self, index: int) -> int:
-        """Which branch of a choice holds, at a single point of the real axis."""
-        return next(i for i, test in enumerate(self.parts[index].tests) if bool(np.all(self._holds(test))))
-
-    def _compute(self, part: _Part, index: int) -> Jet:
-        match part.kind:
-            case "number":
-                return Jet(part.number)
-            case "parameter":
-                return self.theta[part.number]
-            case "s":
-                return self.w.power(2)
-            case "power of m":
-                return self.w.power(part.number)
-            case "choice":
-                return self._choice(part, index)
-        first, *rest = (self.visit(i) for i in part.parts)
-        match part.kind:
-            case "add":
-                for other in rest:
-                    first = first + other
-                return first
-            case "multiply":
-                for other in rest:
-                    first = first * other
-                return first
-            case "power" | "power of q":
-                return first.power(part.number)
-            case "root":
-                return self._root(first, part)
-            case "principal power":
-                if part.of_event:
-                    self.arguments.append(first.value)
-                value = first.value**part.number
-                return first.chain(value, part.number * value / first.value)
-        return self._function(first, part.kind)
-
-    def _root(self, x: Jet, part: _Part) -> Jet:
-        """√ of what may be negative."""
-        if not np.any(x.value):
-            return Jet(x.value)
-        if self.sheet is None or not part.of_event:
-            value = np.sqrt(np.real(x.value) + 0j)
-        elif part.number is None:
-            self.arguments.append(x.value)
-            value = np.sqrt(x.value)
-        else:
-            value = self.sheet[part.number] * 1j * np.sqrt(-x.value)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return x.chain(value, np.where(value == 0, 0.0, 1 / (2 * value)))
-
-    def _choice(self, part: _Part, index: int) -> Jet:
-        if self.axis is not None:
-            return self.visit(part.parts[self.axis.branch(index)])
-        result = self.visit(part.parts[-1])
-        for number, test in reversed(list(zip(part.parts[:-1], part.tests[:-1], strict=True))):
-            holds, yes = self._holds(test), self.visit(number)
-            slopes = None
-            if yes.slopes is not None or result.slopes is not None:
-                slopes = np.where(holds, 0.0 if yes.slopes is None else yes.slopes, 0.0 if result.slopes is None else result.slopes)
-            result = Jet(np.where(holds, yes.value, result.value), slopes)
-        return result
-
-    def _holds(self, test: Any) -> Any:
-        if isinstance(test, bool):
-            return test
-        operation, *sides = test
-        if operation in ("and", "or"):
-            parts = [self._holds(part) for part in sides]
-            return np.logical_and.reduce(parts) if operation == "and" else np.logical_or.reduce(parts)
-        left, right = (np.real(self.visit(side).value) for side in sides)
-        return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operation]
-
-    def _function(self, x: Jet, name: str) -> Jet:
-        if name == "log":
-            self.arguments.append(x.value)
-        elif name == "atan":
-            self.arguments.append((1 + 1j * x.value) / (1 - 1j * x.value))
-        value, slope = FUNCTIONS[name](x.value)
-        return x.chain(value, slope)
 
 
 class KMatrixContinuation(Continuation):
@@ -511,13 +288,9 @@ def _phase_space(rho: Any, vertex: Vertex) -> tuple[float, float]:
     raise NotAnalytic(f"the phase space {rho!r} is known on the real axis only")
 
 
-def _of_event(node: sp.Basic) -> bool:
-    return bool(node.free_symbols & set(EVENT_VARIABLES))
-
-
 def _conditional(expression: sp.Expr) -> list[sp.Piecewise]:
     """Every Piecewise whose conditions depend on the event, in one order."""
-    nodes = [node for node in expression.atoms(sp.Piecewise) if any(_of_event(test) for _, test in node.args)]
+    nodes = [node for node in expression.atoms(sp.Piecewise) if any(of_event(test) for _, test in node.args)]
     return sorted(nodes, key=sp.default_sort_key)
 
 
