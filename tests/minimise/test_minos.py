@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from ctpwa.minimise.minuit import minos
+from ctpwa.minimise.minos import minos
 from minimise.functions import Function, poisson, positive_definite, quadratic
 
-PRECISION = 5e-3  # of MINOS, which is content with a crossing at 1 % of ½
+PRECISION = 1e-6
 
 
 def crossings(rise, centre, low, high):
@@ -135,3 +135,82 @@ def test_a_saddle_point_has_no_errors():
     found = minos(function, np.array([0.0]), ["x0"])["x0"]
     assert not found.valid
     assert found.message
+
+
+def curved(rng, n=6):
+    """Σ (cosh − 1) of mixed parameters: far from a parabola, with correlations."""
+    A, centre = rng.normal(size=(n, n)) + 2 * np.eye(n), rng.normal(size=n)
+
+    def mixed(x):
+        return A @ (np.asarray(x) - centre)
+
+    skew = np.linspace(0.2, 1.5, n)
+    function = Function(
+        lambda x: float(np.sum(np.exp(skew * mixed(x)) / skew - mixed(x))),
+        lambda x: A.T @ (np.exp(skew * mixed(x)) - 1),
+        lambda x: A.T @ np.diag(skew * np.exp(skew * mixed(x))) @ A,
+        n,
+    )
+    return function, centre
+
+
+def test_as_minuit_finds_it(rng):
+    """The same crossings as MINOS of iminuit, which is content with 1 % of ½."""
+    iminuit = pytest.importorskip("iminuit")
+    function, centre = curved(rng)
+    found = minos(function, centre, function.names)
+    minuit = iminuit.Minuit(function.value, centre, grad=lambda x: function.value_and_grad(x)[1], name=function.names)
+    minuit.errordef = 0.5
+    minuit.migrad()
+    minuit.minos()
+    for name in function.names:
+        assert found[name].valid
+        assert found[name].lower == pytest.approx(minuit.merrors[name].lower, rel=1e-2)
+        assert found[name].upper == pytest.approx(minuit.merrors[name].upper, rel=1e-2)
+        assert abs(found[name].upper / found[name].lower + 1) > 0.01  # not a parabola
+
+
+def test_the_definition(rng):
+    """f is ½ above the minimum there, and not less for other values of the other parameters."""
+    from scipy.optimize import minimize
+
+    function, centre = curved(rng)
+
+    def profile(i, x_i):
+        others = np.arange(len(centre)) != i
+
+        def fixed(y):
+            x = np.full(len(centre), x_i)
+            x[others] = y
+            return x
+
+        def gradient(y):
+            return function.value_and_grad(fixed(y))[1][others]
+
+        return minimize(lambda y: function.value(fixed(y)), centre[others], jac=gradient, tol=1e-12).fun
+
+    for name, error in minos(function, centre, function.names[:2]).items():
+        i = function.names.index(name)
+        for distance in (error.lower, error.upper):
+            assert profile(i, centre[i] + distance) - function.value(centre) == pytest.approx(0.5, abs=1e-6)
+
+
+def test_few_hessians(rng):
+    function, centre = curved(rng)
+    calls = []
+    old = function.value_grad_hessian
+    function.value_grad_hessian = lambda p: calls.append(1) or old(p)
+    minos(function, centre, ["x3"])
+    assert len(calls) < 16
+
+
+def test_others_that_run_into_a_limit(rng):
+    """The best value of another parameter is beyond its limit on the way: it stays there, and the error is smaller."""
+    H = np.array([[1.0, 0.8], [0.8, 1.0]])
+    function = quadratic(H, [0.0, 0.0], bounds=[[-np.inf, np.inf], [-0.1, 5.0]])
+    found = minos(function, np.zeros(2), ["x0"])["x0"]
+    # upwards x1 = −0.8 x0 is beyond −0.1: f = x0²/2 − 0.08 x0 + 0.005 = ½
+    upper = 0.08 + np.sqrt(0.08**2 + 2 * (0.5 - 0.005))
+    assert found.upper == pytest.approx(upper, rel=PRECISION)
+    assert found.lower == pytest.approx(-1 / 0.6, rel=PRECISION)
+    assert found.valid

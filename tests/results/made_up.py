@@ -4,7 +4,7 @@ import numpy as np
 
 import ctpwa
 from ctpwa.minimise.drive import Record
-from ctpwa.minimise.minuit import MinosError
+from ctpwa.minimise.minos import MinosError
 from ctpwa.minimise.verdict import Verdict
 from ctpwa.results.fractions import Fractions
 from ctpwa.results.result import FittedCoupling, FittedParameter, FoundMinimum, FractionSet

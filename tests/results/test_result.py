@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa.minimise.minuit import MinosError
+from ctpwa.minimise.minos import MinosError
 from ctpwa.results.result import FittedCoupling, FoundMinimum, FractionSet
 from results.made_up import fractions, make_result
 

@@ -1,38 +1,20 @@
-"""MIGRAD and MINOS of iminuit, with exact gradient and Hessian."""
+"""MIGRAD of iminuit, with exact gradient and Hessian."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ctpwa.minimise.drive import Record, Watch
+from ctpwa.minimise.minos import HALF
 from ctpwa.minimise.objective import Objective
 from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Stop, inside
 
-HALF = 0.5  # what one standard deviation adds to -ln L
 NO_VALUE = 1e300  # what Minuit is told where there is no finite value
 NEAR_LIMIT = 1e-4  # of -ln L, which the way to a limit would gain
-
-
-@dataclass(frozen=True)
-class MinosError:
-    """Where -ln L, minimised over all other parameters, has risen by ½.
-
-    Attributes:
-        lower, upper:  distances from the minimum, lower < 0 < upper
-        valid:         whether both were found
-        message:       why not
-    """
-
-    lower: float
-    upper: float
-    valid: bool
-    message: str = ""
 
 
 class _Counted:
@@ -169,37 +151,3 @@ def _why(minuit: Any) -> str:
     if fmin.is_above_max_edm:
         return f"MIGRAD stopped at EDM {fmin.edm:.1e}, above its goal"
     return "MIGRAD found no valid minimum"
-
-
-def minos(objective: Objective, x: np.ndarray, names: Sequence[str]) -> dict[str, MinosError]:
-    """Asymmetric errors of some parameters at a minimum."""
-    counted = _Counted(objective, None)
-    minuit = _minuit(counted, np.asarray(x, dtype=float))
-    minuit.migrad()
-    minuit.hesse()
-    result = {}
-    for name in names:
-        if minuit.fixed[name]:
-            result[name] = MinosError(-np.inf, np.inf, False, "its limits leave it no choice")
-            continue
-        try:
-            minuit.minos(name)
-        except RuntimeError as error:
-            result[name] = MinosError(-np.inf, np.inf, False, str(error))
-            continue
-        found = minuit.merrors[name]
-        shift = float(minuit.values[name]) - float(x[objective.names.index(name)])
-        wrong = [text for side in ("lower", "upper") if (text := _why_not(found, side))]
-        result[name] = MinosError(float(found.lower) + shift, float(found.upper) + shift, not wrong, "; ".join(wrong))
-    return result
-
-
-def _why_not(found: Any, side: str) -> str:
-    """What is wrong with one side of MINOS; empty if nothing is."""
-    if getattr(found, f"at_{side}_limit"):
-        return f"{side}: a limit comes first"
-    if getattr(found, f"{side}_new_min"):
-        return f"{side}: a better minimum is on the way"
-    if getattr(found, f"at_{side}_max_fcn"):
-        return f"{side}: too many evaluations"
-    return "" if getattr(found, f"{side}_valid") else f"{side}: not found"

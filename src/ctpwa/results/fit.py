@@ -15,8 +15,8 @@ from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.minimise.drive import Record, Watch, drive
 from ctpwa.minimise.lbfgs import lbfgs
 from ctpwa.minimise.minima import Minimum, distinct
+from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.minuit import migrad
-from ctpwa.minimise.minuit import minos as minos_errors
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.steps import HESSIAN, Stop
 from ctpwa.minimise.verdict import Judged, Verdict, judge

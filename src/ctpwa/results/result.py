@@ -14,7 +14,7 @@ import numpy as np
 
 from ctpwa.errors import CtpwaError
 from ctpwa.minimise.drive import Record
-from ctpwa.minimise.minuit import MinosError
+from ctpwa.minimise.minos import MinosError
 from ctpwa.minimise.verdict import Verdict
 from ctpwa.output import written_whole
 from ctpwa.results.fractions import Fractions
