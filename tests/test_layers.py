@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "config": LEAVES | {"decay", "data", "spin", "model", "observe"},
     "report": LEAVES | {"decay", "kinematics", "data", "model", "results", "observe"},
 }
-TOP = {"__init__", "__main__", "demo", "cli", "analysis", "reopen", "reporting"}  # may import everything
+TOP = {"__init__", "__main__", "demo", "cli", "analysis", "exporting", "reopen", "reporting"}  # may import everything
 HOME = {
     "triton": {"engine"},
     "numba": {"engine"},

@@ -31,6 +31,7 @@ NAMES = {
     "adaptive_chi2",
     "angular_moments",
     "couplings_for_fractions",
+    "export",
     "default_variables",
     "free_parameters",
     "generate_phase_space",

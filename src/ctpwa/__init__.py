@@ -17,6 +17,7 @@ from ctpwa.errors import CtpwaError as CtpwaError
 from ctpwa.errors import DataError as DataError
 from ctpwa.errors import GenerationError as GenerationError
 from ctpwa.errors import PhysicsError as PhysicsError
+from ctpwa.exporting import export as export
 from ctpwa.generate.fractions import couplings_for_fractions as couplings_for_fractions
 from ctpwa.generate.phase_space import generate_phase_space as generate_phase_space
 from ctpwa.generate.toys import ToyGenerator as ToyGenerator

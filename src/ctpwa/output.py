@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,3 +39,24 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_texts(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> list[Path]:
+    """Write several text files into a folder, each whole or not at all; the folder is made if it is not there.
+
+    Args:
+        folder:  its parent must exist
+        texts:   name of a file → its content
+    """
+    goal = Path(folder)
+    if goal.exists() and not goal.is_dir():
+        raise CtpwaError(f"cannot write into {str(goal)!r}: it is a file\n fix: name a folder")
+    try:
+        goal.mkdir(exist_ok=True)
+    except OSError as error:
+        fix = "make the folder above it, or correct the path" if not goal.parent.is_dir() else "check permissions"
+        raise CtpwaError(f"cannot make the folder {str(goal)!r}: {error.strerror}\n fix: {fix}") from error
+    for name, text in texts.items():
+        with written_whole(goal / name) as file:
+            file.write_text(text, encoding="utf-8")
+    return [goal / name for name in texts]

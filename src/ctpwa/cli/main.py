@@ -10,6 +10,7 @@ import ctpwa
 from ctpwa.cli.check import check
 from ctpwa.cli.console import Commands, epilog
 from ctpwa.cli.demo import demo
+from ctpwa.cli.export import export
 from ctpwa.cli.fit import fit
 from ctpwa.cli.generate import generate
 from ctpwa.cli.init import init
@@ -45,4 +46,5 @@ app.command(epilog=epilog("ctpwa generate model.yml -n 100000 -o toy.root --seed
 app.command(epilog=epilog("ctpwa fit model.yml --starts 20", "3 the fit ended but its verdict is not good, "))(fit)
 app.command(epilog=epilog("ctpwa show model.result.json --waves"))(show)
 app.command(epilog=epilog("ctpwa report model.result.json"))(report)
+app.command(epilog=epilog("ctpwa export model.result.json --root fit.root --latex tables"))(export)
 app.command(epilog=epilog("ctpwa demo --out demo-output", "3 the fit ended but its verdict is not good, "))(demo)

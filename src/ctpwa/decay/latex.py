@@ -6,8 +6,8 @@ import re
 import unicodedata
 
 GREEK = frozenset(
-    ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma",
-     "tau", "upsilon", "phi", "chi", "psi", "omega",
+    ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho",
+     "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
      "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega")
 )  # fmt: skip
 _NAME = re.compile(r"([A-Za-z]+)(?:\((\d)\))?([*']*)(\(\d+\))?([+-]*)")

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from ctpwa.model.model import Model
@@ -68,8 +69,7 @@ def _page(page: Sequence[Projection], columns: int, model: Model, names: Sequenc
     legend_rows = -(-entries // LEGEND_COLUMNS)
     width = WIDTH if columns > 1 else 0.62 * WIDTH
     height = rows * (ROW_HEIGHT if columns > 2 else 1.12 * ROW_HEIGHT) + LEGEND_ROW * legend_rows + (0.25 if title else 0.05)
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.01, hspace=0.0, w_pad=0.03)  # type: ignore[union-attr]
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.01, hspace=0.0, w_pad=0.03))
     if title:
         figure.suptitle(title, fontsize=10)
     grid = GridSpec(2 * rows, columns, figure=figure, height_ratios=[3.4, 1] * rows)

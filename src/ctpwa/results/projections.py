@@ -197,12 +197,14 @@ class Projected:
         projections:  one for each axis
         grids:        one for each pair of axes
         weights:      events that every phase-space event stands for, [event]
+        scale:        these, divided by weight times intensity of the event
         groups:       name of a group → names of its waves
     """
 
     projections: tuple[Projection, ...]
     grids: tuple[Grid, ...]
     weights: np.ndarray
+    scale: float
     groups: Mapping[str, tuple[str, ...]]
 
 
@@ -276,6 +278,7 @@ def project(
         tuple(_projection(axis, filler, columns, samples, scale) for axis, filler in zip(axes, fillers, strict=True)),
         tuple(_grid(pair, cell, samples, scale) for pair, cell in zip(grids, cells, strict=True)),
         scale * weights,
+        scale,
         {name: tuple(model.waves[i].name for i in waves) for name, waves in own.items()},
     )
 
@@ -285,14 +288,15 @@ class _Samples:
 
     def __init__(self, data: Events, phase_space: Events, background: Events | None) -> None:
         self.events = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
-        self.w = {name: _weights(events) for name, events in self.events.items()}
+        self.w = {name: event_weights(events) for name, events in self.events.items()}
         self.poisson = bool((self.w["data"] == 1).all())
         self.signal = float(self.w["data"].sum()) - (float(self.w["background"].sum()) if background is not None else 0.0)
         if self.signal <= 0:
             raise DataError(f"the weights of the data minus the background add up to {self.signal:.6g}\n fix: check the weights")
 
 
-def _weights(events: Events) -> np.ndarray:
+def event_weights(events: Events) -> np.ndarray:
+    """The weight of every event, [event]; 1 if they have none."""
     return np.ones(events.n_events) if events.weights is None else events.weights.cpu().numpy()
 
 

@@ -62,6 +62,7 @@ def projected(**changes):
         "projections": (projection(), projection("cos_theta(K+; K+ K-)", edges=np.linspace(-1, 1, 11))),
         "grids": (grid(),),
         "weights": np.ones(5),
+        "scale": 0.5,
         "groups": {name: (name,) for name in NAMES},
     }
     return Projected(**(content | changes))

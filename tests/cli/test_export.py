@@ -1,0 +1,69 @@
+"""``ctpwa export``: which files are written, and when not."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from ctpwa.cli.main import app
+
+
+def run(*options):
+    return CliRunner().invoke(app, ["export", "model.result.json", "--engine", "reference", *options], env={"COLUMNS": "200"})
+
+
+def test_all_kinds(fitted, small):
+    result = run("--root", "x.root", "--csv", "csv", "--latex", "tex")
+    assert (result.exit_code, result.stderr) == (0, "")
+    files = result.stdout.split()
+    assert "x.root" in files
+    assert "csv/parameters.csv" in files
+    assert "csv/dalitz.csv" in files
+    assert "tex/tables.tex" in files
+    assert all((small / file).is_file() for file in files)
+    assert not [file for file in small.rglob(".*")]  # no temporary files
+
+
+def test_json(fitted):
+    assert "tex/fractions.tex" in json.loads(run("--latex", "tex", "--json").stdout)["files"]
+
+
+def test_nothing_is_overwritten_without_force(fitted, small):
+    (small / "x.root").write_text("old")
+    (small / "csv").mkdir()
+    (small / "csv" / "mine.txt").write_text("mine")
+    result = run("--root", "x.root", "--latex", "tex")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "'x.root' is there already\n fix: add --force" in result.stderr
+    assert not (small / "tex").exists()
+    assert "'csv' is there already and not empty\n fix: add --force" in run("--csv", "csv").stderr
+    assert run("--csv", "csv", "--no-projections", "--force").exit_code == 0
+    assert (small / "csv" / "mine.txt").read_text() == "mine"
+    assert (small / "csv" / "parameters.csv").exists()
+    assert not list((small / "csv").glob("projection*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ((), 2, "say what to write: --root FILE, --csv FOLDER or --latex FOLDER"),
+        (("--root", "x.txt"), 1, "cannot write 'x.txt' as a ROOT file\n fix: give a name that ends with .root"),
+        (("--root", "no/x.root"), 1, "there is no folder 'no'\n fix: make the folder"),
+        (("--csv", "no/csv"), 1, "there is no folder 'no'\n fix: make the folder"),
+        (("--latex", "model.yml"), 1, "cannot write into 'model.yml': it is a file\n fix: name a folder"),
+    ],
+)
+def test_wrong_use(fitted, options, code, message):
+    result = run(*options)
+    assert result.exit_code == code
+    assert message in result.stderr
+
+
+def test_samples_that_are_gone(fitted, small):
+    (small / "data.npz").unlink()
+    content = json.loads((small / "model.result.json").read_text())
+    (small / "model.result.json").write_text(json.dumps(content | {"model_file": "model.yml"}))
+    result = run("--csv", "csv")
+    assert result.exit_code == 1
+    assert "'data.npz', which was fitted, is not there" in result.stderr
+    assert not (small / "csv").exists()
