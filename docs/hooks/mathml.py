@@ -7,6 +7,7 @@ import re
 from latex2mathml.converter import convert
 
 log = logging.getLogger("mkdocs.hooks.mathml")
+BAR = '<mo lspace="0" rspace="0" stretchy="false">|</mo>'  # moduli have no space around them
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -29,4 +30,4 @@ def mathml(latex, block, where):
         return html.escape(latex)
     if "\\" in text:
         log.warning("%s: %r has a command that MathML does not get", where, latex)
-    return text
+    return text.replace('<mo stretchy="false">&#x0007C;</mo>', BAR)

@@ -1,0 +1,85 @@
+"""The site can be built, without warnings; it needs nothing from elsewhere, and has every page and every public name."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+import ctpwa
+from docs.blocks import DOCS, PAGES, ROOT, page_text
+from test_public_api import NAMES
+
+
+class Loader(yaml.SafeLoader):
+    """The settings of the site name a function of Python, which is not needed here."""
+
+
+Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+SETTINGS = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)
+
+
+def pages_of(entry):
+    if isinstance(entry, str):
+        return [entry]
+    return [page for part in (entry.values() if isinstance(entry, dict) else entry) for page in pages_of(part)]
+
+
+def test_every_page_is_in_the_navigation_once():
+    assert sorted(pages_of(SETTINGS["nav"])) == PAGES
+
+
+def test_every_public_name_is_in_the_reference_once():
+    said = re.findall(r"^::: ctpwa\.(\w+)$", "\n".join(page_text(page) for page in PAGES if page.startswith("api/")), re.MULTILINE)
+    assert sorted(said) == sorted(NAMES)
+
+
+def test_images_are_small_and_used():
+    used = {name for page in PAGES for name in re.findall(r"images/([\w.-]+)", page_text(page))}
+    used |= set(re.findall(r"docs/images/([\w.-]+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    for image in (DOCS / "images").iterdir():
+        assert image.stat().st_size < 400_000, image.name
+    assert used <= {image.name for image in (DOCS / "images").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site; without colours, which some programs write even into files."""
+    pytest.importorskip("mkdocs", reason="pip install ctpwa[docs]")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def html(site):
+    return {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+
+
+def test_nothing_is_loaded_from_elsewhere(html, site):
+    assert len(html) > len(PAGES)  # and the page for what is not found
+    for name, text in html.items():
+        for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", text):
+            assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", tag), f"{name}: {tag}"
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//", style.read_text(encoding="utf-8")), style.name
+
+
+def test_formulas_are_typeset(html):
+    assert "<math" in html["lineshapes.html"]
+    for name, text in html.items():
+        plain = re.sub(r"<(pre|code|script|math)\b.*?</\1>", "", text, flags=re.DOTALL)
+        assert "$" not in plain, f"{name}: {plain[plain.index('$') - 40 :][:120]}"
+        assert "arithmatex" not in plain, name
+
+
+def test_the_reference_has_a_place_for_every_name(html):
+    reference = "".join(text for name, text in html.items() if name.startswith("api/"))
+    for name in NAMES:
+        home = getattr(ctpwa, name)
+        anchors = {f"ctpwa.{name}", f"{home.__module__}.{home.__qualname__}"}
+        assert any(f'id="{anchor}"' in reference for anchor in anchors), name
