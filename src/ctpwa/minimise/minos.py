@@ -56,7 +56,7 @@ def _both(objective: Objective, best: np.ndarray, f: float, i: int, x: np.ndarra
     ends, wrong = [], []
     for side, word in ((-1, "lower"), (1, "upper")):
         end, message = profile.crossing(side)
-        ends.append(end - float(x[i]))
+        ends.append(float(end) - float(x[i]))
         if message:
             wrong.append(f"{word}: {message}")
     return MinosError(ends[0], ends[1], not wrong, "; ".join(wrong))
