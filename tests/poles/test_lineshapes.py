@@ -310,6 +310,25 @@ def test_a_pole_without_mass_parameter_is_found():
     assert pole.position == pytest.approx(1.2009 - 0.0486j, abs=1e-3)
 
 
+def test_poles_very_near_to_each_other():
+    text = "1/((mass**2 - s - i*mass*width)*(1.501**2 - s - i*1.501*width))"
+    pole = one(lineshape=text, mass=1.5, width=0.1)
+    exact = [np.sqrt(m**2 - 0.1j * m) for m in (1.5, 1.501)]
+    assert min(abs(pole.position - w) for w in exact) < 1e-12
+    i = int(np.argmin([abs(pole.position - w) for w in exact]))
+    w, other = exact[i], exact[1 - i]
+    assert pole.residue == pytest.approx(-1 / (2 * w * (other**2 - w**2)), rel=1e-6)
+
+
+def test_massless_daughters():
+    """Two photons: no threshold but 0, and a width that does not grow."""
+    vertex = Vertex(0.0, 0.0, 0, 3.0)
+    F = continuation(build_lineshape("breit_wigner", vertex), vertex, {"mass": 0.55, "width": 0.02})
+    (edge,) = near_edges(F, 0.0)
+    (found,) = find_roots(F, edge, [0.55 - 0.01j])
+    assert found.w == pytest.approx(np.sqrt(0.55**2 - 0.55j * 0.02), rel=1e-12)
+
+
 def test_double_pole_is_not_reported():
     assert one(lineshape="1/(mass**2 - s - i*mass*width)**2", mass=1.5, width=0.1).mass is None
 

@@ -227,18 +227,20 @@ def _prove(F: Continuation, edge: Edge, w: complex) -> Root | None:
     Res F = (1/2πi) ∮ F dw, and its derivatives are those of F under the integral. The winding number of 1/F is 1.
     """
     at = edge.nearest(w)
-    distances = [abs(w - channel.threshold) for channel in F.channels]
-    radius = 0.2 * min([0.1, *distances, *([abs(w.imag)] if w.imag else [])])
     turn = np.exp(2j * np.pi * np.arange(CIRCLE) / CIRCLE)
+    largest = 0.2 * min([0.1, *(abs(w - channel.threshold) for channel in F.channels), *([abs(w.imag)] if w.imag else [])])
+    for radius in (largest, largest / 30, largest / 1000):  # another pole may be near
+        with np.errstate(all="ignore"):
+            g = F.inverse(w + radius * turn, edge.sheet, at)[0]
+        if np.isfinite(g).all() and (g != 0).all() and abs(np.angle(np.roll(g, -1) / g).sum() / (2 * np.pi) - 1) < 1e-6:
+            break
+    else:
+        return None
+    if _crosses(F, edge, w, at):
+        return None
     with np.errstate(all="ignore"):
         values, slopes = F.values(w + radius * turn, edge.sheet, at)
-        g = F.inverse(w + radius * turn, edge.sheet, at)[0]
         derivatives = F.inverse(w * (1 + 4e-16), edge.sheet, at)[1]
-    if not (np.isfinite(values).all() and np.isfinite(g).all() and (g != 0).all()):
-        return None
-    winding = np.angle(np.roll(g, -1) / g).sum() / (2 * np.pi)
-    if abs(winding - 1) > 1e-6 or _crosses(F, edge, w, at):
-        return None
     residues = (values * turn).mean(axis=1) * radius
     residue_slopes = (slopes[:, 1:] * turn).mean(axis=2) * radius
     return Root(w, edge, at, residues, -derivatives[1:] / derivatives[0], residue_slopes)

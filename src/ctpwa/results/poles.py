@@ -57,7 +57,7 @@ class PoleCoupling:
     phase_error: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pole:
     """A pole of a lineshape in the complex mass √s_p = mass − i width/2, or why there is none.
 
