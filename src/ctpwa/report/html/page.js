@@ -401,4 +401,5 @@ const seen = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) { links.forEach((link) => link.classList.remove("here")); links.get(entry.target.id)?.classList.add("here"); }
 }, { rootMargin: "-10% 0px -80% 0px" });
 document.querySelectorAll("section[id]").forEach((section) => seen.observe(section));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => location.reload()); // colours are drawn in
 document.documentElement.dataset.ready = "true";
