@@ -31,6 +31,8 @@ from ctpwa.observe.variable import default_variables as default_variables
 from ctpwa.observe.variable import parse_variable as parse_variable
 from ctpwa.results.argand import ArgandCurve as ArgandCurve
 from ctpwa.results.argand import argand as argand
+from ctpwa.results.compare import Comparison as Comparison
+from ctpwa.results.compare import compare as compare
 from ctpwa.results.fit import fit as fit
 from ctpwa.results.goodness import adaptive_chi2 as adaptive_chi2
 from ctpwa.results.goodness import mixed_sample_test as mixed_sample_test

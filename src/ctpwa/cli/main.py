@@ -8,6 +8,7 @@ import typer
 
 import ctpwa
 from ctpwa.cli.check import check
+from ctpwa.cli.compare import compare
 from ctpwa.cli.console import Commands, epilog
 from ctpwa.cli.demo import demo
 from ctpwa.cli.export import export
@@ -46,5 +47,6 @@ app.command(epilog=epilog("ctpwa generate model.yml -n 100000 -o toy.root --seed
 app.command(epilog=epilog("ctpwa fit model.yml --starts 20", "3 the fit ended but its verdict is not good, "))(fit)
 app.command(epilog=epilog("ctpwa show model.result.json --waves"))(show)
 app.command(epilog=epilog("ctpwa report model.result.json"))(report)
+app.command(epilog=epilog("ctpwa compare with.result.json without.result.json"))(compare)
 app.command(epilog=epilog("ctpwa export model.result.json --root fit.root --latex tables"))(export)
 app.command(epilog=epilog("ctpwa demo --out demo-output", "3 the fit ended but its verdict is not good, "))(demo)

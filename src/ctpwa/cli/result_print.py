@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -28,10 +29,15 @@ def print_result(result: FitResult, waves: bool = False, correlations: bool = Fa
     for line in [*minima_lines(result), *remarks(result)]:
         console.print(Text(line))
     for section in [*sections(result, waves, correlations), *more]:
-        console.print(Text(f"\n{section.title}", style="bold"))
-        console.print(_table(section))
-        if section.foot:
-            console.print(Text(section.foot, style="dim"))
+        print_section(console, section)
+
+
+def print_section(console: Console, section: Section) -> None:
+    """A title, a table, and what is to be said below it."""
+    console.print(Text(f"\n{section.title}", style="bold"))
+    console.print(_table(section))
+    if section.foot:
+        console.print(Text(section.foot, style="dim"))
 
 
 def _table(section: Section) -> Table:

@@ -67,7 +67,7 @@ def take_over(likelihood: Likelihood | LikelihoodSum, result: FitResult) -> Take
     start = dict(zip(likelihood.names, free_parameters(likelihood, own_couplings, own).tolist(), strict=True))
     products = any(len(product.numbers) > 1 for term in terms for product in term.coupling_map.products)
     known = {name for name in start if name in own or (name not in theta and (products or _number(name) in own_couplings))}
-    lineshapes = [p.name for p in result.parameters if not _of_coupling(p.name, result)]
+    lineshapes = [p.name for p in result.parameters if not of_coupling(p.name, result)]
     return TakenOver(
         {name: value for name, value in start.items() if name in known},
         taken,
@@ -99,7 +99,7 @@ def _number(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _of_coupling(name: str, result: FitResult) -> bool:
+def of_coupling(name: str, result: FitResult) -> bool:
     """Whether a free parameter of a result is part of a coupling, or of a vertex that couplings are products of."""
     if result.settings.get("couplings") == VERTEX:
         return name.rpartition(".")[2] in {part for parts in PARTS.values() for part in parts}
