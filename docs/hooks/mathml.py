@@ -30,4 +30,5 @@ def mathml(latex, block, where):
         return html.escape(latex)
     if "\\" in text:
         log.warning("%s: %r has a command that MathML does not get", where, latex)
-    return text.replace('<mo stretchy="false">&#x0007C;</mo>', BAR)
+    text = text.replace('<mo stretchy="false">&#x0007C;</mo>', BAR)
+    return re.sub(r"(&#x00028;</mo>)<mo>&#x02212;</mo>", r'\1<mo form="prefix">&#x02212;</mo>', text)  # a sign, not a difference

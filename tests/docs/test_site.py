@@ -77,6 +77,13 @@ def test_formulas_are_typeset(html):
         assert "arithmatex" not in plain, name
 
 
+def test_stars_of_particles_are_stars(html):
+    """K*(892) twice in a paragraph would be italics in between; K\\*(892) is not."""
+    for name, text in html.items():
+        found = re.search(r".{20}[\w)]<em>.{20}", re.sub(r"<(pre|code)\b.*?</\1>", "", text, flags=re.DOTALL))
+        assert not found, f"{name}: {found[0]}"
+
+
 def test_the_reference_has_a_place_for_every_name(html):
     reference = "".join(text for name, text in html.items() if name.startswith("api/"))
     for name in NAMES:
