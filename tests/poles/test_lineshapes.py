@@ -8,7 +8,7 @@ import ctpwa
 from ctpwa.model.lineshapes.continuation import continuation
 from ctpwa.model.lineshapes.formula import Vertex
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
-from ctpwa.results.pole_search import find_roots, near_edges
+from ctpwa.results.pole_search import find_roots, near_edges, starts_around
 from ctpwa.results.poles import poles
 from poles import reference
 
@@ -94,6 +94,33 @@ def test_flatte_on_every_sheet_against_the_closed_polynomial():
     assert near.position == pytest.approx(0.998 - 0.017j, abs=6e-4)
     assert near.reached_from == pytest.approx(2 * K, abs=1e-6)
     assert "around the threshold at 0.987 GeV" in near.note
+
+
+def test_nearest_pole_of_random_flattes():
+    """Of all zeros of the polynomial the one on a near sheet whose term is largest at the nearest physical point."""
+    rng = np.random.default_rng(0)
+    vertex = Vertex(PI, PI, 0, 3.0)
+    shape = build_lineshape("flatte", vertex, channels=FLATTE["options"]["channels"], convention="linear")
+    for _ in range(20):
+        mass, g1, g2 = rng.uniform(0.75, 1.3), rng.uniform(0.02, 0.4), rng.uniform(0.02, 1.0)
+        couplings = [(mp.mpf(g1), mp.mpf(PI), mp.mpf(PI)), (mp.mpf(g2), mp.mpf(K), mp.mpf(K))]
+        candidates = {}
+        for root in reference.flatte_by_hand(*map(mp.mpf, (mass, g1, g2, PI, K))):
+            w = complex(abs(root.real), -abs(root.imag))
+            for sheet, low, high in (((-1, 1), 2 * PI, 2 * K), ((-1, -1), 2 * K, np.inf)):
+
+                def inverse(z, sheet=sheet, mass=mass, couplings=couplings):
+                    return reference.flatte(z, mp.mpf(mass), couplings, sheet)
+
+                if abs(inverse(mp.mpc(w))) < 1e-8:
+                    residue = complex(1 / mp.diff(inverse, mp.mpc(w)))
+                    candidates[abs(residue) / abs(w - min(max(w.real, low), high))] = (w, sheet)
+        w, sheet = candidates[max(candidates)]
+        F = continuation(shape, vertex, {"mass": mass, "g_pipi": g1, "g_KK": g2})
+        roots = [root for edge in near_edges(F, 2 * PI) for root in find_roots(F, edge, starts_around(mass, None))]
+        best = max(roots, key=lambda root: abs(root.residues[0]) / root.distance)
+        assert best.w == pytest.approx(w, abs=1e-10)
+        assert best.edge.sheet == sheet
 
 
 def test_couplings_of_the_flatte_pole():
@@ -303,6 +330,22 @@ def test_user_expressions():
         log.position,
     )
     assert log.position == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_logarithm_that_leaves_its_branch_gives_no_wrong_number():
+    """Ln s⁸ is 8 ln s on the real axis, but its principal value jumps where the phase of s passes −π/8."""
+    for width in (0.1, 0.3, 0.8, 1.2):
+        pole = one(lineshape="1/(mass**2 - s - i*mass*width*(1 + 0.05*log((s/mass**2)**8)))", mass=1.0, width=width)
+
+        def inverse(w, width=width):
+            return 1 - w**2 - 1j * mp.mpf(width) * (1 + mp.mpf(0.05) * 8 * mp.log(w**2))
+
+        exact, _ = reference.root(inverse, 1 - 0.5j * width)
+        if abs(np.angle(exact**2)) < np.pi / 8:
+            assert pole.position == pytest.approx(exact, rel=1e-10)
+        else:
+            assert pole.mass is None
+            assert "no pole was found" in pole.reason
 
 
 def test_a_pole_without_mass_parameter_is_found():
