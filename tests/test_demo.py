@@ -44,7 +44,7 @@ def shown(tmp_path_factory):
 
 def test_files(shown):
     folder, result, printed = shown
-    names = ["dalitz.pdf", "dalitz.png", "model.yml", "projections.pdf", "projections.png", "result.json", "toy.root"]
+    names = ["dalitz.pdf", "dalitz.png", "model.yml", "projections.pdf", "projections.png", "report.html", "result.json", "toy.root"]
     assert sorted(file.name for file in folder.iterdir()) == names
     assert all(str(folder / name) in printed for name in names)
     assert all((folder / name).stat().st_size > 30_000 for name in ("dalitz.png", "projections.png"))
@@ -53,10 +53,13 @@ def test_files(shown):
 
 def test_goodness_of_all_projections_is_said(shown):
     _, _, printed = shown
-    found = re.findall(r"^  (.*?) +chi2/ndf = ([\d.]+)/(\d+)$", printed, re.MULTILINE)
-    assert [name for name, _, _ in found[:3]] == ["mass(K+, K-)", "mass(K+, eta)", "mass(K-, eta)"]
+    found = re.findall(r"^  (.*?) +chi2/ndf = ([\d.]+)/(\d+) +without (.*): ([\d.]+)/\d+$", printed, re.MULTILINE)
+    assert [line[0] for line in found[:3]] == ["mass(K+, K-)", "mass(K+, eta)", "mass(K-, eta)"]
     assert len(found) == 6
-    assert all(0.2 < float(chi2) / int(ndf) < 2.5 for _, chi2, ndf in found)
+    assert all(0.2 < float(chi2) / int(ndf) < 2.5 for _, chi2, ndf, _, _ in found)
+    strength = shown[1].fractions[0].groups["resonances"]
+    assert {name for _, _, _, name, _ in found} == {strength.names[int(np.argmin(strength.values))]}
+    assert sum(float(line[4]) for line in found) > 1.5 * sum(float(line[1]) for line in found)
 
 
 def test_ten_masses_and_widths_float_and_start_elsewhere(tmp_path):

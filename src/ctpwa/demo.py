@@ -17,12 +17,14 @@ import numpy as np
 from ctpwa.analysis import Analysis, load_analysis
 from ctpwa.config.read import load_model
 from ctpwa.data.write import write_events
+from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.values import model_values
 from ctpwa.generate.toys import ToyGenerator
 from ctpwa.output import written_whole
 from ctpwa.reopen import OpenedFit
 from ctpwa.results.fractions import FractionCalculator, Fractions, wave_groups
+from ctpwa.results.projections import Projected, project
 from ctpwa.results.result import FitResult
 from ctpwa.results.text import with_error
 
@@ -98,9 +100,12 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
         output:         folder for everything that is written
     """
     from ctpwa.report.figures import write_figures
+    from ctpwa.report.html.page import write_page
+    from ctpwa.reporting import report_content
 
     begin = time.perf_counter()
     model_file, toy_file, result_file = output / "model.yml", output / "toy.root", output / "result.json"
+    report_file = output / "report.html"
     output.mkdir(parents=True, exist_ok=True)
     with written_whole(model_file) as file:
         file.write_text(MODEL.replace("{folder}", str(output)).replace("{phase_space}", str(n_phase_space)), encoding="utf-8")
@@ -118,13 +123,19 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
         result = _fit(analysis, likelihood, n_starts)
     print(f"\n{comparison(likelihood, result)}\n")
     result.save(result_file)
+    opened = OpenedFit(result, analysis, str(result_file))
     with step("projections of data, fit and all contributions"):
-        projected = OpenedFit(result, analysis, str(result_file)).project(device="cpu")
-    print(*(f"  {p.variable.name:<22} chi2/ndf = {p.chi2}" for p in projected[""].projections), sep="\n")
+        projected = opened.project(device="cpu")
+        weakest, others = _without_weakest(opened)
+    for p, q in zip(projected[""].projections, others.projections, strict=True):
+        print(f"  {p.variable.name:<22} chi2/ndf = {p.chi2!s:<10} without {weakest}: {q.chi2}")
     with step("figures"):
         files = write_figures(output, model, projected)
+    with step("report"):
+        write_page(report_content(opened, projected), report_file)
     print("\nwritten:", *(f"\n  {file}" for file in (model_file, toy_file, result_file, *files)), sep="")
     print(f"\n{time.perf_counter() - begin:.0f} s in all. On the command line:\n  ctpwa show {result_file}\n  ctpwa fit {model_file}")
+    print(f"\nOpen the report in a browser: {report_file}")
     return result
 
 
@@ -132,6 +143,17 @@ def _fit(analysis: Analysis, likelihood: Likelihood, n_starts: int) -> FitResult
     """Random couplings from the first start on: the model file knows the true ones."""
     first = likelihood.random_couplings(analysis.start(likelihood), 1, SEED)[0]
     return analysis.fit(likelihood=likelihood, start=first, starts=n_starts, seed=SEED + 1)
+
+
+def _without_weakest(opened: OpenedFit) -> tuple[str, Projected]:
+    """The resonance with the smallest fraction, and projections of the fit with all others."""
+    fractions: Fractions = opened.result.fractions[0].groups["resonances"]
+    name = fractions.names[int(np.argmin(fractions.values))]
+    waves = [opened.model.waves[i] for i in wave_groups(opened.model)["resonances"][name]]
+    couplings = dict(opened.values.couplings) | dict.fromkeys((wave.coupling for wave in waves), 0.0)
+    intensity = ModelIntensity(opened.model, couplings=couplings, parameters=opened.values.parameters, device="cpu")
+    (samples,) = opened.read()
+    return name, project(intensity, samples.data, samples.phase_space, axes=opened.analysis.projections)
 
 
 def comparison(likelihood: Likelihood, result: FitResult) -> str:
