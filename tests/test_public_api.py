@@ -43,6 +43,9 @@ NAMES = {
     "mixed_sample_test",
     "model_values",
     "poles",
+    "open_fit",
+    "OpenedFit",
+    "write_report",
     "parse_variable",
     "point_to_point",
     "read_events",
@@ -119,6 +122,12 @@ def test_variables():
     assert parameters(ctpwa.default_variables) == ["decay"]
     assert parameters(ctpwa.Variable.__call__) == ["self", "events"]
     assert parameters(ctpwa.ProjectionSpec) == ["variable", "bins=60", "range=None"]
+
+
+def test_reports():
+    assert parameters(ctpwa.open_fit) == ["result"]
+    expected = ["result", "path", "figures=None", "engine='auto'", "device=None", "phase_space=1000000", "progress=None"]
+    assert parameters(ctpwa.write_report) == expected
 
 
 def test_argand():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from ctpwa.model.model import Model
 from ctpwa.observe.variable import Variable, default_variables, parse_variable
 from ctpwa.progress import Progress
 from ctpwa.reopen import OpenedFit, open_fit
-from ctpwa.report.html.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
-from ctpwa.report.html.page import write_page
+from ctpwa.report.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
 from ctpwa.results.argand import argand
 from ctpwa.results.goodness import adaptive_chi2, mixed_sample_test, point_to_point
 from ctpwa.results.moments import MomentSample, angular_moments
@@ -34,29 +34,42 @@ MOST_VARIABLES = 6
 
 
 def write_report(
-    result: FitResult | str | os.PathLike[str],
+    result: OpenedFit | FitResult | str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
+    figures: str | os.PathLike[str] | None = None,
     engine: str = "auto",
     device: str | None = None,
     phase_space: int = PHASE_SPACE,
     progress: bool | None = None,
-) -> OpenedFit:
+) -> list[Path]:
     """Write a report of a fit as one HTML file that needs no network and no other file.
 
     Args:
         result:       a result, or the file that it was saved to
         path:         where to write
+        figures:      a folder for all figures as PDF and PNG; default: none are written
         engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
         device:       where to compute; default: a GPU if there is one
         phase_space:  draw the fit with at most so many phase-space events
         progress:     show progress bars; default: on a terminal when it takes more than two seconds
+
+    Returns:
+        what was written, the report first
     """
-    opened = open_fit(result)
+    from ctpwa.report.html.page import write_page
+
+    opened = result if isinstance(result, OpenedFit) else open_fit(result)
     projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
     with Progress("report", None, show=progress):
-        write_page(report_content(opened, projected, phase_space), path)
-    return opened
+        content = report_content(opened, projected, phase_space)
+        write_page(content, path)
+    if figures is None:
+        return [Path(path)]
+    from ctpwa.report.figures import other_figures, write_figures
+
+    with Progress("figures", None, show=progress):
+        return [Path(path), *write_figures(figures, opened.model, projected, more=other_figures(content))]
 
 
 def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_space: int | None = None) -> ReportContent:

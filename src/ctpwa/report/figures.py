@@ -11,7 +11,12 @@ from matplotlib.figure import Figure
 
 from ctpwa.decay.chain import Decay
 from ctpwa.model.model import Model
+from ctpwa.report.argand import draw_argand
+from ctpwa.report.content import ReportContent
+from ctpwa.report.correlation import draw_correlations
 from ctpwa.report.dalitz import decay_boundary, draw_dalitz
+from ctpwa.report.interference import draw_interference
+from ctpwa.report.moments import draw_moments
 from ctpwa.report.projections import draw_projections
 from ctpwa.report.style import save_figure
 from ctpwa.results.projections import Projected
@@ -41,13 +46,39 @@ def write_figures(
 def _figures(model: Model, projected: Mapping[str, Projected], interference: bool) -> Iterator[tuple[str, Figure]]:
     boundary = decay_boundary(model.decay)
     for name, found in projected.items():
-        end = "-" + re.sub(r"[^\w.+-]+", "_", name) if name else ""
+        end = "-" + _file_name(name) if name else ""
         title = decay_label(model.decay) + (f", {name}" if name else "")
         pages = draw_projections(found.projections, model, interference=interference, title=title)
         for k, page in enumerate(pages):
             yield f"projections{end}" + (f"-{k + 1}" if len(pages) > 1 else ""), page
         for k, grid in enumerate(found.grids):
             yield f"dalitz{end}" + (f"-{k + 1}" if len(found.grids) > 1 else ""), draw_dalitz(grid, boundary, title)
+
+
+def other_figures(content: ReportContent) -> dict[str, Figure]:
+    """Everything else that a report shows: moments, amplitudes that add up coherently, interference and correlations."""
+    model, result = content.model, content.result
+    title = decay_label(model.decay)
+    figures: dict[str, Figure] = {}
+    for view in content.data_sets:
+        for moments in view.moments:
+            stem = _file_name("moments", moments.pair, view.name)
+            figures[stem] = draw_moments(moments.moments, f"$M({moments.latex})$", title=f"{title}, ${moments.latex}$")
+    for curve in content.curves:
+        if curve.total or len(content.curves) == 1:
+            members = [other for other in content.curves if not other.total and other.name in curve.waves]
+            figures[_file_name("argand", curve.name)] = draw_argand(curve, members)
+    for entry in result.fractions:
+        for kind, fractions in entry.groups.items():
+            if kind != "waves" and len(fractions.names) > 1:
+                figures[_file_name("interference", kind, entry.data_set)] = draw_interference(fractions, model, title)
+    if len(result.parameters) > 1:
+        figures["correlations"] = draw_correlations(result, model, title)
+    return figures
+
+
+def _file_name(*parts: str) -> str:
+    return "-".join(re.sub(r"[^\w.+-]+", "_", part).strip("_") for part in parts if part)
 
 
 def decay_label(decay: Decay) -> str:

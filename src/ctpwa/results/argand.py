@@ -36,6 +36,7 @@ from ctpwa.results.take_over import fitted_values
 
 POINTS = 200
 RESONANCE_POINTS = 61  # more, dense where a resonance changes quickly
+REFINEMENTS, FAR, CLOSEST = 5, 0.03, 1e-5  # how often steps are halved, how long they may be compared to the curve, and in GeV
 INSIDE = 1e-6  # GeV; the range begins this much above threshold
 
 
@@ -258,7 +259,7 @@ class _Curves:
         return names, "".join(final[i].latex for i in node.leaves), jp, group_latex(self.model, jp)
 
     def _curve(self, members: Sequence[_Member], name: str, latex: str, total: bool = False) -> ArgandCurve:
-        mass = self._grid(members)
+        mass = self._refined(members, self._grid(members))
         amplitude = np.zeros(len(mass), dtype=complex)
         over_c: list[tuple[str, np.ndarray]] = []
         over_theta: dict[str, np.ndarray] = {}
@@ -273,6 +274,18 @@ class _Curves:
         if self.values.covariance is not None:
             covariance = self.values.covariance_of(self.values.slope(over_c, over_theta))
         return self._made(members, name, latex, mass, amplitude, covariance, total=total)
+
+    def _refined(self, members: Sequence[_Member], mass: np.ndarray) -> np.ndarray:
+        """More points where the amplitude changes much from one to the next, such as at the cusp of a threshold."""
+        for _ in range(REFINEMENTS):
+            functions = [(member, entry) for member in members for entry in self._functions(member, mass)]
+            A = np.sum([member.wave.factor * self.values.couplings[coupling] * F for member, (coupling, F, _) in functions], axis=0)
+            size = max(float(np.ptp(A.real)), float(np.ptp(A.imag)))
+            far = (np.abs(np.diff(A)) > FAR * size) & (np.diff(mass) > CLOSEST)
+            if not far.any():
+                break
+            mass = np.sort(np.concatenate([mass, (mass[1:] + mass[:-1])[far] / 2]))
+        return mass
 
     def _made(
         self,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ctpwa.model.model import Model
+from ctpwa.report.content import DataSetView, ReportContent
 from ctpwa.report.dalitz import dalitz_boundary
-from ctpwa.report.html.content import DataSetView, ReportContent
 from ctpwa.report.html.marks import math
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
 from ctpwa.report.style import LINES

@@ -8,9 +8,9 @@ from html import escape
 from importlib.resources import files
 
 from ctpwa.output import written_whole
+from ctpwa.report.content import ReportContent
 from ctpwa.report.html import physics, sections
 from ctpwa.report.html.charts import page_data
-from ctpwa.report.html.content import ReportContent
 from ctpwa.report.html.marks import section
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from ctpwa.report.html.content import ReportContent
+from ctpwa.report.content import ReportContent
 from ctpwa.report.html.marks import formula, math, number, section, table, tabs, text
 from ctpwa.results.labels import group_latex
 from ctpwa.results.text import with_error

@@ -11,7 +11,7 @@ import numpy as np
 from ctpwa.data.summary import grouped
 from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.model.model import Model, Wave
-from ctpwa.report.html.content import ReportContent
+from ctpwa.report.content import ReportContent
 from ctpwa.report.html.marks import Cell, filtered, formula, math, number, section, table, tabs, text
 from ctpwa.report.html.trees import topologies, tree
 from ctpwa.results.fractions import Fractions

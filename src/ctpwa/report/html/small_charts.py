@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.report.html.content import MomentsView
+from ctpwa.report.content import MomentsView
 from ctpwa.report.html.marks import math
 from ctpwa.results.argand import ArgandCurve
 from ctpwa.results.moments import AngularMoments
