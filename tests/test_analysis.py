@@ -188,6 +188,6 @@ def test_what_was_written_is_kept(analysis):
 
 def test_a_start_value_must_be_of_the_likelihood(analysis):
     loaded = analysis("samples: {data: data.root, phase_space: phsp.root}\nfit: {start: {phi(1680).mass: 1.7}}")
-    other = SimpleNamespace(names=("phi(1680).width",), start=np.array([0.1]))
-    with pytest.raises(ctpwa.PhysicsError, match=r"start value of 'phi\(1680\).mass', which is not a free parameter"):
+    other = SimpleNamespace(names=("phi(1680).width",), start=np.array([0.1]), model=loaded.model)
+    with pytest.raises(ctpwa.PhysicsError, match=r"start value of 'phi\(1680\).mass', which is not a free parameter\n fix: it is fixed"):
         loaded.start(other)

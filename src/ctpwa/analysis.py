@@ -19,7 +19,7 @@ from ctpwa.data.events import Events, concatenate
 from ctpwa.data.files import CHUNK, read_events
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.likelihood_sum import LikelihoodSum
+from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.minimise.drive import Watch
@@ -122,7 +122,7 @@ class Analysis:
         values = dict(zip(likelihood.names, likelihood.start, strict=True))
         for name, value in self.settings.start.items():
             if name not in values:
-                raise PhysicsError(f"start value of {name!r}, which is not a free parameter", suggest(name, values))
+                raise PhysicsError(f"start value of {name!r}, which is not a free parameter", advice(name, likelihood))
             values[name] = value
         return np.array([values[name] for name in likelihood.names])
 

@@ -43,7 +43,11 @@ def at(index, value):
             PhysicsError,
             "constraint on 'phi(1680).mas', which is not a free parameter\n fix: did you mean 'phi(1680).mass'",
         ),
-        ({"constraints": {"phi(1020).mass": (1.02, 0.02)}}, PhysicsError, "constraint on 'phi(1020).mass', which is not a free parameter"),
+        (
+            {"constraints": {"phi(1020).mass": (1.02, 0.02)}},
+            PhysicsError,
+            "it is fixed; to fit it, write  float: mass  in",
+        ),
         (
             {"constraints": {"phi(1680).mass": (1.68, 0.0)}},
             PhysicsError,

@@ -23,12 +23,12 @@ from ctpwa.engine.choice import make_engine
 from ctpwa.engine.coarse import random_part
 from ctpwa.engine.expansion import Collapsed, Expansion, score_products
 from ctpwa.engine.integrals import Integrator, WaveIntegrals
-from ctpwa.engine.likelihood_sum import LikelihoodSum, checked_vector
+from ctpwa.engine.likelihood_sum import LikelihoodSum, advice, checked_vector
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.pull_back import PullBack
 from ctpwa.engine.sample import Sample, checked_weights
 from ctpwa.engine.tables import LOG, PLAIN
-from ctpwa.errors import DataError, PhysicsError, suggest
+from ctpwa.errors import DataError, PhysicsError
 from ctpwa.memory import available_bytes, format_bytes
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
@@ -429,7 +429,7 @@ class Likelihood:
     def _check_constraints(self) -> None:
         for name, pair in self.constraints.items():
             if name not in self.names:
-                raise PhysicsError(f"constraint on {name!r}, which is not a free parameter", suggest(name, self.names))
+                raise PhysicsError(f"constraint on {name!r}, which is not a free parameter", advice(name, self))
             if len(pair) != 2 or not np.all(np.isfinite(pair)) or pair[1] <= 0:
                 raise PhysicsError(f"constraint on {name!r} is {pair!r}", "give (mean, standard deviation > 0)")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.errors import DataError, PhysicsError
+from ctpwa.errors import DataError, PhysicsError, suggest
 
 
 def checked_vector(p: Any, n: int) -> np.ndarray:
@@ -16,6 +16,15 @@ def checked_vector(p: Any, n: int) -> np.ndarray:
     if x.shape[-1:] != (n,) or x.ndim > 2:
         raise DataError(f"parameters have shape {x.shape}; this likelihood has {n} free parameters\n fix: see .names")
     return x
+
+
+def advice(name: str, likelihood: Any) -> str:
+    """What to do about a name that is not a free parameter of a likelihood or a sum of them."""
+    resonance, _, parameter = name.rpartition(".")
+    for term in getattr(likelihood, "terms", (likelihood,)):
+        if any(parameter in own.parameters for wave in term.model.waves for own in wave.resonances if own.name == resonance):
+            return f"it is fixed; to fit it, write  float: {parameter}  in the model, under {resonance!r} of resonances"
+    return suggest(name, likelihood.names)
 
 
 class LikelihoodSum:

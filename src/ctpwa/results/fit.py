@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.likelihood_sum import LikelihoodSum
+from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.minimise.drive import Record, Watch, drive
 from ctpwa.minimise.lbfgs import lbfgs
@@ -175,7 +175,7 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
         raise PhysicsError(f"minos is the text {minos!r}", "give a list of parameters")
     unknown = [name for name in minos if name not in likelihood.names]
     if unknown:
-        raise PhysicsError(f"MINOS of {unknown[0]!r}, which is not a free parameter", suggest(unknown[0], likelihood.names))
+        raise PhysicsError(f"MINOS of {unknown[0]!r}, which is not a free parameter", advice(unknown[0], likelihood))
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise DataError(f"the tolerance is {tolerance!r}\n fix: give a number above 0, such as {TOLERANCE:g}")
     if max_iterations is not None and max_iterations < 1:

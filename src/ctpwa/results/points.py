@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.likelihood_sum import LikelihoodSum
-from ctpwa.errors import DataError, PhysicsError, suggest
+from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
+from ctpwa.errors import DataError, PhysicsError
 
 
 def start_points(likelihood: Likelihood | LikelihoodSum, starts: int | Any, start: Any, seed: int) -> np.ndarray:
@@ -45,7 +45,7 @@ def _first(likelihood: Likelihood | LikelihoodSum, start: Any) -> np.ndarray:
         values = dict(zip(likelihood.names, likelihood.start, strict=True))
         for name in start:
             if name not in values:
-                raise PhysicsError(f"start value of {name!r}, which is not a free parameter", suggest(name, values))
+                raise PhysicsError(f"start value of {name!r}, which is not a free parameter", advice(name, likelihood))
         start = list((values | dict(start)).values())
     first = _numbers("the start", likelihood.start if start is None else start)
     n = len(likelihood.names)
