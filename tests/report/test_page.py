@@ -131,3 +131,36 @@ def test_command(folder, tmp_path):
     nowhere = CliRunner().invoke(app, ["report", str(folder / "result.json"), "-o", str(tmp_path / "no" / "r.html")])
     assert nowhere.exit_code == 1
     assert "folder" in nowhere.output
+
+
+def test_figures(folder, tmp_path):
+    arguments = [
+        "report",
+        str(folder / "result.json"),
+        "-o",
+        str(tmp_path / "r.html"),
+        "--figures",
+        str(tmp_path / "f"),
+        "--engine",
+        "reference",
+    ]
+    run = CliRunner().invoke(app, arguments)
+    assert run.exit_code == 0, run.output
+    files = run.stdout.split()
+    stems = ["projections", "dalitz", "moments-K+_K-", "moments-K+_eta", "moments-K-_eta"]
+    stems += ["interference-resonances", "interference-jp", "correlations"]
+    assert files[1:] == [str(tmp_path / "f" / f"{stem}{suffix}") for stem in stems for suffix in (".png", ".pdf")]
+    assert sorted(str(file) for file in (tmp_path / "f").iterdir()) == sorted(files[1:])
+    again = CliRunner().invoke(app, [*arguments[:3], str(tmp_path / "s.html"), *arguments[4:]])
+    assert again.exit_code == 1
+    assert "--force" in again.output
+    assert not (tmp_path / "s.html").exists()
+
+
+def test_everything_that_is_found_is_shown(source, data):
+    for part in ("moments", "amplitudes", "poles", "goodness", "correlations", "course", "samples", "reproduce"):
+        assert f'<section id="{part}">' in source
+    assert {name.split(".")[0] for name in data["charts"] if name.startswith("moment")} == {"moment0"}
+    assert len([name for name in data["charts"] if name.startswith("moment")]) == 15
+    assert "adaptive bins" in source
+    assert "phi(1680)" in source[source.index('id="poles"') :]
