@@ -148,6 +148,12 @@ def test_goodness_of_fit():
     assert parameters(ctpwa.MomentSample) == ["mass", "cos_theta", "phi=None", "weights=None"]
 
 
+def test_export_and_compare():
+    expected = ["root=None", "csv=None", "latex=None", "projections=True", "engine='auto'", "device=None", "progress=None"]
+    assert parameters(ctpwa.export) == ["result", *expected]
+    assert parameters(ctpwa.compare) == ["results", "names=None", "same_samples=None"]
+
+
 def test_every_error_is_a_ctpwa_error():
     for name in ("ConfigError", "DataError", "GenerationError", "PhysicsError"):
         assert issubclass(getattr(ctpwa, name), ctpwa.CtpwaError)

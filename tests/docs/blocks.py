@@ -184,7 +184,7 @@ class Session:
         ]
         if command[1] == "fit" and "--starts" not in command:
             command += ["--starts", str(FEW_STARTS)]
-        if command[1] in ("init", "generate") or (command[1] == "fit" and "--resume" not in command):
+        if command[1] in ("init", "generate", "export") or (command[1] == "fit" and "--resume" not in command):
             command.append("--force")
         for path in self.folder.glob("*.yml"):
             path.write_text(re.sub(r"generate: \d+", "generate: 1000", path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -48,7 +48,7 @@ def test_fit_begins_with_what_is_shown(tmp_path, monkeypatch):
     assert result.stdout == block("fit", "text") + "\n"
 
 
-@pytest.mark.parametrize("command", ["init", "check", "generate", "fit", "show", "demo"])
+@pytest.mark.parametrize("command", ["init", "check", "generate", "fit", "show", "compare", "export", "demo"])
 def test_every_option_is_in_the_table(command):
     said = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command]))
     shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout))
