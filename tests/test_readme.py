@@ -28,7 +28,7 @@ def test_the_python_example_prints_what_is_shown(capsys):
 
 def test_the_commands_can_be_given():
     lines = re.findall(r"^    ctpwa (.*?)(?:  +#.*)?$", README, re.MULTILINE)
-    assert [line.split()[0] for line in lines] == ["init", "check", "generate", "fit", "show"]
+    assert [line.split()[0] for line in lines] == ["init", "check", "generate", "fit", "show", "report"]
     commands = typer.main.get_command(app).commands
     for line in lines:
         name, *arguments = shlex.split(line)
