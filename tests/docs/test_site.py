@@ -75,6 +75,7 @@ def test_formulas_are_typeset(html):
         plain = re.sub(r"<(pre|code|script|math)\b.*?</\1>", "", text, flags=re.DOTALL)
         assert "$" not in plain, f"{name}: {plain[plain.index('$') - 40 :][:120]}"
         assert "arithmatex" not in plain, name
+        assert "```" not in text, name
 
 
 def test_stars_of_particles_are_stars(html):
