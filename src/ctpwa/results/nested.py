@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ctpwa.results.result import FitResult
 from ctpwa.results.take_over import of_coupling
 
 # what two nested models have in common, with the values that are meant when nothing is said
-OF_THE_MODEL = {
+OF_THE_MODEL: dict[str, Any] = {
     "polarisation": "unpolarised", "formalism": "canonical", "weak": None, "radius": 3.0, "tie_conjugates": True, "particles": {},
 }  # fmt: skip
-OF_A_RESONANCE = {
+OF_A_RESONANCE: dict[str, Any] = {
     "particle": None, "JP": None, "lineshape": "breit_wigner", "options": {}, "radius": None, "weak": None, "tie": None,
 }  # fmt: skip
 
