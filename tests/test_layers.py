@@ -8,12 +8,13 @@ import pytest
 import ctpwa
 
 PACKAGE = Path(ctpwa.__file__).parent
-LEAVES = {"errors", "memory", "output", "progress", "version"}
+LEAVES = {"errors", "memory", "output", "progress", "ranks", "version"}
 MAY_IMPORT = {
     "errors": set(),
     "memory": set(),
     "output": {"errors"},
     "progress": set(),
+    "ranks": {"errors", "version"},
     "version": set(),
     "kinematics": LEAVES,
     "decay": LEAVES,

@@ -10,7 +10,13 @@ Path = tuple[str | int, ...]
 
 
 class CtpwaError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    Attributes:
+        agreed:  whether all processes of a fit raise the same error, so that one of them should print it
+    """
+
+    agreed = False
 
 
 class PhysicsError(CtpwaError):

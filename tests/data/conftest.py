@@ -89,7 +89,7 @@ class Columns(EventFile):
         kinds = ((numbers, Kind.NUMBER), (fours, Kind.FOUR), (vectors, Kind.VECTOR), (others, Kind.OTHER))
         self.columns = tuple(Column(name, kind, 5, "some type") for names, kind in kinds for name in names)
 
-    def chunks(self, names, size):
+    def chunks(self, names, size, first=0, last=None):
         raise NotImplementedError
 
 

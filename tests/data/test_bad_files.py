@@ -116,7 +116,7 @@ def test_fewer_events_than_the_file_says(refused, written, monkeypatch, small_ch
     from ctpwa.data.npz_files import NpzFile
 
     whole = NpzFile.chunks
-    monkeypatch.setattr(NpzFile, "chunks", lambda self, names, size: list(whole(self, names, size))[:-1])
+    monkeypatch.setattr(NpzFile, "chunks", lambda self, names, size, *rows: list(whole(self, names, size, *rows))[:-1])
     assert "23 events expected, 21 found" in refused(written("npz"))
 
 

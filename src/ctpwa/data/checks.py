@@ -9,6 +9,7 @@ with t = MASS_TOLERANCE + WIDTHS · Γ for a final particle, PARENT_TOLERANCE + 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 
@@ -21,6 +22,7 @@ from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.errors import DataError, suggest
 from ctpwa.kinematics.lorentz import mass_squared
+from ctpwa.ranks import ONE, Ranks
 
 MASS_TOLERANCE = 1e-3  # GeV: wider than what PDG editions differ by, narrower than what two particles differ by
 PARENT_TOLERANCE = 5e-3  # GeV: room for the beam energy, none for a lost particle
@@ -70,6 +72,19 @@ class SampleChecks:
         s = mass_squared(total)
         self._check_parent(total, s, first_event)
         self._remember(s.clamp(min=0).sqrt())
+
+    def joined(self, ranks: Ranks) -> SampleChecks:
+        """What all ranks remember together."""
+        if ranks.size == 1:
+            return self
+        whole = SampleChecks(self.decay)
+        for content in ranks.gather(json.dumps([self._n, self._mean, self._square, self._shifts]).encode()):
+            n, mean, square, shifts = json.loads(content)
+            whole._add(n, mean, square)
+            for label in self.decay.labels:
+                if label in shifts:
+                    whole._shifts[label] = max(whole._shifts.get(label, 0.0), shifts[label])
+        return whole
 
     @property
     def mass(self) -> MassSummary | None:
@@ -131,7 +146,11 @@ class SampleChecks:
         if n == 0:
             return
         mean = float(m.mean())
-        square = float((m - mean).square().sum())
+        self._add(n, mean, float((m - mean).square().sum()))
+
+    def _add(self, n: int, mean: float, square: float) -> None:
+        if n == 0:
+            return
         total, step = self._n + n, mean - self._mean
         self._square += square + step**2 * self._n * n / total
         self._mean += step * n / total
@@ -156,9 +175,16 @@ def check_weights(weights: Tensor, place: str, first_event: int = 0) -> None:
         )
 
 
-def summarise_weights(weights: Tensor) -> WeightSummary:
-    """Sum and range of weights; refuses weights that are all zero."""
-    summary = WeightSummary(float(weights.sum()), float(weights.min()), float(weights.max()))
+def summarise_weights(weights: Tensor, ranks: Ranks = ONE) -> WeightSummary:
+    """Sum and range of weights, those of all ranks together; refuses weights that are all zero."""
+    own = [(float(weights.sum()), float(weights.min()), float(weights.max()))] if len(weights) else []
+    parts = [part for content in ranks.gather(json.dumps(own).encode()) for part in json.loads(content)] if ranks.size > 1 else own
+    return ranks.together(lambda: _joined_weights(parts))
+
+
+def _joined_weights(parts: Sequence[tuple[float, float, float]]) -> WeightSummary:
+    totals, smallest, largest = zip(*parts, strict=True)
+    summary = WeightSummary(math.fsum(totals), min(smallest), max(largest))
     if summary.smallest == summary.largest == 0:
         raise DataError("all weights are zero\n fix: check the weights and 'scale'")
     return summary

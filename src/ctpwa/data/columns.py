@@ -58,8 +58,14 @@ class EventFile(ABC):
     columns: tuple[Column, ...]
 
     @abstractmethod
-    def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
+    def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """The columns of these names, some ``size`` events at a time.
+
+        Args:
+            names:  the columns
+            size:   events at a time
+            first:  the event to begin with
+            last:   the event to end before; default: all
 
         Yields:
             name → [event] for numbers, [event, 4] as in the file for four numbers, [event, 4] as (E, px, py, pz) for four-vectors

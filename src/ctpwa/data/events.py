@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from ctpwa.data.rows import Rows, join_rows
 from ctpwa.data.summary import SampleSummary
 
 
@@ -19,11 +20,13 @@ class Events(Mapping[str, Tensor]):
         momenta:  name → [event, 4], (E, px, py, pz) in GeV
         weights:  [event]; None if all are 1
         summary:  where they come from, if they were read from files
+        rows:     which rows of the whole sample they are, if several processes share it; None: they are the whole sample
     """
 
     momenta: Mapping[str, Tensor]
     weights: Tensor | None = None
     summary: SampleSummary | None = field(default=None, compare=False)
+    rows: Rows | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.momenta[name]
@@ -45,7 +48,9 @@ def concatenate(parts: Sequence[Events]) -> Events:
     if len(parts) == 1:
         return parts[0]
     momenta = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    shared = [part.rows for part in parts if part.rows is not None]
+    rows = join_rows(shared) if len(shared) == len(parts) else None
     if all(part.weights is None for part in parts):
-        return Events(momenta)
+        return Events(momenta, rows=rows)
     weights = [part[next(iter(part))].new_ones(part.n_events) if part.weights is None else part.weights for part in parts]
-    return Events(momenta, torch.cat(weights))
+    return Events(momenta, torch.cat(weights), rows=rows)

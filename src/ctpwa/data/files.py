@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,12 +19,14 @@ from ctpwa.data.events import Events
 from ctpwa.data.located import LocatedFile, open_events
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import ORDERS, FilePath, ReadOptions, expand
+from ctpwa.data.rows import Rows
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.data.weights import read_weight_files
 from ctpwa.decay.chain import Decay
 from ctpwa.errors import DataError
 from ctpwa.memory import available_bytes, format_bytes
 from ctpwa.progress import Progress
+from ctpwa.ranks import ONE, Ranks
 
 CHUNK = 1 << 17  # events at a time
 
@@ -53,6 +55,7 @@ def read_events(
     name: str = "",
     device: str | torch.device = "cpu",
     progress: bool | None = None,
+    ranks: Ranks = ONE,
 ) -> Events:
     """Read and check a sample; ``summary`` of what is returned says in one line what was found.
 
@@ -75,19 +78,45 @@ def read_events(
         name:              what the sample is, for messages
         device:            where to put the tensors
         progress:          show a progress bar; default: on a terminal when it takes more than two seconds
+        ranks:             processes that share the sample: each reads its own rows, and the summary is that of the whole
 
     Raises:
         DataError: if anything is missing, ambiguous or wrong; the message names file, particle and event
     """
     options = ReadOptions(tree, {} if momenta is None else momenta, weight, order, unit, mass_tolerance, parent_tolerance)
     try:
-        reader = SampleReader(model.decay, options, torch.device(device))
+        reader = SampleReader(model.decay, options, torch.device(device), ranks)
         weight_paths = [] if weight_file is None else expand(weight_file)
-        return reader.read(expand(path), weight_paths, scale, name, progress)
+        return reader.read(expand(path), weight_paths, scale, name, progress if ranks.first else False)
     except DataError as error:
         if not name:
             raise
-        raise DataError(f"{name}: {error}") from error.__cause__
+        named = DataError(f"{name}: {error}")
+        named.agreed = error.agreed
+        raise named from error.__cause__
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What one process has read of a sample."""
+
+    events: Events
+    name: str
+    records: tuple[FileRecord, ...]
+    n_events: int
+    weight_records: tuple[FileRecord, ...]
+    checks: SampleChecks
+    weight_notes: tuple[str, ...]
+
+    def summary(self, ranks: Ranks) -> SampleSummary:
+        """Of the whole sample; files are hashed by the first process alone."""
+        records, checks = self.records, self.checks.joined(ranks)
+        if ranks.size > 1:
+            hashes = ranks.gather("\n".join(record.sha256 for record in records).encode())[0].decode().split("\n")
+            records = tuple(replace(record, sha256=sha256) for record, sha256 in zip(records, hashes, strict=True))
+        weights = None if self.events.weights is None else summarise_weights(self.events.weights, ranks)
+        notes = (*checks.notes, *self.weight_notes)
+        return SampleSummary(self.name, records, self.n_events, weights, checks.mass, self.weight_records, notes)
 
 
 class SampleReader:
@@ -97,14 +126,19 @@ class SampleReader:
         decay:    parent and final particles
         options:  how to understand the files
         device:   where to put the tensors
+        ranks:    processes that share the sample
     """
 
-    def __init__(self, decay: Decay, options: ReadOptions, device: torch.device) -> None:
-        self.decay, self.options, self.device = decay, options, device
+    def __init__(self, decay: Decay, options: ReadOptions, device: torch.device, ranks: Ranks = ONE) -> None:
+        self.decay, self.options, self.device, self.ranks = decay, options, device, ranks
         self._checks = self._new_checks()
 
     def read(self, paths: Sequence[Path], weight_paths: Sequence[Path], scale: float, name: str, progress: bool | None) -> Events:
-        """All events of all files, in their order."""
+        """All events of all files, in their order; with several ranks those of this one."""
+        own = self.ranks.together(lambda: self._read_own(paths, weight_paths, scale, name, progress))
+        return replace(own.events, summary=own.summary(self.ranks))
+
+    def _read_own(self, paths: Sequence[Path], weight_paths: Sequence[Path], scale: float, name: str, progress: bool | None) -> _Share:
         if not math.isfinite(scale) or scale == 0:
             raise DataError(f"scale is {scale}\n fix: give a finite number other than zero")
         if weight_paths and self.options.weight:
@@ -118,20 +152,21 @@ class SampleReader:
             if n_events == 0:
                 raise DataError(f"{', '.join(file.place for file in opened)}: no events\n fix: check the selection that wrote the file")
             given, weight_records = read_weight_files(weight_paths, n_events)
-            momenta, weights = self._allocate(n_events, given, files, scale)
-            with Progress(f"reading {name or paths[0].name}", n_events, show=progress) as bar:
-                start = 0
+            first, last = self.ranks.share(n_events)
+            momenta, weights = self._allocate(last - first, None if given is None else given[first:last], files, scale)
+            with Progress(f"reading {name or paths[0].name}", last - first, show=progress) as bar:
+                before = start = 0
                 for file in files:
-                    for n in self._read_file(file, momenta, weights, start):
+                    for n in self._read_file(file, momenta, weights, start, max(first - before, 0), min(last - before, file.rows)):
                         bar.advance(n)
                         start += n
+                    before += file.rows
         if weights is not None and scale != 1:
             weights *= scale
-        records = tuple(FileRecord(str(file.file.path), file.rows, sha256_of(file.file.path)) for file in files)
-        weight_summary = None if weights is None else summarise_weights(weights)
-        notes = (*self._checks.notes, *self._weight_notes(files))
-        summary = SampleSummary(name, records, n_events, weight_summary, self._checks.mass, weight_records, notes)
-        return Events(momenta, weights, summary)
+        rows = Rows(((first, last),), n_events) if self.ranks.size > 1 else None
+        hashes = [sha256_of(file.file.path) if self.ranks.first else "" for file in files]
+        records = tuple(FileRecord(str(file.file.path), file.rows, sha256) for file, sha256 in zip(files, hashes, strict=True))
+        return _Share(Events(momenta, weights, rows=rows), name, records, n_events, weight_records, self._checks, self._weight_notes(files))
 
     def _new_checks(self) -> SampleChecks:
         return SampleChecks(self.decay, self.options.mass_tolerance, self.options.parent_tolerance)
@@ -158,24 +193,26 @@ class SampleReader:
         wanted = bool(with_weights) or scale != 1
         return momenta, torch.ones(n_events, dtype=torch.float64, device=self.device) if wanted else None
 
-    def _read_file(self, file: LocatedFile, momenta: Mapping[str, Tensor], weights: Tensor | None, start: int) -> Iterator[int]:
-        """Fill in the events of one file from ``start`` on; yields how many more it has read."""
+    def _read_file(
+        self, file: LocatedFile, momenta: Mapping[str, Tensor], weights: Tensor | None, start: int, first: int, last: int
+    ) -> Iterator[int]:
+        """Fill in the events ``first`` to ``last`` of one file from ``start`` on; yields how many more it has read."""
         done = 0
-        for chunk in file.chunks(CHUNK):
+        for chunk in file.chunks(CHUNK, first, last) if first < last else ():
             p4 = [file.momentum(label, chunk, self.options) for label in self.decay.labels]
             n = len(p4[0])
-            self._check(file, p4, chunk, done)
+            self._check(file, p4, chunk, first + done)
             into = slice(start + done, start + done + n)
             for label, p in zip(self.decay.labels, p4, strict=True):
                 momenta[label][into] = p.to(self.device)
             if file.weight is not None and weights is not None:
                 own = torch.from_numpy(chunk[file.weight].astype(np.float64))
-                check_weights(own, file.file.place, done)
+                check_weights(own, file.file.place, first + done)
                 weights[into] = own.to(self.device)
             done += n
             yield n
-        if done != file.rows:
-            raise DataError(f"{file.file.place}: {file.rows} events expected, {done} found\n fix: the file is damaged; write it again")
+        if done != max(last - first, 0):
+            raise DataError(f"{file.file.place}: {last - first} events expected, {done} found\n fix: the file is damaged; write it again")
 
     def _check(self, file: LocatedFile, p4: Sequence[Tensor], chunk: Mapping[str, np.ndarray], first_event: int) -> None:
         try:

@@ -74,10 +74,10 @@ class LocatedFile:
             raise DataError(f"{file.place}: {_rows(file, weight)} weights in {weight!r} for {rows} events\n fix: give one weight per event")
         return cls(file, places, weight, rows)
 
-    def chunks(self, size: int) -> Iterator[dict[str, np.ndarray]]:
-        """All columns that are needed, some ``size`` events at a time."""
+    def chunks(self, size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
+        """All columns that are needed, some ``size`` events at a time, from one event to another."""
         names = [name for place in self.places.values() for name in place.columns]
-        return self.file.chunks(names if self.weight is None else [*names, self.weight], size)
+        return self.file.chunks(names if self.weight is None else [*names, self.weight], size, first, last)
 
     def momentum(self, label: str, chunk: Mapping[str, np.ndarray], options: ReadOptions) -> Tensor:
         """A particle's momentum in a chunk, [event, 4] as (E, px, py, pz) in GeV."""

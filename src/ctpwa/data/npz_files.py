@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -47,11 +48,11 @@ class NpzFile(EventFile):
         """Close the file."""
         self._zip.close()
 
-    def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
+    def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
         with ExitStack() as stack:
             with reading(self.path, "an npz file"):
-                pieces = {name: self._pieces(stack.enter_context(self._zip.open(f"{name}.npy")), name, size) for name in names}
+                pieces = {name: self._pieces(stack.enter_context(self._zip.open(f"{name}.npy")), name, size, first, last) for name in names}
             while True:
                 with reading(self.path, "an npz file"):
                     chunk = {name: piece for name, piece in ((name, next(pieces[name], None)) for name in names) if piece is not None}
@@ -63,16 +64,18 @@ class NpzFile(EventFile):
         with self._zip.open(name) as file:
             return _read_header(file)
 
-    def _pieces(self, file: IO[bytes], name: str, size: int) -> Iterator[np.ndarray]:
+    def _pieces(self, file: IO[bytes], name: str, size: int, first: int, last: int | None) -> Iterator[np.ndarray]:
         header = _read_header(file)
-        rows = header.shape[0]
+        rows, stop = header.shape[0], header.shape[0] if last is None else last
         if header.fortran and len(header.shape) > 1:
             whole = _read(file, header.dtype, rows * int(np.prod(header.shape[1:])), name).reshape(header.shape, order="F")
-            yield from (whole[start : start + size] for start in range(0, rows, size))
+            yield from (whole[start : min(start + size, stop)] for start in range(first, stop, size))
             return
         per_row = int(np.prod(header.shape[1:]))
-        for start in range(0, rows, size):
-            n = min(size, rows - start)
+        if first:
+            file.seek(first * per_row * header.dtype.itemsize, os.SEEK_CUR)
+        for start in range(first, stop, size):
+            n = min(size, stop - start)
             yield _read(file, header.dtype, n * per_row, name).reshape(n, *header.shape[1:])
 
 

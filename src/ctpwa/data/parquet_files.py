@@ -33,20 +33,34 @@ class ParquetFile(EventFile):
         """Close the file."""
         self._file.close()
 
-    def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
+    def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
         fields = list(dict.fromkeys(self._steps[name][0] for name in names))
         with reading(self.path, "a Parquet file"):
-            batches = self._file.iter_batches(batch_size=size, columns=fields)
-        first_event = 0
+            groups, first_event = self._groups(first, last)
+            batches = self._file.iter_batches(batch_size=size, columns=fields, row_groups=groups)
         while True:
             with reading(self.path, "a Parquet file"):
                 batch = next(batches, None)
                 if batch is None:
                     return
-                chunk = {name: self._array(batch, name, first_event) for name in names}
-            first_event += batch.num_rows
+                after = first_event + batch.num_rows
+                low = max(first - first_event, 0)
+                high = batch.num_rows if last is None else min(last - first_event, batch.num_rows)
+                if low >= high:
+                    first_event = after
+                    continue
+                chunk = {name: self._array(batch.slice(low, high - low), name, first_event + low) for name in names}
+            first_event = after
             yield chunk
+
+    def _groups(self, first: int, last: int | None) -> tuple[list[int], int]:
+        """The row groups that hold some of the events, and the number of the first event in them."""
+        about = self._file.metadata
+        stops = np.cumsum([0, *(about.row_group(i).num_rows for i in range(about.num_row_groups))])
+        end = about.num_rows if last is None else last
+        groups = [i for i in range(about.num_row_groups) if stops[i] < end and stops[i + 1] > first]
+        return groups, int(stops[groups[0]]) if groups else 0
 
     def _list_columns(self, schema: Any, rows: int) -> Iterator[Column]:
         from pyarrow import types

@@ -65,17 +65,17 @@ class RootFile(EventFile):
         """Close the file."""
         self._file.close()
 
-    def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
+    def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``. Baskets are unpacked once; those that reach into the next chunk are kept for it."""
         readers = [self._readers[name] for name in names]
         with reading(self.path, "a ROOT file"):
             # a name with its interpretation is taken as it is; a bare name such as K+_px would be an expression
             parts = [
-                self._tree.iterate({name: interpretation}, step_size=size, library=reader.library)
+                self._tree.iterate({name: interpretation}, step_size=size, entry_start=first, entry_stop=last, library=reader.library)
                 for reader in readers
                 for name, interpretation in reader.branches
             ]
-        first_event = 0
+        first_event = first
         while True:
             with reading(self.path, "a ROOT file"):
                 arrays = [_only(part) for part in (next(iterator, None) for iterator in parts) if part is not None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
@@ -39,14 +38,16 @@ class TextFile(EventFile):
             )
         self.columns = tuple(Column(name, Kind.FOUR, rows) for name in particles)
 
-    def chunks(self, names: Sequence[str], size: int) -> Iterator[dict[str, np.ndarray]]:
+    def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
         with reading(self.path, "a text file"), open(self.path, encoding="utf-8") as file:
             n_events = max(min(size, MAX_LINES // len(self._particles)), 1)
-            yield from self._chunks(file, names, n_events * len(self._particles))
+            lines = (line for line in file if _counts(line))
+            per_event = len(self._particles)
+            wanted = islice(lines, first * per_event, None if last is None else last * per_event)
+            yield from self._chunks(wanted, names, n_events * per_event)
 
-    def _chunks(self, file: TextIO, names: Sequence[str], n_lines: int) -> Iterator[dict[str, np.ndarray]]:
-        lines = (line for line in file if _counts(line))
+    def _chunks(self, lines: Iterator[str], names: Sequence[str], n_lines: int) -> Iterator[dict[str, np.ndarray]]:
         while taken := list(islice(lines, n_lines)):
             table = numbers(taken, self.path, 4).reshape(-1, len(self._particles), 4)
             yield {name: table[:, self._particles.index(name)] for name in names}

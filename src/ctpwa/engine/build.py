@@ -8,24 +8,42 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.data.rows import Rows
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample, build_sample, fill_callback
 from ctpwa.model.model import Model
+from ctpwa.ranks import ONE, Ranks
 from ctpwa.spin.build import build_rotated_rows
 from ctpwa.spin.rotate import RowRotation
 
 PROBE_EVENTS = 256  # of each sample, to find out how many polarisation rows are needed
 
 
-def find_rotation(model: Model, samples: Sequence[Sequence[Tensor]]) -> RowRotation:
+def find_rotation(model: Model, samples: Sequence[Sequence[Tensor]], rows: Sequence[Rows] = (), ranks: Ranks = ONE) -> RowRotation:
     """Rows that the first events of all samples need.
 
     Args:
         model:    the model
         samples:  for each sample the momenta of all final particles, each [event, 4]
+        rows:     which rows of the whole samples they are, if several processes share them
+        ranks:    processes that share the events: all of them find the same
     """
-    together = {label: torch.cat([p4[i][:PROBE_EVENTS].cpu() for p4 in samples]) for i, label in enumerate(model.decay.labels)}
+    if ranks.size == 1:
+        first = [[p[:PROBE_EVENTS].cpu() for p in p4] for p4 in samples]
+    else:
+        first = [_first_events(p4, own, ranks) for p4, own in zip(samples, rows, strict=True)]
+    together = {label: torch.cat([p4[i] for p4 in first]) for i, label in enumerate(model.decay.labels)}
     return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
+
+
+def _first_events(p4: Sequence[Tensor], rows: Rows, ranks: Ranks) -> list[Tensor]:
+    """The first events of the whole sample, in their order."""
+    numbers = rows.numbers()
+    here = np.flatnonzero(numbers < PROBE_EVENTS)
+    table = np.concatenate([numbers[here, None], *(p[torch.from_numpy(here).to(p.device)].cpu().numpy() for p in p4)], axis=1)
+    found = np.concatenate([np.frombuffer(part).reshape(-1, table.shape[1]) for part in ranks.gather(table.tobytes())])
+    found = found[np.argsort(found[:, 0])]
+    return [torch.from_numpy(found[:, 1 + 4 * i : 5 + 4 * i].copy()) for i in range(len(p4))]
 
 
 def sample_of(

@@ -32,6 +32,14 @@ def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Eng
     return _cuda_engine(plan, where)
 
 
+def use_threads(number: int) -> None:
+    """How many threads the CPU engine uses in this process."""
+    import numba
+
+    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    numba.set_num_threads(min(number, most))
+
+
 def _device(device: str | torch.device) -> torch.device:
     try:
         where = torch.device(device)

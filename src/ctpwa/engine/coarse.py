@@ -1,26 +1,68 @@
-"""Some of the events of a sample, for a quick search of good starts."""
+"""Some of the events of a sample, for a quick search of good starts.
+
+Which ones depends on their numbers in the whole sample and on a seed alone: neither on chunks nor on which process holds them.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from ctpwa.engine.sample import Sample
 
+ROUNDS = 6
+MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
-def random_part(sample: Sample, share: float, random: torch.Generator, device: torch.device) -> Sample:
-    """A random share of the events on a device, with weights that make up for the others.
+
+def kept_number(share: float, total: int) -> int:
+    """How many of ``total`` events a share is; at least one if there is any."""
+    return max(round(share * total), min(total, 1))
+
+
+def shuffled(numbers: np.ndarray, total: int, seed: int) -> np.ndarray:
+    """Where a random permutation of 0 … total − 1 puts these numbers, without the rest of it.
+
+    Two halves of the bits are mixed in turn (Feistel), which maps a power of 4 onto itself one to one; a number that lands at ``total``
+    or above is mapped again until it does not.
+    """
+    half = max((max(total - 1, 1).bit_length() + 1) // 2, 1)
+    mask = np.uint64((1 << half) - 1)
+    result = numbers.astype(np.uint64)
+    waiting = np.arange(len(result))
+    while len(waiting):
+        left, right = result[waiting] >> np.uint64(half), result[waiting] & mask
+        for k in range(ROUNDS):
+            left, right = right, left ^ (_mixed(right, int(seed), k) & mask)
+        result[waiting] = left << np.uint64(half) | right
+        waiting = waiting[result[waiting] >= total]
+    return result.astype(np.int64)
+
+
+def _mixed(values: np.ndarray, seed: int, k: int) -> np.ndarray:
+    """Bits that look random."""
+    key = (seed * 0x2545F4914F6CDD1D + (k + 1) * MIX[0]) % (1 << 64)
+    x = (values + np.uint64(key)) * np.uint64(MIX[0])
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(MIX[1])
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(MIX[2])
+    return x ^ (x >> np.uint64(31))
+
+
+def random_part(sample: Sample, numbers: np.ndarray, total: int, n: int, seed: int, device: torch.device) -> Sample:
+    """Those events of a sample that belong to a random ``n`` of the whole, on a device, with weights that make up for the others.
 
     Args:
-        sample:  the events
-        share:   between 0 and 1
-        random:  which ones
-        device:  where to put them
+        sample:   the events
+        numbers:  their numbers in the whole sample, in the order in which they came in
+        total:    events of the whole sample
+        n:        how many of them to keep
+        seed:     which ones
+        device:   where to put them
     """
-    n = max(round(share * sample.n_events), min(sample.n_events, 1))
-    if n == sample.n_events:
+    if n == total:
         return sample.to(device)
-    chosen = torch.randperm(sample.n_events, generator=random)[:n].sort().values.to(sample.w.device)
-    w = sample.w[chosen] * (sample.n_events / n)
+    keep = torch.from_numpy(shuffled(numbers, total, seed) < n).to(sample.w.device)
+    chosen = (keep if sample.order is None else keep[sample.order]).nonzero()[:, 0]
+    w = sample.w[chosen] * (total / n)
     vertices = {place: (s[chosen], q2[chosen]) for place, (s, q2) in sample.vertices.items()}
     part = Sample(sample.K[..., chosen].contiguous(), sample.E[:, chosen].contiguous(), w, int((w >= 0).sum()), None, vertices)
     return part.to(device)

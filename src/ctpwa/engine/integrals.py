@@ -21,6 +21,7 @@ from ctpwa.engine.expansion import Engine
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import PLAIN
+from ctpwa.ranks import ONE, Ranks
 
 
 @dataclass(frozen=True)
@@ -70,25 +71,31 @@ class Integrator:
         self.engine = make_engine(engine.name, self.untied, engine.device)
         self.engine.use_graphs = False  # samples of every size pass through, once each
 
-    def integrals(self, samples: Iterable[Sample], theta: np.ndarray) -> WaveIntegrals:
+    def integrals(self, samples: Iterable[Sample], theta: np.ndarray, ranks: Ranks = ONE) -> WaveIntegrals:
         """Integrals over the samples.
 
         Args:
             samples:  the events, in one or more pieces
             theta:    values of the plan's floating parameters
+            ranks:    processes that share the events
         """
         plan, n = self.plan, len(self.wave)
         p = plan.iteration.values(theta)
         own_p = np.concatenate([p[self._source], p[plan.n_floating :]])
         size = n + len(self._owner)
-        G, total = np.zeros((size, size), dtype=complex), 0.0
-        for sample in samples:
-            resident = sample.to(self.engine.device)
-            refresh_callbacks(plan, resident, theta, 1)
-            gram = self.engine.gram(resident, PLAIN, np.ones(n, dtype=complex), own_p)
-            G += gram.re + 1j * gram.im
-            total += resident.total_weight
-        G /= total
+
+        def local() -> np.ndarray:
+            sums = np.zeros(2 * size * size + 1)
+            for sample in samples:
+                resident = sample.to(self.engine.device)
+                refresh_callbacks(plan, resident, theta, 1)
+                gram = self.engine.gram(resident, PLAIN, np.ones(n, dtype=complex), own_p)
+                sums += np.concatenate([gram.re.ravel(), gram.im.ravel(), [resident.total_weight]])
+            return sums
+
+        sums = ranks.sum(2 * size * size + 1, local, b"integrals" + theta.tobytes(), self.engine.device)
+        re, im = sums[:-1].reshape(2, size, size)
+        G = (re + 1j * im) / sums[-1]
         over_p = np.zeros((plan.n_floating, n, n), dtype=complex)
         for column, (member, i) in enumerate(zip(self._owner, self._source, strict=True)):
             over_p[i, :, member] += G[:n, n + column]

@@ -5,7 +5,7 @@ NLL = −Σ_data w ln I + Σ_background w ln I + (Σ w_data − Σ w_background)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import log
@@ -16,23 +16,27 @@ import torch
 from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
+from ctpwa.data.rows import Rows
 from ctpwa.engine.batch import begin_log_sums
 from ctpwa.engine.build import PROBE_EVENTS, find_rotation, original_order, refresh_callbacks, sample_of
 from ctpwa.engine.channels import model_channels
-from ctpwa.engine.choice import make_engine
-from ctpwa.engine.coarse import random_part
+from ctpwa.engine.choice import make_engine, use_threads
+from ctpwa.engine.coarse import kept_number, random_part
 from ctpwa.engine.expansion import Collapsed, Expansion, score_products
 from ctpwa.engine.integrals import Integrator, WaveIntegrals
 from ctpwa.engine.likelihood_sum import LikelihoodSum, advice, checked_vector
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.pull_back import PullBack
 from ctpwa.engine.sample import Sample, checked_weights
+from ctpwa.engine.shared import SharedTask, pack, packed_size, run_shared, unpack
 from ctpwa.engine.tables import LOG, PLAIN
+from ctpwa.engine.totals import Totals
 from ctpwa.errors import DataError, PhysicsError
 from ctpwa.memory import available_bytes, format_bytes
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import CARTESIAN, Parameters
+from ctpwa.ranks import Ranks, check_devices, current_ranks, same_arrays, threads_per_rank
 from ctpwa.spin.rotate import RowsNeeded
 
 TRUTH_EVENTS = 1 << 20  # of a sample that is only integrated over, at a time
@@ -65,6 +69,23 @@ class MemoryPlan:
         )
 
 
+@dataclass(frozen=True)
+class _Share:
+    """The events of a sample that belong to this process.
+
+    Attributes:
+        name:     of the sample
+        p4:       momenta of the final particles, each [event, 4]
+        weights:  [event]; None if all are 1
+        rows:     which of the whole sample they are
+    """
+
+    name: str
+    p4: list[Tensor]
+    weights: Any
+    rows: Rows
+
+
 class Likelihood:
     """The likelihood of one data set; likelihoods add up with ``+``, sharing parameters by name.
 
@@ -82,6 +103,12 @@ class Likelihood:
         constraints:     parameter name → (mean, standard deviation) of a Gaussian
         chunk_events:    stream samples in chunks of this many events; default: only if they do not fit
         progress:        show progress bars; default: on a terminal when something takes more than two seconds
+        ranks:           processes that share the events, each with its own part of every sample; default: those that torchrun
+                         started, or this one alone
+
+    Attributes:
+        ranks:   these processes; sums are over the events of all of them
+        weight:  Σ w of data minus background
     """
 
     def __init__(
@@ -100,13 +127,16 @@ class Likelihood:
         constraints: Mapping[str, tuple[float, float]] | None = None,
         chunk_events: int | None = None,
         progress: bool | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self.model = model
+        self.ranks: Ranks = current_ranks() if ranks is None else ranks
+        progress = progress if self.ranks.first else False
         channels = model_channels(model)
         samples = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
-        momenta = {name: _read(name, sample, model) for name, sample in samples.items()}
-        self._sizes = {name: len(p4[0]) for name, p4 in momenta.items()}
-        self._rotation = find_rotation(model, list(momenta.values()))
+        shares = {name: self._own_share(name, sample) for name, sample in samples.items()}
+        self._rows = {name: share.rows for name, share in shares.items()}
+        self._rotation = find_rotation(model, [share.p4 for share in shares.values()], list(self._rows.values()), self.ranks)
         self.plan: Plan = channels.plan(model, self._rotation.n_rows)
         self.engine = make_engine(engine, self.plan, device)
         self.coupling_names = channels.couplings
@@ -123,24 +153,27 @@ class Likelihood:
         self._pull_back = PullBack(self.plan, self.parameters, self._theta_order)
         self.constraints = dict(constraints or {})
         self._check_constraints()
+        self._check_ranks()
         self._memory = self._plan_memory(chunk_events)
         self._chunk_events = chunk_events or self._stream_chunk() if self._memory.streamed else None
         self.engine.use_graphs = not self._memory.streamed  # streamed chunks come and go
-        weights = {name: getattr(sample, "weights", None) for name, sample in samples.items()}
-        built = {name: self._build(name, momenta[name], weights[name], progress) for name in samples}
+        built = self.ranks.together(lambda: {name: self._build(share, progress) for name, share in shares.items()})
         self.data, self.background = built["data"], built.get("background", [])
-        self.weight = _total(self.data) - _total(self.background)
+        self.subtracts = "background" in self._rows and self._rows["background"].total > 0
+        self._totals = Totals.of(self.data, self.background, self.ranks)
+        self.weight = self._totals.data - self._totals.background
         if self.weight <= 0:
             raise DataError(
                 f"the weights of the data minus the background add up to {self.weight:.6g}\n fix: check the scale of the background weights"
             )
-        self._phsp_weight = _total(built["phase space"])
+        self._phsp_weight = float(self.ranks.sum(1, lambda: np.array([_total(built["phase space"])]), b"phase space")[0])
         if self._phsp_weight <= 0:
             raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
         self.phase_space: list[Sample] | Collapsed = built["phase space"]
         self._fixed_integrals: WaveIntegrals | None = None
         if self.plan.n_floating == 0 and not self.plan.callbacks:
-            self._fixed_integrals = Integrator(self.plan, self.engine).integrals(built.pop("phase space"), np.zeros(0))
+            integrator = Integrator(self.plan, self.engine)
+            self._fixed_integrals = integrator.integrals(built.pop("phase space"), np.zeros(0), self.ranks)
             self.phase_space = self._collapsed(self._fixed_integrals)
 
     # parameters
@@ -160,7 +193,7 @@ class Likelihood:
     def value(self, p: Any) -> Any:
         """NLL at the free parameters ``p``; an array for a batch [vector, parameter]."""
         x = self._vector(p)
-        return np.array([self._evaluate(row, 0)[0] for row in x]) if x.ndim == 2 else self._evaluate(x, 0)[0]
+        return np.array([value for value, _, _ in self._evaluate_all(x, 0)]) if x.ndim == 2 else self._evaluate(x, 0)[0]
 
     def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
         """NLL and its gradient; arrays [vector] and [vector, parameter] for a batch, which shares its passes over the events."""
@@ -173,14 +206,14 @@ class Likelihood:
     def hessian(self, p: Any) -> np.ndarray:
         """Matrix of second derivatives of the NLL; [vector, parameter, parameter] for a batch."""
         x = self._vector(p)
-        return np.array([self._evaluate(row, 2)[2] for row in x]) if x.ndim == 2 else self._evaluate(x, 2)[2]
+        return np.array([H for _, _, H in self._evaluate_all(x, 2)]) if x.ndim == 2 else self._evaluate(x, 2)[2]
 
     def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
         """NLL, gradient and Hessian in one go."""
         return self._evaluate(self._vector(p), 2)
 
     def intensity(self, p: Any, sample: str = "data") -> Tensor:
-        """I of every event of ``data``, ``background`` or ``phase space``, in the order of the input."""
+        """I of every event of ``data``, ``background`` or ``phase space``, in the order of the input; with several ranks of this one's."""
         c, theta = self.parameters.native(self._vector(p))
         samples = {"data": self.data, "background": self.background, "phase space": self.phase_space}.get(sample)
         if samples is None or isinstance(samples, Collapsed):
@@ -205,22 +238,22 @@ class Likelihood:
     @property
     def rounding(self) -> float:
         """Differences of the NLL that are lost in rounding."""
-        return 4 * float(np.finfo(float).eps) * sum(float(sample.w.abs().sum()) for sample in (*self.data, *self.background))
+        return 4 * float(np.finfo(float).eps) * self._totals.absolute
 
     @property
     def weighted(self) -> bool:
         """Whether events have other weights than 1, or background is subtracted: then the covariance needs ``score_products``."""
-        return bool(self.background) or any(bool((sample.w != 1).any()) for sample in self.data)
+        return self.subtracts or self._totals.unequal > 0
 
     @property
     def n_events(self) -> int:
         """Measured events."""
-        return self._sizes["data"]
+        return self._rows["data"].total
 
     @property
     def weight_variance(self) -> float:
         """Σ w² over data and background: the variance of ``weight``."""
-        return sum(float(sample.w.square().sum()) for sample in (*self.data, *self.background))
+        return self._totals.squared
 
     @property
     def coupling_index(self) -> np.ndarray:
@@ -241,16 +274,23 @@ class Likelihood:
         c, theta = self.parameters.native(x)
         floating = theta[self._theta_order]
         numbers = self.plan.iteration.values(floating)
-        norm = self._expansions(c, theta, 1)[2]
+        norm = self._all_expansions(x, 1)[2]
         d_norm = self._pull_back.gradient(x, floating, norm.gradient) / norm.value
-        S, s, total = np.zeros((len(x), len(x))), np.zeros(len(x)), 0.0
-        for sample in (*self.data, *self.background):
-            squared = replace(sample.to(self.engine.device), w=sample.w.to(self.engine.device).square(), n_positive=sample.n_events)
-            self._refresh(squared, theta, 1)
+        n = len(x)
+
+        def local() -> np.ndarray:
+            sums = np.zeros(n * n + n + 1)
             J = self._pull_back.matrix(x, floating)
-            S += J.T @ score_products(self.engine, squared, c, numbers) @ J
-            s += self.engine.evaluate([(squared, LOG)], c, numbers, 1)[0].gradient @ J
-            total += squared.total_weight
+            for sample in (*self.data, *self.background):
+                squared = replace(sample.to(self.engine.device), w=sample.w.to(self.engine.device).square(), n_positive=sample.n_events)
+                self._refresh(squared, theta, 1)
+                products = J.T @ score_products(self.engine, squared, c, numbers) @ J
+                slopes = self.engine.evaluate([(squared, LOG)], c, numbers, 1)[0].gradient @ J
+                sums += np.concatenate([products.ravel(), slopes, [squared.total_weight]])
+            return sums
+
+        sums = self.ranks.sum(n * n + n + 1, local, b"scores" + x.tobytes(), self.engine.device)
+        S, s, total = sums[: n * n].reshape(n, n).copy(), sums[n * n : -1], float(sums[-1])
         S += total * np.outer(d_norm, d_norm) - np.outer(s, d_norm) - np.outer(d_norm, s)
         for name, (_, sigma) in self.constraints.items():
             index = self.names.index(name)
@@ -268,15 +308,15 @@ class Likelihood:
         if truth is None and isinstance(self.phase_space, Collapsed):
             assert self._fixed_integrals is not None
             return self._fixed_integrals
-        samples = self.phase_space if truth is None else self._truth(truth)
+        samples = self.phase_space if truth is None else self._truth(self._own_share("truth", truth))
         assert not isinstance(samples, Collapsed)
-        return Integrator(self.plan, self.engine).integrals(samples, theta[self._theta_order])
+        return Integrator(self.plan, self.engine).integrals(samples, theta[self._theta_order], self.ranks)
 
     def check_truth(self, truth: Mapping[str, Any]) -> None:
         """Refuse events that ``integrals`` could not use, before anything takes time."""
-        p4 = _read("truth", truth, self.model)
-        w = self._weights("truth", getattr(truth, "weights", None), len(p4[0]))
-        if not len(p4[0]) or (w is not None and float(w.sum()) <= 0):
+        share = self._own_share("truth", truth)
+        total = self.ranks.sum(1, lambda: np.array([share.rows.count if share.weights is None else float(share.weights.sum())]), b"truth")
+        if not share.rows.total or total[0] <= 0:
             raise DataError("truth: there are no events, or their weights do not add up to more than 0\n fix: check the sample")
 
     def coarse(self, p: Any, n_events: int, seed: int = 0) -> Likelihood:
@@ -289,12 +329,11 @@ class Likelihood:
         """
         _, theta = self.parameters.native(self._vector(p))
         share = min(1.0, n_events / max(self.n_events, 1))
-        random = torch.Generator().manual_seed(seed)
         part = copy(self)
-        part.data, part.background = (
-            [random_part(s, share, random, self.engine.device) for s in own] for own in (self.data, self.background)
-        )
-        part.weight = _total(part.data) - _total(part.background)
+        part.data = self._random_part("data", self.data, share, seed)
+        part.background = self._random_part("background", self.background, share, seed + 1)
+        part._totals = Totals.of(part.data, part.background, self.ranks)
+        part.weight = part._totals.data - part._totals.background
         part._chunk_events = None
         part.phase_space = self._collapse_at(theta)
         return part
@@ -316,12 +355,76 @@ class Likelihood:
     def __add__(self, other: Likelihood | LikelihoodSum) -> LikelihoodSum:
         return LikelihoodSum([self]) + other
 
+    def _random_part(self, name: str, samples: Sequence[Sample], share: float, seed: int) -> list[Sample]:
+        """A share of the events of a sample."""
+        result, done = [], 0
+        for sample in samples:
+            rows = self._rows[name]
+            numbers = rows.numbers(done, done + sample.n_events)
+            part = random_part(sample, numbers, rows.total, kept_number(share, rows.total), seed, self.engine.device)
+            done += sample.n_events
+            result += [part] if part.n_events else []
+        return result
+
     def _vector(self, p: Any) -> np.ndarray:
         return checked_vector(p, len(self.names))
 
+    def shared_task(self, x: np.ndarray, order: int) -> SharedTask:
+        """NLL, gradient and Hessian at ``x``, for all ranks to compute together."""
+        return self._shared_expansions(x, order, lambda found: self._complete(x, self.parameters.native(x)[1], order, found))
+
+    def shared_batch_task(self, x: np.ndarray) -> SharedTask:
+        """Values and gradients of a batch [vector, parameter], for all ranks to compute together."""
+        if self._can_share_passes() and len(x):
+            n_c = 2 * self.plan.n_couplings
+            return SharedTask(
+                len(x) * (1 + n_c),
+                lambda: np.column_stack(self._begin_batch(x)()).ravel(),
+                lambda sums: self._finish_batch(x, lambda: (sums.reshape(len(x), -1)[:, 0], sums.reshape(len(x), -1)[:, 1:])),
+            )
+        tasks = [self.shared_task(row, 1) for row in x]
+
+        def finish(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            results = [task.finish(part) for task, part in zip(tasks, np.split(sums, len(tasks)), strict=True)] if tasks else []
+            return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
+
+        return SharedTask(sum(t.size for t in tasks), lambda: np.concatenate([t.local() for t in tasks] or [np.zeros(0)]), finish)
+
+    def _shared_expansions(self, x: np.ndarray, order: int, finish: Callable[[tuple[Expansion, Expansion, Expansion]], Any]) -> SharedTask:
+        n = 2 * self.plan.n_couplings + self.plan.n_floating
+        summed = 2 if isinstance(self.phase_space, Collapsed) else 3  # a matrix is that of all events already
+
+        def local() -> np.ndarray:
+            return pack(self._expansions(*self.parameters.native(x), order)[:summed], n, order)
+
+        def complete(row: np.ndarray) -> Any:
+            found = unpack(row, n, order) + self._collapsed_norm(self.parameters.native(x)[0], order)
+            return finish((found[0], found[1], found[2]))
+
+        return SharedTask(summed * packed_size(n, order), local, complete)
+
+    def _run(self, task: SharedTask, x: np.ndarray) -> Any:
+        return run_shared(self.ranks, [task], x.tobytes(), self.engine.device)[0]
+
+    def _all_expansions(self, x: np.ndarray, order: int) -> tuple[Expansion, Expansion, Expansion]:
+        if self.ranks.size > 1:
+            return self._run(self._shared_expansions(x, order, lambda found: found), x)
+        return self._expansions(*self.parameters.native(x), order)
+
+    def _evaluate_all(self, x: np.ndarray, order: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        if self.ranks.size > 1 and len(x):
+            return run_shared(self.ranks, [self.shared_task(row, order) for row in x], x.tobytes(), self.engine.device)
+        return [self._evaluate(row, order) for row in x]
+
     def _evaluate(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
+        if self.ranks.size > 1:
+            return self._run(self.shared_task(x, order), x)
         c, theta = self.parameters.native(x)
-        expansions = self._expansions(c, theta, order)
+        return self._complete(x, theta, order, self._expansions(c, theta, order))
+
+    def _complete(
+        self, x: np.ndarray, theta: np.ndarray, order: int, expansions: tuple[Expansion, Expansion, Expansion]
+    ) -> tuple[float, np.ndarray, np.ndarray]:
         value, grad, H = self._combine(*expansions, order)
         if order == 1:
             grad = self._pull_back.gradient(x, theta[self._theta_order], grad)
@@ -340,9 +443,9 @@ class Likelihood:
             tasks = [(sample, mode) for samples, mode in groups for sample in samples]
             for sample, _ in tasks if self.plan.callbacks else ():
                 self._refresh(sample, theta, order)
-            wait = self.engine.begin(tasks, c, numbers, order)
+            wait = self.engine.begin(tasks, c, numbers, order) if tasks else list
             norm = self._collapsed_norm(c, order)
-            results = iter(wait())
+            results: Iterator[Expansion] = iter(wait())
             found = [_add_up([next(results) for _ in samples], size, order) for samples, _ in groups]
         else:
             norm = self._collapsed_norm(c, order)
@@ -369,11 +472,11 @@ class Likelihood:
         if order >= 1:
             relative = norm.gradient / norm.value
             grad = W * relative - data.gradient
-            if self.background:
+            if self.subtracts:
                 grad += background.gradient
         if order >= 2:
             H = W * (norm.hessian / norm.value - np.outer(relative, relative)) - data.hessian
-            if self.background:
+            if self.subtracts:
                 H += background.hessian
         return float(value), grad, H
 
@@ -389,17 +492,18 @@ class Likelihood:
         return value, grad, H
 
     def _batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.ranks.size > 1:
+            return self._run(self.shared_batch_task(x), x)
         if self._can_share_passes() and len(x):
-            return self._shared_batch(x)
+            return self._finish_batch(x, self._begin_batch(x))
         results = [self._evaluate(row, 1) for row in x]
         return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
 
     def _can_share_passes(self) -> bool:
         return isinstance(self.phase_space, Collapsed) and self.engine.shares_passes
 
-    def _shared_batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Couplings only: one pass over the events serves all vectors."""
-        assert isinstance(self.phase_space, Collapsed)
+    def _begin_batch(self, x: np.ndarray) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """Begin the sums over the events for many couplings, one pass for all; what is returned waits for −Σ w ln I and its gradient."""
         c = self.parameters.couplings_of(x)
         _, theta = self.parameters.native(x[0])  # the same for all
         numbers = self.plan.iteration.values(theta[self._theta_order])
@@ -408,13 +512,26 @@ class Likelihood:
         begun: Iterable[Any] = ((sign, begin_log_sums(engine, sample.to(engine.device), c, numbers)) for sign, sample in signed)
         if self._chunk_events is None:
             begun = list(begun)  # all at once, while the host goes on; streamed chunks one after the other
-        sigma, d_sigma = self.phase_space.expand_batch(c)
+
+        def wait() -> tuple[np.ndarray, np.ndarray]:
+            values, grads = np.zeros(len(x)), np.zeros((len(x), 2 * self.plan.n_couplings))
+            for sign, result in begun:
+                own_values, own_grads = result()
+                values += sign * own_values
+                grads += sign * own_grads
+            return values, grads
+
+        return wait
+
+    def _finish_batch(self, x: np.ndarray, wait: Callable[[], tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Values and gradients of a batch."""
+        assert isinstance(self.phase_space, Collapsed)
+        sigma, d_sigma = self.phase_space.expand_batch(self.parameters.couplings_of(x))
         values = self.weight * (np.log(sigma) - np.log(self._phsp_weight))
         grads = self.weight * d_sigma / sigma[:, None]
-        for sign, result in begun:
-            own_values, own_grads = result()
-            values += sign * own_values
-            grads += sign * own_grads
+        event_values, event_grads = wait()
+        values += event_values
+        grads += event_grads
         n_c = 2 * self.plan.n_couplings
         if self.parameters.linear:
             pulled = grads @ self.parameters.jacobian(x[0])[:n_c]
@@ -426,6 +543,50 @@ class Likelihood:
 
     # construction
 
+    def _own_share(self, name: str, sample: Mapping[str, Any]) -> _Share:
+        """The events of a sample that belong to this rank, on the device they came on."""
+        p4, weights, rows, ranks = (
+            _read(name, sample, self.model),
+            getattr(sample, "weights", None),
+            getattr(sample, "rows", None),
+            self.ranks,
+        )
+        n = len(p4[0])
+        if weights is not None and len(weights) != n:
+            raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
+        if rows is None:
+            same_arrays(ranks, name, [*p4, None if weights is None else torch.as_tensor(weights)])
+            first, last = ranks.share(n)
+            if ranks.size > 1:
+                p4, weights = [p[first:last] for p in p4], None if weights is None else weights[first:last]
+            return _Share(name, p4, weights, Rows(((first, last),), n))
+        everywhere = ranks.sum(1, lambda: np.array([float(n)]), b"rows")[0]
+        if n != rows.count or everywhere != rows.total:
+            raise DataError(
+                f"{name}: {everywhere:.0f} events are left of a sample of {rows.total} that several processes share\n"
+                " fix: give each process what it has read as it is, or the whole sample"
+            )
+        return _Share(name, p4, weights, rows)
+
+    def _check_ranks(self) -> None:
+        """Refuse ranks that do not compute the same, before they wait for each other."""
+        if self.ranks.size == 1:
+            return
+        about = [
+            str(self.model),
+            self.names,
+            self.coupling_names,
+            self.start.tolist(),
+            self.bounds.tolist(),
+            sorted(self.constraints.items()),
+        ]
+        total = [(name, rows.total) for name, rows in self._rows.items()]
+        fix = "use the same model, samples and options on all ranks"
+        self.ranks.check_same("model", repr((about, total, self.plan.n_rows, self.engine.name)), fix)
+        check_devices(self.ranks, self.engine.device)
+        if self.engine.name == "cpu":
+            use_threads(threads_per_rank())
+
     def _check_constraints(self) -> None:
         for name, pair in self.constraints.items():
             if name not in self.names:
@@ -435,7 +596,7 @@ class Likelihood:
 
     def _plan_memory(self, chunk_events: int | None) -> MemoryPlan:
         per_event = self.plan.bytes_per_event
-        samples = {name: n * per_event for name, n in self._sizes.items()}
+        samples = {name: rows.count * per_event for name, rows in self._rows.items()}
         free = available_bytes(self.engine.device)
         streamed = chunk_events is not None or (
             free is not None and self.engine.device.type == "cuda" and sum(samples.values()) > STREAM_FRACTION * free
@@ -446,21 +607,16 @@ class Likelihood:
         free = available_bytes(self.engine.device) or 1 << 32
         return max(int(free * STREAM_FRACTION / 4 / self.plan.bytes_per_event), 1)
 
-    def _build(self, name: str, p4: Sequence[Tensor], weights: Any, progress: bool | None) -> list[Sample]:
+    def _build(self, share: _Share, progress: bool | None) -> list[Sample]:
         """A sample in one piece on the device, or in chunks in main memory."""
-        n = self._sizes[name]
-        w = self._weights(name, weights, n)
+        n, p4 = share.rows.count, share.p4
+        w = None if share.weights is None else checked_weights(share.weights, n, self.engine.device)
         size = self._chunk_events or max(n, 1)
         pieces = []
         for start in range(0, n, size):
             sample = self._sample([p[start : start + size] for p in p4], None if w is None else w[start : start + size], progress)
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
         return pieces
-
-    def _weights(self, name: str, weights: Any, n: int) -> Tensor | None:
-        if weights is not None and len(weights) != n:
-            raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
-        return None if weights is None else checked_weights(weights, n, self.engine.device)
 
     def _sample(self, p4: Sequence[Tensor], w: Tensor | None, progress: bool | None) -> Sample:
         try:
@@ -481,12 +637,12 @@ class Likelihood:
         """The normalisation with lineshapes that stand still at ``theta``."""
         if isinstance(self.phase_space, Collapsed):
             return self.phase_space
-        return self._collapsed(Integrator(self.plan, self.engine).integrals(self.phase_space, theta[self._theta_order]))
+        return self._collapsed(Integrator(self.plan, self.engine).integrals(self.phase_space, theta[self._theta_order], self.ranks))
 
-    def _truth(self, events: Mapping[str, Any]) -> Iterator[Sample]:
+    def _truth(self, share: _Share) -> Iterator[Sample]:
         """A sample to integrate over, piece by piece."""
-        p4 = _read("truth", events, self.model)
-        w = self._weights("truth", getattr(events, "weights", None), len(p4[0]))
+        p4 = share.p4
+        w = None if share.weights is None else checked_weights(share.weights, len(p4[0]), self.engine.device)
         for start in range(0, len(p4[0]), TRUTH_EVENTS):
             cut = slice(start, start + TRUTH_EVENTS)
             yield self._sample([p[cut] for p in p4], None if w is None else w[cut], False)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.engine.shared import run_shared
 from ctpwa.errors import DataError, PhysicsError, suggest
+from ctpwa.ranks import ONE, Ranks
 
 
 def checked_vector(p: Any, n: int) -> np.ndarray:
@@ -43,6 +45,7 @@ class LikelihoodSum:
             raise PhysicsError(
                 f"{name!r} is constrained in more than one likelihood of a sum", "give the constraint to one of them, or it counts twice"
             )
+        self.ranks: Ranks = terms[0].ranks if terms else ONE
         self._index = [np.array([self.names.index(name) for name in term.names], dtype=np.int64) for term in terms]
 
     @property
@@ -57,11 +60,15 @@ class LikelihoodSum:
     def value(self, p: Any) -> Any:
         """Sum of the NLLs."""
         x = checked_vector(p, len(self.names))
+        if self.ranks.size > 1:
+            return np.array([self._together(row, 0)[0] for row in x]) if x.ndim == 2 else self._together(x, 0)[0]
         return sum(term.value(x[..., index]) for term, index in zip(self.terms, self._index, strict=True))
 
     def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
         """Sum of the NLLs and its gradient."""
         x = checked_vector(p, len(self.names))
+        if self.ranks.size > 1:
+            return self._together(x, 1)[:2] if x.ndim == 1 else self._batch_together(x)
         value, grad = 0.0, np.zeros_like(x)
         for term, index in zip(self.terms, self._index, strict=True):
             own_value, own_grad = term.value_and_grad(x[..., index])
@@ -72,6 +79,8 @@ class LikelihoodSum:
     def hessian(self, p: Any) -> np.ndarray:
         """Second derivatives of the sum."""
         x = checked_vector(p, len(self.names))
+        if self.ranks.size > 1:
+            return np.array([self._together(row, 2)[2] for row in x]) if x.ndim == 2 else self._together(x, 2)[2]
         H = np.zeros((*x.shape, x.shape[-1]))
         for term, index in zip(self.terms, self._index, strict=True):
             H[..., index[:, None], index[None, :]] += term.hessian(x[..., index])
@@ -80,6 +89,8 @@ class LikelihoodSum:
     def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, gradient and Hessian of the sum in one go."""
         x = checked_vector(p, len(self.names))
+        if self.ranks.size > 1:
+            return self._together(x, 2)
         value, grad, H = 0.0, np.zeros(len(x)), np.zeros((len(x), len(x)))
         for term, index in zip(self.terms, self._index, strict=True):
             own_value, own_grad, own_H = term.value_grad_hessian(x[index])
@@ -87,6 +98,30 @@ class LikelihoodSum:
             grad[index] += own_grad
             H[np.ix_(index, index)] += own_H
         return value, grad, H
+
+    def _together(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian with one sum over all ranks for all terms."""
+        tasks = [term.shared_task(x[index], order) for term, index in zip(self.terms, self._index, strict=True)]
+        n1, n2 = len(x) if order >= 1 else 0, len(x) if order >= 2 else 0
+        value, grad, H = 0.0, np.zeros(n1), np.zeros((n2, n2))
+        results = run_shared(self.ranks, tasks, x.tobytes(), self.terms[0].engine.device)
+        for (own_value, own_grad, own_H), index in zip(results, self._index, strict=True):
+            value += own_value
+            if order >= 1:
+                grad[index] += own_grad
+            if order >= 2:
+                H[np.ix_(index, index)] += own_H
+        return value, grad, H
+
+    def _batch_together(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and gradients of a batch with one sum over all ranks for all terms."""
+        tasks = [term.shared_batch_task(x[:, index]) for term, index in zip(self.terms, self._index, strict=True)]
+        values, grads = np.zeros(len(x)), np.zeros_like(x)
+        results = run_shared(self.ranks, tasks, x.tobytes(), self.terms[0].engine.device)
+        for (own_values, own_grads), index in zip(results, self._index, strict=True):
+            values += own_values
+            grads[:, index] += own_grads
+        return values, grads
 
     # what a fit needs besides
 

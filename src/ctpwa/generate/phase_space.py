@@ -12,11 +12,13 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from ctpwa.data.events import Events
+from ctpwa.data.rows import Rows
 from ctpwa.errors import GenerationError
 from ctpwa.kinematics.lorentz import from_rest_frame
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.model import Model
 from ctpwa.progress import Progress
+from ctpwa.ranks import ONE, Ranks
 
 MIN_BODIES, MAX_BODIES = 2, 6
 MIN_CHUNK, CHUNK = 1 << 10, 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
@@ -30,6 +32,7 @@ def generate_phase_space(
     weighted: bool = False,
     device: str | torch.device = "cpu",
     progress: bool | None = None,
+    ranks: Ranks = ONE,
 ) -> Events:
     """Events distributed flat in Lorentz-invariant phase space, in the rest frame of the parent.
 
@@ -42,28 +45,35 @@ def generate_phase_space(
         weighted:         keep all generated events and give weights (mean 1) instead of accept–reject
         device:           where to generate
         progress:         show a progress bar; default: on a terminal when it takes more than two seconds
+        ranks:            processes that share the events: all of them generate, each keeps its own rows
     """
     parent, final = particle_masses(model_or_masses)
     if n < 0:
         raise GenerationError(f"cannot generate {n} events")
     sampler = PhaseSpaceSampler(parent, list(final.values()), checked_device(device), seed)
     pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
-    done = 0
-    with Progress("phase space", n, show=progress) as bar:
+    first, last = ranks.share(n)
+    done, total = 0, 0.0
+    with Progress("phase space", n, show=progress if ranks.first else False) as bar:
         while done < n:
             p4, weight = sampler.sample(min(CHUNK, n - done) if weighted else min(CHUNK, max(2 * n, MIN_CHUNK)))
             if not weighted:
                 accepted = sampler.accept(weight)
                 p4, weight = p4[..., accepted], weight[accepted]
-            pieces.append((p4[..., : n - done], weight[: n - done]))
-            done += pieces[-1][1].numel()
-            bar.advance(pieces[-1][1].numel())
+            p4, weight = p4[..., : n - done], weight[: n - done]
+            own = slice(max(first - done, 0), max(last - done, 0))
+            pieces.append((p4[..., own], weight[own]) if ranks.size > 1 else (p4, weight))
+            total += float(weight.sum()) if ranks.size > 1 and weighted else 0.0
+            done += weight.numel()
+            bar.advance(weight.numel())
     momenta = torch.cat([p4 for p4, _ in pieces], dim=-1)
     by_name = {name: momenta[i].T.contiguous() for i, name in enumerate(final)}
+    rows = Rows(((first, last),), n) if ranks.size > 1 else None
     if not weighted:
-        return Events(by_name)
+        return Events(by_name, rows=rows)
     weights = torch.cat([weight for _, weight in pieces])
-    return Events(by_name, weights / weights.mean() if n else weights)
+    mean = total / max(n, 1) if ranks.size > 1 else weights.mean()
+    return Events(by_name, weights / mean if n else weights, rows=rows)
 
 
 def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tuple[float, dict[str, float]]:

@@ -1,0 +1,382 @@
+"""Several processes that share the events of a fit: ``torchrun`` starts them, sums over events are added up over all of them.
+
+All ranks run the same program on the same numbers. What they add up is bitwise the same on all of them, so they take the same decisions.
+What must not go its own way on one rank alone goes along with every sum: a fingerprint of the point, Ctrl-C, and whether anything failed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from types import FrameType
+from typing import Any, TypeVar
+from zlib import crc32
+
+import numpy as np
+import torch
+
+from ctpwa.errors import CtpwaError, DataError
+
+CPU = torch.device("cpu")
+VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets them for every process
+TIMEOUT = 600.0  # seconds that ranks wait for each other; CTPWA_TIMEOUT says otherwise
+FINGERPRINT_BITS = 20  # so that sums of squares are exact for 4096 ranks
+HEADER = 4  # fingerprint, its square, interrupted, failed
+T = TypeVar("T")
+
+
+class RanksLost(CtpwaError):
+    """Another process of the same fit has ended, or cannot be reached any more."""
+
+
+class Ranks:
+    """The processes of a fit. This one is alone; all it does is to call what it is given.
+
+    Attributes:
+        rank:        number of this process
+        size:        how many there are
+        interrupts:  how often all of them were interrupted together
+    """
+
+    rank = 0
+    size = 1
+    interrupts = 0
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that prints and writes."""
+        return self.rank == 0
+
+    def share(self, n: int) -> tuple[int, int]:
+        """First and last row, of ``n``, that belong to this process."""
+        return n * self.rank // self.size, n * (self.rank + 1) // self.size
+
+    def sum(self, size: int, work: Callable[[], np.ndarray], key: bytes = b"", device: torch.device = CPU) -> np.ndarray:
+        """Σ over all ranks of what ``work`` returns, bitwise the same on all of them.
+
+        Args:
+            size:    how many numbers it returns
+            work:    computes those of this rank
+            key:     the same on all ranks, or something went wrong: where it is computed
+            device:  where the engine computes
+        """
+        return work()
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Do something on all ranks; if it fails on one of them it fails on all, with the same message."""
+        return work()
+
+    def on_first(self, work: Callable[[], None]) -> None:
+        """Do something on the first rank while the others wait; if it fails it fails on all."""
+        self.together(work if self.first else lambda: None)
+
+    def gather(self, content: bytes) -> list[bytes]:
+        """What every rank gives, in their order."""
+        return [content]
+
+    def check_same(self, what: str, text: str, fix: str) -> None:
+        """Refuse to go on if ``text`` is not the same on all ranks."""
+
+    @contextmanager
+    def interrupts_together(self) -> Iterator[None]:
+        """While this lasts, Ctrl-C on one rank interrupts all of them at the same place."""
+        yield
+
+    def interrupt(self) -> None:
+        """Interrupt all ranks the next time they add something up."""
+        raise KeyboardInterrupt
+
+    def reports(self) -> bool:
+        """Whether this process is the one to say that a rank was lost."""
+        return True
+
+
+ONE = Ranks()
+
+
+class ProcessRanks(Ranks):
+    """Processes that torch has brought together; made by ``current_ranks``."""
+
+    def __init__(self) -> None:
+        import torch.distributed as dist
+
+        self._dist = dist
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self.lost = False
+        self.waiting_since: float | None = None
+        self.interrupts = 0
+        self._pending = False
+        self._buffers: dict[tuple[int, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def sum(self, size: int, work: Callable[[], np.ndarray], key: bytes = b"", device: torch.device = CPU) -> np.ndarray:
+        """See ``Ranks``."""
+        buffer = np.zeros(HEADER + size)
+        error: Exception | None = None
+        try:
+            buffer[HEADER:] = work()
+        except Exception as caught:  # the others must not wait for ever
+            error = caught
+            buffer[3] = 1.0
+        fingerprint = crc32(key + size.to_bytes(8, "little")) & ((1 << FINGERPRINT_BITS) - 1)
+        buffer[0], buffer[1], buffer[2] = fingerprint, fingerprint**2, self._pending
+        self._reduce(buffer, device)
+        if buffer[3]:
+            raise self._agreed(error)
+        if self.size * int(buffer[1]) != int(buffer[0]) ** 2:  # equal only if all fingerprints are
+            raise _same_on_all(CtpwaError(NOT_THE_SAME))
+        if buffer[2]:
+            self._pending = False
+            self.interrupts += 1
+            raise KeyboardInterrupt
+        return buffer[HEADER:]
+
+    def together(self, work: Callable[[], T]) -> T:
+        """See ``Ranks``."""
+        error: Exception | None = None
+        result: Any = None
+        try:
+            result = work()
+        except RanksLost:
+            raise
+        except Exception as caught:
+            error = caught
+        failed = np.array([float(error is not None)])
+        self._reduce(failed, CPU)
+        if failed[0]:
+            raise self._agreed(error)
+        return result
+
+    def gather(self, content: bytes) -> list[bytes]:
+        """See ``Ranks``."""
+        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
+        self._collective(lambda: self._dist.all_gather(sizes, torch.tensor([len(content)])))
+        longest = max(int(size) for size in sizes)
+        padded = torch.frombuffer(bytearray(content.ljust(max(longest, 1), b"\0")), dtype=torch.uint8)
+        parts = [torch.empty_like(padded) for _ in range(self.size)]
+        self._collective(lambda: self._dist.all_gather(parts, padded))
+        return [part[: int(size)].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
+
+    def check_same(self, what: str, text: str, fix: str) -> None:
+        """See ``Ranks``."""
+        digests = self.gather(hashlib.sha256(text.encode()).digest())
+        other = next((rank for rank, digest in enumerate(digests) if digest != digests[0]), None)
+        if other is not None:
+            raise _same_on_all(CtpwaError(f"rank {other} has another {what} than rank 0\n fix: {fix}"))
+
+    @contextmanager
+    def interrupts_together(self) -> Iterator[None]:
+        """See ``Ranks``. Where somebody handles Ctrl-C already, as the command line does, it stays so."""
+        alone = threading.current_thread() is not threading.main_thread()
+        if alone or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            if self._pending:
+                raise KeyboardInterrupt  # the second one does not wait for the others
+            self.interrupt()
+
+        before = signal.signal(signal.SIGINT, handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def interrupt(self) -> None:
+        """See ``Ranks``."""
+        self._pending = True
+
+    def reports(self) -> bool:
+        """See ``Ranks``: the first that asks, because nobody knows who is left."""
+        try:
+            store = self._dist.distributed_c10d._get_default_store()
+            return int(store.add("ctpwa: ranks lost", 1)) == 1
+        except Exception:  # the store went away with the process that kept it
+            return True
+
+    def _agreed(self, error: Exception | None) -> Exception:
+        """The error of the lowest rank that has one, the same on all."""
+        text = b"" if error is None else (b"D" if isinstance(error, DataError) else b"C") + _describe(error).encode()
+        found = next((rank, text) for rank, text in enumerate(self.gather(text)) if text)
+        if error is not None and found[0] == self.rank:
+            return _same_on_all(error)
+        kind = DataError if found[1][:1] == b"D" else CtpwaError
+        return _same_on_all(kind(found[1][1:].decode()))
+
+    def _reduce(self, buffer: np.ndarray, device: torch.device) -> None:
+        """Add up over all ranks, in place."""
+        own = torch.from_numpy(buffer)
+        if device.type != "cuda":
+            self._collective(lambda: self._dist.all_reduce(own))
+            return
+        key = (len(buffer), device)
+        if key not in self._buffers:
+            self._buffers[key] = torch.empty(len(buffer), dtype=torch.float64, pin_memory=True), own.to(device)
+        host, there = self._buffers[key]
+        host.copy_(own)
+        there.copy_(host, non_blocking=True)
+        self._collective(lambda: self._dist.all_reduce(there))
+        host.copy_(there, non_blocking=True)
+        self._collective(torch.cuda.current_stream(device).synchronize)
+        own.copy_(host)
+
+    def _collective(self, work: Callable[[], Any]) -> None:
+        import time
+
+        self.waiting_since = time.monotonic()
+        try:
+            work()
+        except RuntimeError as error:
+            self.lost = True
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise RanksLost(
+                f"another process of this fit has ended or cannot be reached: rank {self.rank} of {self.size} waited for it ({reason})\n"
+                " fix: see what it said before it ended; if nothing, look for its end in the log of the machine (memory, time limit)"
+            ) from error
+        finally:
+            self.waiting_since = None
+
+
+NOTHING_IN_COMMON = "use the same program, model file and versions on all ranks"
+NOT_THE_SAME = (
+    "the ranks do not compute at the same point any more\n"
+    " fix: run the same program with the same options on all ranks, on machines with the same kind of processor"
+)
+
+
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, CtpwaError) else f"{type(error).__name__}: {error}"
+
+
+def _same_on_all(error: Exception) -> Exception:
+    """Mark an error that every rank raises, so that only one of them prints it."""
+    error.agreed = True  # type: ignore[attr-defined]  # also one that is not ours
+    return error
+
+
+_current: Ranks | None = None
+
+
+def started_together() -> bool:
+    """Whether ``torchrun``, or something that sets the same variables, has started this process with others."""
+    return all(name in os.environ for name in VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
+
+
+def own_rank() -> int:
+    """The number of this process, also before it has met the others."""
+    return int(os.environ["RANK"]) if started_together() else 0
+
+
+def current_ranks() -> Ranks:
+    """The processes that fit together with this one: those that ``torchrun`` has started, or this one alone.
+
+    The first call meets the others, and waits for them.
+    """
+    global _current
+    if _current is None:
+        import torch.distributed as dist
+
+        if dist.is_available() and dist.is_initialized():
+            _current = ProcessRanks() if dist.get_world_size() > 1 else ONE
+        else:
+            _current = _join() if started_together() else ONE
+    return _current
+
+
+def stay_alone() -> None:
+    """From now on this process works for itself, whoever started it."""
+    global _current
+    _current = ONE
+
+
+def _join() -> Ranks:
+    import torch.distributed as dist
+
+    rank, size, address, port = (os.environ[name] for name in VARIABLES[:2] + VARIABLES[2:])
+    if not dist.is_available() or not dist.is_gloo_available():
+        raise CtpwaError("this torch cannot run on several processes: it has no gloo backend\n fix: install torch from its own wheels")
+    backend = "gloo"
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)) % torch.cuda.device_count())
+        backend = "cpu:gloo,cuda:nccl" if dist.is_nccl_available() else backend
+    try:
+        dist.init_process_group(backend, timeout=timedelta(seconds=_timeout()))
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CtpwaError(
+            f"rank {rank} of {size} cannot join the others at {address}:{port}: {reason}\n"
+            " fix: check that all processes were started, that the port is free (--master-port) and that the machines reach each other"
+        ) from error
+    atexit.register(_leave)
+    ranks = ProcessRanks()
+    from ctpwa.version import VERSION
+
+    ranks.check_same("version of ctpwa or torch", f"{VERSION} {torch.__version__} {np.__version__}", NOTHING_IN_COMMON)
+    return ranks
+
+
+def _timeout() -> float:
+    text = os.environ.get("CTPWA_TIMEOUT", "")
+    try:
+        seconds = float(text) if text else TIMEOUT
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise CtpwaError(f"CTPWA_TIMEOUT is {text!r}\n fix: give a number of seconds above 0")
+    return seconds
+
+
+def _leave() -> None:
+    import torch.distributed as dist
+
+    if isinstance(_current, ProcessRanks) and not _current.lost and dist.is_initialized():
+        with suppress(RuntimeError):
+            dist.destroy_process_group()
+
+
+def check_devices(ranks: Ranks, device: torch.device) -> None:
+    """Refuse two ranks on one GPU."""
+    if ranks.size == 1:
+        return
+    where = "cpu"
+    if device.type == "cuda":
+        where = f"{socket.gethostname()} {torch.cuda.get_device_properties(device).uuid}"
+    places = [place.decode() for place in ranks.gather(where.encode())]
+    if len({place == "cpu" for place in places}) > 1:
+        raise _same_on_all(CtpwaError("some ranks compute on a GPU and some do not\n fix: give all machines the same engine"))
+    twice = next((place for place in places if place != "cpu" and places.count(place) > 1), None)
+    if twice is not None:
+        raise _same_on_all(
+            CtpwaError(
+                f"{places.count(twice)} ranks would share one GPU of {twice.split()[0]}\n"
+                " fix: start one process per GPU (--nproc-per-node), and leave 'device' out"
+            )
+        )
+
+
+def threads_per_rank() -> int:
+    """CPU threads that each process may use: OMP_NUM_THREADS, or its part of the cores of its machine."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
+
+
+def same_arrays(ranks: Ranks, what: str, arrays: Sequence[torch.Tensor | None]) -> None:
+    """Refuse a sample that is not the same on all ranks: each takes its part of the whole."""
+    if ranks.size == 1:
+        return
+    digest = hashlib.sha256()
+    for array in arrays:
+        if array is not None:
+            ends = torch.cat([array[:8], array[-8:]]).to(CPU, torch.float64)
+            digest.update(repr(tuple(array.shape)).encode() + ends.numpy().tobytes())
+    ranks.check_same(f"sample {what!r}", digest.hexdigest(), "give every rank the whole sample; each takes its own part of it")
