@@ -115,10 +115,13 @@ def goodness_rows(opened: OpenedFit, samples: SampleSet, projected: Projected) -
     n_parameters = len(opened.result.parameters)
     rows = []
     if pair is not None and len(data) >= MIN_EVENTS:
-        chi2 = adaptive_chi2(data, w, model, v, n_parameters=n_parameters)
-        low, high = sorted(chi2.p_values)
-        words = f"{len(chi2.observed)} cells of equal expectation; p = {low:.2g} … {high:.2g} with and without fitted parameters in ndf"
-        rows.append(GoodnessRow(f"{where}, adaptive bins", f"χ²/ndf = {chi2.chi2:.1f}/{chi2.ndf[1]}", chi2.p_values[1], words))
+        try:
+            chi2 = adaptive_chi2(data, w, model, v, n_parameters=n_parameters)
+            low, high = sorted(chi2.p_values)
+            words = f"{len(chi2.observed)} cells of equal expectation; p = {low:.2g} … {high:.2g} with and without fitted parameters in ndf"
+            rows.append(GoodnessRow(f"{where}, adaptive bins", f"χ²/ndf = {chi2.chi2:.1f}/{chi2.ndf[1]}", chi2.p_values[1], words))
+        except DataError as error:  # such as too few events for so many parameters
+            rows.append(GoodnessRow(f"{where}, adaptive bins", "not possible", None, str(error).partition("\n")[0]))
     if bool((w == 1).all()) and bool((v >= 0).all()) and len(data) >= MIN_EVENTS:
         rng = np.random.default_rng(0)
         few = data if len(data) <= MIXED_EVENTS else data[rng.choice(len(data), MIXED_EVENTS, replace=False)]

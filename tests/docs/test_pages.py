@@ -79,7 +79,7 @@ def prepared(tmp_path_factory):
     (folder / "model.yml").write_text(SMALL_MODEL, encoding="utf-8")
     (folder / "larger.yml").write_text(SMALL_MODEL.replace("float: [mass]", "float: [mass, width]"), encoding="utf-8")
     model = ctpwa.load_model(folder / "model.yml")
-    ctpwa.write_events(folder / "data.root", ctpwa.generate_toy(model, 800, seed=1), model=model)
+    ctpwa.write_events(folder / "data.root", ctpwa.generate_toy(model, 220, seed=1), model=model)
     result = ctpwa.load_analysis(folder / "model.yml").fit()
     for name in ("model", "other"):
         result.save(folder / f"{name}.result.json")
