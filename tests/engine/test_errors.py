@@ -56,6 +56,9 @@ def at(index, value):
         ({"constraints": {"phi(1680).mass": (1.68, -0.1)}}, PhysicsError, "standard deviation > 0"),
         ({"constraints": {"phi(1680).mass": (float("nan"), 0.1)}}, PhysicsError, "standard deviation > 0"),
         ({"constraints": {"phi(1680).mass": (1.68, 0.1, 2.0)}}, PhysicsError, "standard deviation > 0"),
+        ({"limits": {"phi(1680).mass": (1.8, 1.6)}}, PhysicsError, "the limits of 'phi(1680).mass' are 1.8 and 1.6\n fix: give a lower"),
+        ({"limits": {"phi(1680).mass": (-2.0, -1.0)}}, PhysicsError, "are outside of what makes sense: 0 to inf"),
+        ({"limits": {"phi(1680).mas": (1.6, 1.8)}}, PhysicsError, "which is not a free parameter\n fix: did you mean 'phi(1680).mass'"),
     ],
 )
 def test_mistakes_in_options(changes, error, message):

@@ -522,3 +522,18 @@ class TestInterruption:
         found = ctpwa.fit(like, start=result("fixed").x, minos=like.names)
         assert found.verdict.reasons[0] == "interrupted"
         assert found.nll == pytest.approx(plain.nll, abs=1e-9)
+
+
+class TestGivenLimits:
+    def test_a_fit_stays_within_limits(self):
+        """The best mass is beyond: it ends at the limit, the verdict says so, and the other parameters are at their best there."""
+        free = result("floating")
+        name = next(p.name for p in free.parameters if p.name.endswith(".mass"))
+        best, error = free[name].value, free[name].error
+        limited = make("floating", limits={name: (best + error, best + 10 * error)})
+        assert limited.bounds[limited.names.index(name)].tolist() == [best + error, best + 10 * error]
+        found = ctpwa.fit(limited, start={**dict(zip(free.names, free.x, strict=True)), name: best + 2 * error})
+        assert found[name].value == best + error
+        assert found[name].at_limit
+        assert found.verdict.at_limits == (name,)
+        assert free.nll < found.nll < free.nll + 1.0

@@ -29,6 +29,7 @@ class FitSettings:
         reference_wave:  the coupling that is fixed to 1; None: the first
         couplings:       ``wave`` or ``vertex``
         constraints:     parameter → (mean, standard deviation)
+        limits:          parameter → (lower, upper)
         ties:            coupling → (other coupling, complex factor)
         start:           start values by parameter
         minos:           parameters that get MINOS errors
@@ -43,6 +44,7 @@ class FitSettings:
     reference_wave: str | None = None
     couplings: str = "wave"
     constraints: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     ties: Mapping[str, tuple[str, complex]] = field(default_factory=dict)
     start: Mapping[str, float] = field(default_factory=dict)
     minos: tuple[str, ...] = ()
@@ -60,6 +62,7 @@ def fit_settings(spec: FitSpec) -> FitSettings:
         spec.reference_wave,
         spec.couplings,
         {name: (pair[0], pair[1]) for name, pair in spec.constraints.items()},
+        {name: (pair[0], pair[1]) for name, pair in spec.limits.items()},
         {name: (str(other), _factor(factor)) for name, (other, factor) in spec.ties.items()},
         dict(spec.start),
         tuple(spec.minos),
@@ -80,6 +83,10 @@ def check_fit(spec: FitSpec, model: Model, problems: Problems) -> None:
         if sigma <= 0:
             error = SpecError(f"the standard deviation of {name!r} is {sigma:g}", "write [mean, standard deviation > 0]")
             problems.add(error, (SECTION, "constraints", name))
+    for name, (lower, upper) in spec.limits.items():
+        if not lower < upper:
+            error = SpecError(f"the limits of {name!r} are {lower:g} and {upper:g}", "write [lower, upper]")
+            problems.add(error, (SECTION, "limits", name))
     if len(problems.found) > before:
         return  # which parameters there are depends on ties and the reference wave
     try:
@@ -87,7 +94,7 @@ def check_fit(spec: FitSpec, model: Model, problems: Problems) -> None:
     except PhysicsError as wrong:
         problems.add(wrong, (SECTION,), *(("ties",) if spec.ties else ("couplings",)), fix="change 'ties', 'couplings' or 'reference_wave'")
         return
-    for section, listed in (("constraints", spec.constraints), ("start", spec.start)):
+    for section, listed in (("constraints", spec.constraints), ("limits", spec.limits), ("start", spec.start)):
         for name in listed:
             if name not in free:
                 error = SpecError(f"{name!r} is not a free parameter", _how_to_free(name, free, model), key=())

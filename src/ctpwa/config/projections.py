@@ -38,7 +38,9 @@ def _projection(entry: ProjectionEntry, decay: Decay) -> ProjectionSpec:
     variable = parse_variable(entry.variable, decay)
     label = variable.label if entry.label is None else entry.label
     unit = variable.unit if entry.unit is None else entry.unit
-    return projection(replace(variable, label=label, unit=unit), entry.bins, (entry.range[0], entry.range[1]) if entry.range is not None else None)
+    return projection(
+        replace(variable, label=label, unit=unit), entry.bins, (entry.range[0], entry.range[1]) if entry.range is not None else None
+    )
 
 
 def _check_range(entry: ProjectionEntry) -> None:

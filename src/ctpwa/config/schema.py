@@ -172,6 +172,7 @@ class FitSpec(_Strict):
     reference_wave: str | None = Field(None, description="the coupling that is fixed to 1; the first if left out")
     couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")
     constraints: dict[str, Pair] = Field(default_factory=dict, description="Gaussian knowledge: parameter: [mean, standard deviation]")
+    limits: dict[str, Pair] = Field(default_factory=dict, description="between which numbers a fit stays: parameter: [lower, upper]")
     ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
     start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
     minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")

@@ -39,6 +39,7 @@ _ADVICE = {
     "momenta": "write one stem per particle, such as {K+: kp}; for text files a list of the particles in the order of their lines",
     "mass_tolerance": "write a number of GeV, or one per particle, such as {eta: 0.02}",
     "constraints": "write parameter: [mean, standard deviation], such as {phi(1680).mass: [1.68, 0.02]}",
+    "limits": "write parameter: [lower, upper], such as {phi(1680).mass: [1.6, 1.8]}",
     "ties": "write coupling: [other coupling, factor], with a factor such as -1 or 0.5+0.1j",
     "start": "write parameter: value, such as {phi(1680).mass: 1.68}",
     "minos": "write a parameter, or a list of them",
@@ -126,7 +127,7 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         return _ls_problem(path, value)
     if kind == "literal_error":
         return Problem(f"{_shown(value)} is not a value of {name!r}", path, suggest(str(value), _words(context)))
-    if path[:1] == ("fit",) and len(path) > 2 and path[1] in ("constraints", "ties"):
+    if path[:1] == ("fit",) and len(path) > 2 and path[1] in ("constraints", "limits", "ties"):
         return Problem(f"{_shown(value)} is not what {path[1]!r} hold", path[:3], _ADVICE[str(path[1])])
     if kind in _EXPECTED:
         return _type_problem(kind, value, path)

@@ -101,6 +101,7 @@ class Likelihood:
         couplings:       ``wave``: one complex number per coupling; ``vertex``: products of one number per vertex and (L, S)
         ties:            coupling → (other coupling, complex factor): it is factor times the other
         constraints:     parameter name → (mean, standard deviation) of a Gaussian
+        limits:          parameter name → (lower, upper); fits stay between them
         chunk_events:    stream samples in chunks of this many events; default: only if they do not fit
         progress:        show progress bars; default: on a terminal when something takes more than two seconds
         ranks:           processes that share the events, each with its own part of every sample; default: those that torchrun
@@ -125,6 +126,7 @@ class Likelihood:
         couplings: str = WAVE,
         ties: Ties | None = None,
         constraints: Mapping[str, tuple[float, float]] | None = None,
+        limits: Mapping[str, tuple[float, float]] | None = None,
         chunk_events: int | None = None,
         progress: bool | None = None,
         ranks: Ranks | None = None,
@@ -148,6 +150,7 @@ class Likelihood:
             representation=representation,
             start_numbers=self.coupling_map.solve(channels.couplings, model.coupling_values),
             fixed_numbers=self.coupling_map.fixed,
+            limits=limits,
         )
         self._theta_order = _theta_order(self.plan, [p.name for p in channels.theta])
         self._pull_back = PullBack(self.plan, self.parameters, self._theta_order)

@@ -58,6 +58,7 @@ class Parameters:
         values:          start values by parameter name, where they are not the defaults
         fixed:           names of parameters that are fixed
         fixed_numbers:   complex numbers that are fixed, both parts
+        limits:          free parameter → lower and upper limit, within those that it has anyway
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Parameters:
         values: Mapping[str, float] | None = None,
         fixed: Sequence[str] = (),
         fixed_numbers: Sequence[str] = (),
+        limits: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         if representation not in PARTS:
             raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
@@ -86,8 +88,11 @@ class Parameters:
         every = [*complex_parameters, *theta]
         self.all = tuple(replace(p, value=(values or {}).get(p.name, p.value), fixed=p.fixed or p.name in fixed) for p in every)
         self._check_names([*(values or {}), *fixed])
-        self.free = tuple(p for p in self.all if not p.fixed)
+        self.free = tuple(_limited(p, limits) for p in self.all if not p.fixed)
         self.names = tuple(p.name for p in self.free)
+        for name in limits or {}:
+            if name not in self.names:
+                raise PhysicsError(f"limits of {name!r}, which is not a free parameter", suggest(name, self.names))
         self._free_index = np.array([i for i, p in enumerate(self.all) if not p.fixed], dtype=np.int64)
         self._base = np.array([p.value for p in self.all])
         self.n_theta = len(theta)
@@ -239,6 +244,22 @@ class Parameters:
 def _cartesian(parts: np.ndarray, representation: str) -> tuple[float, float]:
     a, b = map(float, parts)
     return (a, b) if representation == CARTESIAN else (a * np.cos(b), a * np.sin(b))
+
+
+def _limited(parameter: Parameter, limits: Mapping[str, tuple[float, float]] | None) -> Parameter:
+    """A parameter with the narrower one of its own and the given limits."""
+    if limits is None or parameter.name not in limits:
+        return parameter
+    lower, upper = limits[parameter.name]
+    if not lower < upper:
+        raise PhysicsError(f"the limits of {parameter.name!r} are {lower:g} and {upper:g}", "give a lower and a higher number")
+    low, high = max(lower, parameter.lower), min(upper, parameter.upper)
+    if not low < high:
+        own = f"{parameter.lower:g} to {parameter.upper:g}"
+        raise PhysicsError(
+            f"the limits of {parameter.name!r}, {lower:g} to {upper:g}, are outside of what makes sense: {own}", "change them"
+        )
+    return replace(parameter, lower=low, upper=high)
 
 
 def _parts(z: complex, representation: str) -> tuple[float, float]:

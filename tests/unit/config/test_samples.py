@@ -191,12 +191,13 @@ def test_all_keys_of_the_fit(load, tmp_path):
   reference_wave: {KSTAR}
   couplings: wave
   constraints: {{phi(1680).mass: [1.68, 0.02]}}
+  limits: {{phi(1680).mass: [1.6, 1.8]}}
   start: {{phi(1680).mass: 1.7, "{PHI}.abs": 2}}
   minos: [phi(1680).mass]"""
     load(with_fit(text))
     settings = fit_settings(load_document(tmp_path / "model.yml").spec.fit)
     assert settings == FitSettings(
-        "minuit", 3, 4, "cpu", "cpu", "polar", KSTAR, "wave", {"phi(1680).mass": (1.68, 0.02)}, {},
+        "minuit", 3, 4, "cpu", "cpu", "polar", KSTAR, "wave", {"phi(1680).mass": (1.68, 0.02)}, {"phi(1680).mass": (1.6, 1.8)}, {},
         {"phi(1680).mass": 1.7, f"{PHI}.abs": 2.0}, ("phi(1680).mass",),
     )  # fmt: skip
 
@@ -226,6 +227,9 @@ def test_factors_of_ties(load, tmp_path, factor, value):
         ("constraints: {phi(1680).mass: [1.68, -1]}", "6:33", "the standard deviation of 'phi(1680).mass' is -1", "> 0"),
         ("constraints: {phi(1680).mas: [1.68, 1]}", "6:17", "'phi(1680).mas' is not a free parameter", "did you mean 'phi(1680).mass'?"),
         ("constraints: {phi(1680).width: [0.1, 1]}", "6:17", "'phi(1680).width' is not a free", "add 'width' to 'float' of 'phi(1680)'"),
+        ("limits: {phi(1680).mass: 1.68}", "6:28", "1.68 is not what 'limits' hold", "[lower, upper]"),
+        ("limits: {phi(1680).mass: [1.8, 1.6]}", "6:28", "the limits of 'phi(1680).mass' are 1.8 and 1.6", "[lower, upper]"),
+        ("limits: {phi(1680).width: [0.1, 1]}", "6:12", "'phi(1680).width' is not a free", "add 'width' to 'float' of 'phi(1680)'"),
         ("start: {phi(1680).mass: x}", "6:27", "'phi(1680).mass' must be a number, not 'x'", "write a number"),
         ("start: {phi(1680).mas: 1.7}", "6:11", "'phi(1680).mas' is not a free parameter", "did you mean 'phi(1680).mass'?"),
         (f'start: {{"{PHI}.re": 1}}', "6:11", "is not a free parameter", "did you mean"),  # the reference wave
