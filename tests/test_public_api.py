@@ -23,6 +23,7 @@ NAMES = {
     "PhysicsError",
     "Pole",
     "ProjectionSpec",
+    "Ranks",
     "SampleSummary",
     "SpinAmplitudes",
     "ToyGenerator",
@@ -33,6 +34,7 @@ NAMES = {
     "angular_moments",
     "compare",
     "couplings_for_fractions",
+    "current_ranks",
     "export",
     "default_variables",
     "free_parameters",
@@ -79,7 +81,7 @@ def test_spin_amplitudes():
 
 
 def test_generate_phase_space():
-    expected = ["model_or_masses", "n", "seed=0", "weighted=False", "device='cpu'", "progress=None"]
+    expected = ["model_or_masses", "n", "seed=0", "weighted=False", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.generate_phase_space) == expected
 
 
@@ -97,13 +99,13 @@ def test_model_intensity():
 
 def test_read_and_write_events():
     expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
-    expected += ["mass_tolerance=None", "parent_tolerance=None", "name=''", "device='cpu'", "progress=None"]
+    expected += ["mass_tolerance=None", "parent_tolerance=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.read_events) == expected
     assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "progress=None"]
 
 
 def test_load_analysis():
-    assert parameters(ctpwa.load_analysis) == ["path_or_mapping"]
+    assert parameters(ctpwa.load_analysis) == ["path_or_mapping", "ranks=None"]
     assert parameters(ctpwa.Analysis.read) == ["self", "name=None", "progress=None"]
     assert parameters(ctpwa.Analysis.likelihood) == ["self", "engine=None", "device=None", "progress=None"]
 

@@ -29,6 +29,8 @@ from ctpwa.observe.variable import ProjectionSpec as ProjectionSpec
 from ctpwa.observe.variable import Variable as Variable
 from ctpwa.observe.variable import default_variables as default_variables
 from ctpwa.observe.variable import parse_variable as parse_variable
+from ctpwa.ranks import Ranks as Ranks
+from ctpwa.ranks import current_ranks as current_ranks
 from ctpwa.reopen import OpenedFit as OpenedFit
 from ctpwa.reopen import open_fit as open_fit
 from ctpwa.reporting import write_report as write_report

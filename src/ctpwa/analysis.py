@@ -25,6 +25,7 @@ from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
 from ctpwa.observe.variable import ProjectionSpec, default_projections
+from ctpwa.ranks import ONE, Ranks, current_ranks
 from ctpwa.results.fit import fit as fit_likelihood
 from ctpwa.results.result import FitResult
 
@@ -62,6 +63,7 @@ class Analysis:
         description:  the content of the model file
         name:         the model file; empty if there is none
         projections:  histograms to be drawn; default: all masses of subsystems and helicity cosines of pairs
+        ranks:        processes that fit together: each reads its own part of every sample
     """
 
     def __init__(
@@ -72,14 +74,16 @@ class Analysis:
         description: Mapping[str, Any],
         name: str = "",
         projections: Sequence[ProjectionSpec] = (),
+        ranks: Ranks = ONE,
     ) -> None:
+        self.ranks = ranks
         self.model, self.data_sets, self.settings = model, tuple(data_sets), settings
         self.description, self.name = description, name
         self.projections: tuple[ProjectionSpec, ...] = tuple(projections) or default_projections(model.decay)
         self._read: dict[str, SampleSet] = {}
 
     def read(self, name: str | None = None, *, progress: bool | None = None) -> SampleSet:
-        """Read or generate all samples of a data set.
+        """Read or generate all samples of a data set; with several ranks the part of this one.
 
         Args:
             name:      of the data set; may be left out if there is only one
@@ -181,6 +185,7 @@ class Analysis:
             "reference_wave": settings.reference_wave,
             "couplings": settings.couplings,
             "constraints": settings.constraints,
+            "limits": settings.limits,
             "ties": settings.ties,
         }
         names = [data_set.name for data_set in self.data_sets]
@@ -220,7 +225,9 @@ class Analysis:
             couplings=settings.couplings,
             ties=settings.ties,
             constraints=settings.constraints if number == 0 else {},  # once in the sum of all data sets
+            limits=settings.limits,
             progress=progress,
+            ranks=self.ranks,
         )
 
     def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
@@ -236,12 +243,15 @@ class Analysis:
         summaries = tuple(events.summary for parts in read.values() for events in parts if events.summary is not None)
         samples = {kind: concatenate(parts) for kind, parts in read.items()}
         background = samples.get("background")
-        if background is not None and background.weights is not None and float(background.weights.sum()) <= 0:
+        if background is not None and background.weights is not None and (total := self._total(background.weights)) <= 0:
             raise DataError(
-                f"{start}background: its weights add up to {float(background.weights.sum()):.6g}\n"
+                f"{start}background: its weights add up to {total:.6g}\n"
                 " fix: give positive weights and a positive scale; the background is subtracted"
             )
         return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), summaries)
+
+    def _total(self, weights: torch.Tensor) -> float:
+        return float(self.ranks.sum(1, lambda: np.array([float(weights.sum())]), b"background")[0])
 
     def _source(self, source: Source, name: str, progress: bool | None) -> Events:
         if isinstance(source, FileSource):
@@ -260,25 +270,29 @@ class Analysis:
                 parent_tolerance=options.parent_tolerance,
                 name=name,
                 progress=progress,
+                ranks=self.ranks,
             )
-        events = generate_phase_space(self.model, source.n_events, source.seed, progress=progress)
+        events = generate_phase_space(self.model, source.n_events, source.seed, progress=progress, ranks=self.ranks)
         checks = SampleChecks(self.model.decay)
         for start in range(0, events.n_events, CHUNK):
             checks.check([p[start : start + CHUNK] for p in events.values()], start)
         notes = (f"generated, seed {source.seed}",)
-        return replace(events, summary=SampleSummary(name, (), source.n_events, None, checks.mass, (), notes))
+        return replace(events, summary=SampleSummary(name, (), source.n_events, None, checks.joined(self.ranks).mass, (), notes))
 
 
-def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Analysis:
+def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], ranks: Ranks | None = None) -> Analysis:
     """Read a model file with its samples and fit settings; no file of events is opened yet.
 
     Args:
         path_or_mapping:  a model file, or a mapping of the same form, whose paths are relative to the working directory
+        ranks:            processes that fit together; default: those that torchrun started, or this one alone
 
     Raises:
         ConfigError: with every problem found, each with file, line, column and what to do
     """
-    document = load_document(path_or_mapping)
+    together = current_ranks() if ranks is None else ranks
+    document = together.together(lambda: load_document(path_or_mapping))
+    together.check_same("model file", repr(document.data), "copy the same model file to all machines")
     spec, model = document.spec, document.model
     samples, settings = data_sets(spec, document.folder), fit_settings(spec.fit)
-    return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay))
+    return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay), together)

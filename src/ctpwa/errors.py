@@ -10,13 +10,7 @@ Path = tuple[str | int, ...]
 
 
 class CtpwaError(Exception):
-    """Base of all errors of this package.
-
-    Attributes:
-        agreed:  whether all processes of a fit raise the same error, so that one of them should print it
-    """
-
-    agreed = False
+    """Base of all errors of this package."""
 
 
 class PhysicsError(CtpwaError):

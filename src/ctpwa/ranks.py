@@ -9,9 +9,11 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -43,11 +45,13 @@ class Ranks:
         rank:        number of this process
         size:        how many there are
         interrupts:  how often all of them were interrupted together
+        waiting_since:  when this one began to wait for the others; None if it does not
     """
 
     rank = 0
     size = 1
     interrupts = 0
+    waiting_since: float | None = None
 
     @property
     def first(self) -> bool:
@@ -93,27 +97,30 @@ class Ranks:
         """Interrupt all ranks the next time they add something up."""
         raise KeyboardInterrupt
 
-    def reports(self) -> bool:
-        """Whether this process is the one to say that a rank was lost."""
+    def reports(self, message: str) -> bool:
+        """Whether this process is the one to print a message: the first that wants to, because nobody knows who is left."""
         return True
 
 
 ONE = Ranks()
 
 
-class ProcessRanks(Ranks):
-    """Processes that torch has brought together; made by ``current_ranks``."""
+class SeveralRanks(Ranks):
+    """Several processes; how numbers travel between them is left open.
 
-    def __init__(self) -> None:
-        import torch.distributed as dist
+    Args:
+        rank:  number of this process
+        size:  how many there are
+    """
 
-        self._dist = dist
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        self.lost = False
-        self.waiting_since: float | None = None
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
         self.interrupts = 0
         self._pending = False
-        self._buffers: dict[tuple[int, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def reduce(self, buffer: np.ndarray, device: torch.device) -> None:
+        """Add up over all ranks, in place, bitwise the same on all of them."""
+        raise NotImplementedError
 
     def sum(self, size: int, work: Callable[[], np.ndarray], key: bytes = b"", device: torch.device = CPU) -> np.ndarray:
         """See ``Ranks``."""
@@ -126,11 +133,11 @@ class ProcessRanks(Ranks):
             buffer[3] = 1.0
         fingerprint = crc32(key + size.to_bytes(8, "little")) & ((1 << FINGERPRINT_BITS) - 1)
         buffer[0], buffer[1], buffer[2] = fingerprint, fingerprint**2, self._pending
-        self._reduce(buffer, device)
+        self.reduce(buffer, device)
         if buffer[3]:
             raise self._agreed(error)
         if self.size * int(buffer[1]) != int(buffer[0]) ** 2:  # equal only if all fingerprints are
-            raise _same_on_all(CtpwaError(NOT_THE_SAME))
+            raise CtpwaError(NOT_THE_SAME)
         if buffer[2]:
             self._pending = False
             self.interrupts += 1
@@ -148,27 +155,17 @@ class ProcessRanks(Ranks):
         except Exception as caught:
             error = caught
         failed = np.array([float(error is not None)])
-        self._reduce(failed, CPU)
+        self.reduce(failed, CPU)
         if failed[0]:
             raise self._agreed(error)
         return result
-
-    def gather(self, content: bytes) -> list[bytes]:
-        """See ``Ranks``."""
-        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
-        self._collective(lambda: self._dist.all_gather(sizes, torch.tensor([len(content)])))
-        longest = max(int(size) for size in sizes)
-        padded = torch.frombuffer(bytearray(content.ljust(max(longest, 1), b"\0")), dtype=torch.uint8)
-        parts = [torch.empty_like(padded) for _ in range(self.size)]
-        self._collective(lambda: self._dist.all_gather(parts, padded))
-        return [part[: int(size)].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
 
     def check_same(self, what: str, text: str, fix: str) -> None:
         """See ``Ranks``."""
         digests = self.gather(hashlib.sha256(text.encode()).digest())
         other = next((rank for rank, digest in enumerate(digests) if digest != digests[0]), None)
         if other is not None:
-            raise _same_on_all(CtpwaError(f"rank {other} has another {what} than rank 0\n fix: {fix}"))
+            raise CtpwaError(f"rank {other} has another {what} than rank 0\n fix: {fix}")
 
     @contextmanager
     def interrupts_together(self) -> Iterator[None]:
@@ -193,25 +190,47 @@ class ProcessRanks(Ranks):
         """See ``Ranks``."""
         self._pending = True
 
-    def reports(self) -> bool:
-        """See ``Ranks``: the first that asks, because nobody knows who is left."""
-        try:
-            store = self._dist.distributed_c10d._get_default_store()
-            return int(store.add("ctpwa: ranks lost", 1)) == 1
-        except Exception:  # the store went away with the process that kept it
-            return True
-
     def _agreed(self, error: Exception | None) -> Exception:
         """The error of the lowest rank that has one, the same on all."""
         text = b"" if error is None else (b"D" if isinstance(error, DataError) else b"C") + _describe(error).encode()
         found = next((rank, text) for rank, text in enumerate(self.gather(text)) if text)
         if error is not None and found[0] == self.rank:
-            return _same_on_all(error)
+            return error
         kind = DataError if found[1][:1] == b"D" else CtpwaError
-        return _same_on_all(kind(found[1][1:].decode()))
+        return kind(found[1][1:].decode())
 
-    def _reduce(self, buffer: np.ndarray, device: torch.device) -> None:
-        """Add up over all ranks, in place."""
+
+class ProcessRanks(SeveralRanks):
+    """Processes that torch has brought together; made by ``current_ranks``."""
+
+    def __init__(self) -> None:
+        import torch.distributed as dist
+
+        super().__init__(dist.get_rank(), dist.get_world_size())
+        self._dist = dist
+        self.lost = False
+        self._buffers: dict[tuple[int, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def gather(self, content: bytes) -> list[bytes]:
+        """See ``Ranks``."""
+        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
+        self._collective(lambda: self._dist.all_gather(sizes, torch.tensor([len(content)])))
+        longest = max(int(size) for size in sizes)
+        padded = torch.frombuffer(bytearray(content.ljust(max(longest, 1), b"\0")), dtype=torch.uint8)
+        parts = [torch.empty_like(padded) for _ in range(self.size)]
+        self._collective(lambda: self._dist.all_gather(parts, padded))
+        return [part[: int(size)].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
+
+    def reports(self, message: str) -> bool:
+        """See ``Ranks``."""
+        try:
+            store = self._dist.distributed_c10d._get_default_store()
+            return int(store.add(f"ctpwa says {hashlib.sha256(message.encode()).hexdigest()}", 1)) == 1
+        except Exception:  # the store went away with the process that kept it
+            return True
+
+    def reduce(self, buffer: np.ndarray, device: torch.device) -> None:
+        """See ``SeveralRanks``: gloo and NCCL add every number up in one place and send it to all."""
         own = torch.from_numpy(buffer)
         if device.type != "cuda":
             self._collective(lambda: self._dist.all_reduce(own))
@@ -228,14 +247,12 @@ class ProcessRanks(Ranks):
         own.copy_(host)
 
     def _collective(self, work: Callable[[], Any]) -> None:
-        import time
-
         self.waiting_since = time.monotonic()
         try:
             work()
         except RuntimeError as error:
             self.lost = True
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            reason = re.sub(r"^\[[^\]]*\] *", "", str(error).strip()).split(". ")[0].split("\n")[0] or type(error).__name__
             raise RanksLost(
                 f"another process of this fit has ended or cannot be reached: rank {self.rank} of {self.size} waited for it ({reason})\n"
                 " fix: see what it said before it ended; if nothing, look for its end in the log of the machine (memory, time limit)"
@@ -253,12 +270,6 @@ NOT_THE_SAME = (
 
 def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, CtpwaError) else f"{type(error).__name__}: {error}"
-
-
-def _same_on_all(error: Exception) -> Exception:
-    """Mark an error that every rank raises, so that only one of them prints it."""
-    error.agreed = True  # type: ignore[attr-defined]  # also one that is not ours
-    return error
 
 
 _current: Ranks | None = None
@@ -299,7 +310,7 @@ def stay_alone() -> None:
 def _join() -> Ranks:
     import torch.distributed as dist
 
-    rank, size, address, port = (os.environ[name] for name in VARIABLES[:2] + VARIABLES[2:])
+    rank, size, address, port = (os.environ[name] for name in VARIABLES)
     if not dist.is_available() or not dist.is_gloo_available():
         raise CtpwaError("this torch cannot run on several processes: it has no gloo backend\n fix: install torch from its own wheels")
     backend = "gloo"
@@ -350,14 +361,12 @@ def check_devices(ranks: Ranks, device: torch.device) -> None:
         where = f"{socket.gethostname()} {torch.cuda.get_device_properties(device).uuid}"
     places = [place.decode() for place in ranks.gather(where.encode())]
     if len({place == "cpu" for place in places}) > 1:
-        raise _same_on_all(CtpwaError("some ranks compute on a GPU and some do not\n fix: give all machines the same engine"))
+        raise CtpwaError("some ranks compute on a GPU and some do not\n fix: give all machines the same engine")
     twice = next((place for place in places if place != "cpu" and places.count(place) > 1), None)
     if twice is not None:
-        raise _same_on_all(
-            CtpwaError(
-                f"{places.count(twice)} ranks would share one GPU of {twice.split()[0]}\n"
-                " fix: start one process per GPU (--nproc-per-node), and leave 'device' out"
-            )
+        raise CtpwaError(
+            f"{places.count(twice)} ranks would share one GPU of {twice.split()[0]}\n"
+            " fix: start one process per GPU (--nproc-per-node), and leave 'device' out"
         )
 
 

@@ -11,13 +11,14 @@ import typer
 
 import ctpwa
 from ctpwa.analysis import Analysis
-from ctpwa.cli.console import INTERRUPTED, NOT_GOOD, is_terminal, print_json, say
-from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts
+from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, is_terminal, print_json, say
+from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, Rescue, lost_message
 from ctpwa.cli.result_print import print_result
 from ctpwa.engine.choice import ENGINES
 from ctpwa.engine.likelihood import Likelihood, MemoryPlan
 from ctpwa.engine.likelihood_sum import LikelihoodSum
 from ctpwa.errors import CtpwaError
+from ctpwa.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.results.checkpoint import Checkpoint, hash_of_model, hash_of_samples
 from ctpwa.results.fit import METHODS
 from ctpwa.results.result import FitResult
@@ -45,16 +46,19 @@ def fit(
         if word is not None and word not in known:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
     files = _Files.of(model, out)
-    files.check(resume, force)
-    with Interrupts() as interrupts:
+    ranks = current_ranks()
+    ranks.together(lambda: files.check(resume, force))
+    with Interrupts(ranks) as interrupts:
         analysis = ctpwa.load_analysis(model)
         other = None if begin_at is None else FitResult.load(begin_at)
         last = _last(files, analysis) if resume else None
         likelihood = analysis.likelihood(engine, device)
         begin = _begin(analysis, likelihood, last, other, begin_at)
-        if not as_json:
-            typer.echo("\n".join([*map(str, analysis.summaries), f"memory: {_memory(analysis, likelihood)}", *begin.lines]) + "\n")
-        if force:
+        if not as_json and ranks.first:
+            typer.echo(
+                "\n".join([*map(str, analysis.summaries), f"memory: {_memory(analysis, likelihood)}{_of_each(ranks)}", *begin.lines]) + "\n"
+            )
+        if force and ranks.first:
             files.checkpoint.unlink(missing_ok=True)
         options = {
             "start": begin.values,
@@ -68,9 +72,11 @@ def fit(
         if last is not None and starts is None:
             result = last.merged(result)
         result = result.with_origin(settings=dict(result.settings) | begin.origin)
-        result.save(files.result)
-        files.checkpoint.unlink(missing_ok=True)
-    _report(result, files, as_json)
+        ranks.on_first(lambda: files.write(result))
+    if ranks.first:
+        _report(result, files, as_json)
+    ranks.together(lambda: None)  # torchrun ends all processes when one of them ends with a code
+    _end(result)
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,11 @@ class _Files:
     def of(cls, model: Path, out: Path | None) -> _Files:
         result = out or model.with_name(f"{model.stem}.result.json")
         return cls(model, result, result.with_name(f"{result.name.removesuffix('.json')}.partial.json"))
+
+    def write(self, result: FitResult) -> None:
+        """The result takes the place of the checkpoint."""
+        result.save(self.result)
+        self.checkpoint.unlink(missing_ok=True)
 
     def check(self, resume: bool, force: bool) -> None:
         """Refuse before anything takes time."""
@@ -204,25 +215,34 @@ def _run(
 ) -> FitResult:
     """The fit; the best point survives whatever happens to it."""
     hashes = hash_of_model(analysis.description), _hash_of_samples(analysis)
-    best = BestPoint(files.checkpoint, likelihood.names, hashes, ctpwa.__version__)
+    ranks = likelihood.ranks
+    best = BestPoint(files.checkpoint, likelihood.names, hashes, ctpwa.__version__, ranks.first)
 
     def watch(x: Any, value: float) -> None:
         best(x, value)
-        if interrupts.count:  # while many starts were searched
+        if interrupts.seen:  # while many starts were searched
             raise KeyboardInterrupt
 
     def interrupted() -> None:
-        interrupts.notice()
-        best.write()
+        if ranks.first:
+            interrupts.notice()
+            best.write()
 
     n = options["starts"] or analysis.settings.starts
     say(f"fit of {len(likelihood.names)} parameters to {likelihood.n_events} events from {n} start{'s' if n > 1 else ''}")
     interrupts.on_first = interrupted
     try:
-        return analysis.fit(likelihood=likelihood, watch=watch, **options)
+        with Rescue(ranks, best):
+            return analysis.fit(likelihood=likelihood, watch=watch, **options)
+    except RanksLost as error:
+        interrupts.held = True
+        message = lost_message(str(error), best.path if best.write() else None)
+        if ranks.reports("ranks lost"):
+            typer.echo(message, err=True)
+        raise typer.Exit(FAILED) from None
     except (KeyboardInterrupt, EndNow):
         interrupts.held = True
-        if not best.write():
+        if not ranks.first or not best.write():
             raise KeyboardInterrupt from None
         typer.echo(f"interrupted: the best point so far is in {best.path}; go on with --resume", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -241,8 +261,12 @@ def _memory(analysis: Analysis, likelihood: Likelihood | LikelihoodSum) -> Memor
     return MemoryPlan(max(p.bytes_per_event for p in plans.values()), samples, any(p.streamed for p in plans.values()))
 
 
+def _of_each(ranks: Ranks) -> str:
+    return f" for each of {ranks.size} processes" if ranks.size > 1 else ""
+
+
 def _report(result: FitResult, files: _Files, as_json: bool) -> None:
-    """Print the result, and end with the exit code of its verdict."""
+    """Print the result."""
     if as_json:
         print_json({"file": str(files.result)} | result.as_dict())
     else:
@@ -253,7 +277,13 @@ def _report(result: FitResult, files: _Files, as_json: bool) -> None:
         typer.echo(f"\nwritten to {files.result}")
     if "interrupted" in result.verdict.reasons:
         typer.echo(f"interrupted: {files.result} has the best point so far; go on with --resume", err=True)
+    elif not result.verdict.good:
+        typer.echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
+
+
+def _end(result: FitResult) -> None:
+    """The exit code of a verdict."""
+    if "interrupted" in result.verdict.reasons:
         raise typer.Exit(INTERRUPTED)
     if not result.verdict.good:
-        typer.echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
         raise typer.Exit(NOT_GOOD)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -15,10 +16,14 @@ from typing import Any
 import numpy as np
 import typer
 
+from ctpwa.cli.console import FAILED
 from ctpwa.errors import CtpwaError
+from ctpwa.ranks import ONE, Ranks
 from ctpwa.results.checkpoint import Checkpoint
 
 EVERY = 10.0  # seconds between checkpoints
+TWICE = 1.0  # seconds within which two signals to one of several ranks are one
+STUCK = 10.0  # seconds that a rank may still wait for others after a signal
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what batch systems send before they kill
 NOTICE = b"\ninterrupted: errors at the best point so far are computed; Ctrl-C again ends at once\n"
 
@@ -30,14 +35,20 @@ class EndNow(BaseException):
 class Interrupts:
     """The first Ctrl-C or SIGTERM raises KeyboardInterrupt, the next one ``EndNow``.
 
+    With several ranks the first one is raised on all of them the next time they add something up.
+
+    Args:
+        ranks:  processes that fit together
+
     Attributes:
         count:     how many there were
         on_first:  what to do at once when the first one comes
         held:      while true they are counted and nothing is raised
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: Ranks = ONE) -> None:
         self.count, self.held = 0, False
+        self._ranks, self._last = ranks, -TWICE
         self.on_first: Callable[[], None] = lambda: None
         self._before: dict[signal.Signals, Any] = {}
 
@@ -47,13 +58,21 @@ class Interrupts:
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
+        now = time.monotonic()
+        if self._ranks.size > 1 and now - self._last < TWICE:  # once from the batch system, once more from torchrun
+            return
+        self.count, self._last = self.count + 1, now
         if self.held:
             return
         if self.count > 1:
             raise EndNow
         self.on_first()
-        raise KeyboardInterrupt
+        self._ranks.interrupt()
+
+    @property
+    def seen(self) -> int:
+        """How many there were as far as all ranks know."""
+        return self._ranks.interrupts if self._ranks.size > 1 else self.count
 
     def notice(self) -> None:
         """Tell a person at a terminal what goes on; safe while something else is being printed."""
@@ -75,10 +94,11 @@ class BestPoint:
         names:      free parameters
         hashes:     of model and samples
         version:    of ctpwa
+        now_and_then:  whether to write while the fit goes on; of several ranks the first does
     """
 
-    def __init__(self, path: Path, names: tuple[str, ...], hashes: tuple[str, str], version: str) -> None:
-        self.path = path
+    def __init__(self, path: Path, names: tuple[str, ...], hashes: tuple[str, str], version: str, now_and_then: bool = True) -> None:
+        self.path, self._now_and_then = path, now_and_then
         self._names, self._hashes, self._version = names, hashes, version
         self.best: tuple[float, tuple[float, ...]] | None = None
         self._written: tuple[float, tuple[float, ...]] | None = None
@@ -89,7 +109,7 @@ class BestPoint:
         """Look at a point."""
         if self.best is None or value < self.best[0]:
             self.best = (float(value), tuple(map(float, x)))
-        if time.monotonic() - self._last >= EVERY:
+        if self._now_and_then and time.monotonic() - self._last >= EVERY:
             self.write()
 
     def write(self) -> bool:
@@ -110,3 +130,59 @@ class BestPoint:
     def remove(self) -> None:
         """There is something better now."""
         self.path.unlink(missing_ok=True)
+
+
+class Rescue:
+    """Saves the best point when a signal comes while this rank waits for another one that is gone, and then ends this process.
+
+    Python handles signals between two of its own steps only, and a wait for a GPU or for the network may never end. A thread is told of
+    signals at once.
+
+    Args:
+        ranks:  processes that fit together; nothing is done for one alone
+        best:   the best point
+    """
+
+    def __init__(self, ranks: Ranks, best: BestPoint) -> None:
+        self._ranks, self._best = ranks, best
+        self._ours, self._theirs = socket.socketpair()
+        self._before = -1
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Rescue:
+        if self._ranks.size > 1 and threading.current_thread() is threading.main_thread():
+            self._theirs.setblocking(False)
+            self._before = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
+            self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while content := self._ours.recv(1):
+            if content[0] in SIGNALS:
+                signalled = time.monotonic()
+                if self._ranks.first:
+                    self._best.write()
+                while (since := self._ranks.waiting_since) is not None:
+                    if time.monotonic() - max(since, signalled) > STUCK:
+                        self._end()
+                    time.sleep(0.1)
+
+    def _end(self) -> None:
+        saved = self._best.write()
+        message = lost_message("other processes of this fit do not answer any more", self._best.path if saved else None)
+        if self._ranks.reports(message):
+            os.write(sys.stderr.fileno(), f"{message}\n".encode())
+        os._exit(FAILED)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._thread.is_alive():
+            signal.set_wakeup_fd(self._before)
+            self._ours.shutdown(socket.SHUT_RDWR)
+            self._thread.join(1.0)
+        self._ours.close()
+        self._theirs.close()
+
+
+def lost_message(what: str, saved: Path | None) -> str:
+    """What to say when other ranks are gone."""
+    return f"{what}\n" + (f"the best point so far is in {saved}; go on with --resume" if saved else "there was no point to save yet")

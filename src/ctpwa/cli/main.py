@@ -9,7 +9,7 @@ import typer
 import ctpwa
 from ctpwa.cli.check import check
 from ctpwa.cli.compare import compare
-from ctpwa.cli.console import Commands, epilog
+from ctpwa.cli.console import Commands, epilog, only_one_process
 from ctpwa.cli.demo import demo
 from ctpwa.cli.export import export
 from ctpwa.cli.fit import fit
@@ -17,6 +17,8 @@ from ctpwa.cli.generate import generate
 from ctpwa.cli.init import init
 from ctpwa.cli.report import report
 from ctpwa.cli.show import show
+
+SHARED = ("fit",)  # what several processes do together
 
 app = typer.Typer(
     cls=Commands,
@@ -36,9 +38,12 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def main(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Partial wave analysis of hadron decays."""
+    if context.invoked_subcommand not in SHARED:
+        only_one_process(f"ctpwa {context.invoked_subcommand}")
 
 
 app.command(epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta' --out model.yml"))(init)

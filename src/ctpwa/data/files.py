@@ -55,7 +55,7 @@ def read_events(
     name: str = "",
     device: str | torch.device = "cpu",
     progress: bool | None = None,
-    ranks: Ranks = ONE,
+    ranks: Ranks | None = None,
 ) -> Events:
     """Read and check a sample; ``summary`` of what is returned says in one line what was found.
 
@@ -78,22 +78,21 @@ def read_events(
         name:              what the sample is, for messages
         device:            where to put the tensors
         progress:          show a progress bar; default: on a terminal when it takes more than two seconds
-        ranks:             processes that share the sample: each reads its own rows, and the summary is that of the whole
+        ranks:             processes that share the sample: each reads its own rows, and the summary is that of the whole;
+                           default: this process reads everything
 
     Raises:
         DataError: if anything is missing, ambiguous or wrong; the message names file, particle and event
     """
     options = ReadOptions(tree, {} if momenta is None else momenta, weight, order, unit, mass_tolerance, parent_tolerance)
     try:
-        reader = SampleReader(model.decay, options, torch.device(device), ranks)
+        reader = SampleReader(model.decay, options, torch.device(device), ranks or ONE)
         weight_paths = [] if weight_file is None else expand(weight_file)
-        return reader.read(expand(path), weight_paths, scale, name, progress if ranks.first else False)
+        return reader.read(expand(path), weight_paths, scale, name, progress if reader.ranks.first else False)
     except DataError as error:
         if not name:
             raise
-        named = DataError(f"{name}: {error}")
-        named.agreed = error.agreed
-        raise named from error.__cause__
+        raise DataError(f"{name}: {error}") from error.__cause__
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def generate_phase_space(
     weighted: bool = False,
     device: str | torch.device = "cpu",
     progress: bool | None = None,
-    ranks: Ranks = ONE,
+    ranks: Ranks | None = None,
 ) -> Events:
     """Events distributed flat in Lorentz-invariant phase space, in the rest frame of the parent.
 
@@ -45,13 +45,14 @@ def generate_phase_space(
         weighted:         keep all generated events and give weights (mean 1) instead of accept–reject
         device:           where to generate
         progress:         show a progress bar; default: on a terminal when it takes more than two seconds
-        ranks:            processes that share the events: all of them generate, each keeps its own rows
+        ranks:            processes that share the events: all of them generate, each keeps its own rows; default: all are kept
     """
     parent, final = particle_masses(model_or_masses)
     if n < 0:
         raise GenerationError(f"cannot generate {n} events")
     sampler = PhaseSpaceSampler(parent, list(final.values()), checked_device(device), seed)
     pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
+    ranks = ranks or ONE
     first, last = ranks.share(n)
     done, total = 0, 0.0
     with Progress("phase space", n, show=progress if ranks.first else False) as bar:

@@ -21,7 +21,7 @@ SCHEMA = 1
 HOW_TO_FIT = frozenset(
     {"method", "starts", "seed", "engine", "device", "start", "minos"}
 )  # keys of ``fit`` that leave the likelihood alone
-OF_A_SAMPLE = ("name", "n_events", "weights", "notes")
+OF_A_SAMPLE = ("name", "n_events", "notes")
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,16 @@ def hash_of_samples(summaries: Sequence[Mapping[str, Any]]) -> str:
     return _sha256(
         [
             {key: summary[key] for key in OF_A_SAMPLE}
+            | {"weights": _range(summary["weights"])}
             | {key: [file["sha256"] for file in summary[key]] for key in ("files", "weight_files")}
             for summary in summaries
         ]
     )
+
+
+def _range(weights: Mapping[str, float] | None) -> list[float] | None:
+    """What several processes find as well as one; their sum is rounded differently."""
+    return None if weights is None else [weights["smallest"], weights["largest"]]
 
 
 def _sha256(value: Any) -> str:

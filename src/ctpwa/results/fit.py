@@ -24,6 +24,7 @@ from ctpwa.progress import Progress
 from ctpwa.results.fractions import FractionCalculator, wave_groups
 from ctpwa.results.phases import one_form
 from ctpwa.results.points import start_points
+from ctpwa.results.remarks import masses_out_of_range
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.results.starts import coarse_search
 from ctpwa.version import VERSION
@@ -71,7 +72,29 @@ def fit(
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
         watch:           called with every better point and its value
     """
+    with likelihood.ranks.interrupts_together():
+        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations)
+        return _fit(likelihood, options, truth, progress if likelihood.ranks.first else False, watch)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How to fit, see ``fit``."""
+
+    starts: int | Any
+    method: str
+    start: Any
+    seed: int
+    minos: Sequence[str]
+    tolerance: float
+    max_iterations: int | None
+
+
+def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool | None, watch: Watch | None) -> FitResult:
+    starts, method, start, seed = options.starts, options.method, options.start, options.seed
+    minos, tolerance, max_iterations = options.minos, options.tolerance, options.max_iterations
     _check(likelihood, method, seed, minos, tolerance, max_iterations)
+    likelihood.ranks.check_same("way to fit", repr(options), "call fit with the same arguments on all ranks")
     truths = _truths(likelihood, truth)
     points = start_points(likelihood, starts, start, seed)
     stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch)
@@ -128,7 +151,7 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=judged.verdict if stop.converged else _with_reason(judged.verdict, _vanishing(likelihood, stop.x)),
+            verdict=_with_reasons(judged.verdict, _remarks(likelihood, stop)),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
@@ -143,8 +166,7 @@ def _vanishing(likelihood: Fittable, x: np.ndarray) -> str:
     """Whether the fit ran towards a point where the intensity of a subtracted event is 0, and −ln L has no lower limit."""
     for term in _terms(likelihood):
         own = x[[likelihood.names.index(name) for name in term.names]]
-        I = [term.intensity(own, "data"), *([term.intensity(own, "background")] if term.background else [])]
-        least = min(float(part.min()) for part in I) / float(I[0].mean())
+        least = _least_intensity(term, own)
         if least < VANISHING:  # of an event that counts negatively; any other would make −ln L large
             return (
                 f"-ln L has no lower limit: at an event with a negative weight the intensity is {least:.0e} of its mean;"
@@ -153,8 +175,26 @@ def _vanishing(likelihood: Fittable, x: np.ndarray) -> str:
     return ""
 
 
-def _with_reason(verdict: Verdict, reason: str) -> Verdict:
-    return replace(verdict, reasons=(*verdict.reasons, reason)) if reason else verdict
+def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
+    """The least intensity of any event, in units of the mean of the data."""
+    I = term.intensity(x, "data")
+    parts = [I, *([term.intensity(x, "background")] if term.subtracts else [])]
+    own = [min((float(part.min()) for part in parts if len(part)), default=np.inf), float(I.sum())]
+    found = [np.frombuffer(part) for part in term.ranks.gather(np.array(own).tobytes())]
+    return float(min(least for least, _ in found) / (sum(total for _, total in found) / term.n_events))
+
+
+def _remarks(likelihood: Fittable, stop: Stop) -> list[str]:
+    """What else one should know of the end of a fit."""
+    values = dict(zip(likelihood.names, stop.x.tolist(), strict=True))
+    found = [remark for term in _terms(likelihood) for remark in masses_out_of_range(term.model, values)]
+    if not stop.converged and (vanishing := _vanishing(likelihood, stop.x)):
+        found.append(vanishing)
+    return list(dict.fromkeys(found))
+
+
+def _with_reasons(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
+    return replace(verdict, reasons=(*verdict.reasons, *reasons))
 
 
 def _interrupted(result: FitResult) -> FitResult:
@@ -194,9 +234,10 @@ def _truths(likelihood: Fittable, truth: Truth) -> Sequence[Mapping[str, Any] | 
     return truths
 
 
-def _machine(likelihood: Fittable) -> dict[str, str]:
+def _machine(likelihood: Fittable) -> dict[str, Any]:
     engine = _terms(likelihood)[0].engine
-    return {"engine": engine.name, "device": str(engine.device)}
+    size = likelihood.ranks.size
+    return {"engine": engine.name, "device": str(engine.device)} | ({"ranks": size} if size > 1 else {})
 
 
 def _terms(likelihood: Fittable) -> tuple[Likelihood, ...]:
