@@ -1,4 +1,4 @@
-"""What every test relies on: double precision, fixed seeds, poisoned memory, golden files."""
+"""What every test relies on: double precision, fixed seeds, poisoned memory, golden files, a cache of their own."""
 
 import os
 from pathlib import Path
@@ -15,6 +15,17 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic cuB
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="write the files of tests/golden instead of comparing with them")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory):
+    """Generated code of this run, away from the user's; shared by all processes of the run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "ctpwa_cache"
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CTPWA_CACHE", str(folder))
+        yield folder
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 """``ctpwa generate``: what is written is what the same call in Python gives, whole or not at all."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -23,17 +22,12 @@ couplings:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _cache_folder(tmp_path_factory):
-    """Kernels of these tests away from the user's; one thread, so that small steps do not wait for each other on a busy machine."""
-    before, threads = os.environ.get("CTPWA_CACHE"), torch.get_num_threads()
-    os.environ["CTPWA_CACHE"] = str(tmp_path_factory.mktemp("ctpwa_cache"))
+def _one_thread():
+    """Small steps would wait for each other on a busy machine."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-    if before is None:
-        del os.environ["CTPWA_CACHE"]
-    else:
-        os.environ["CTPWA_CACHE"] = before
 
 
 @pytest.fixture(autouse=True)

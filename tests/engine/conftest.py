@@ -1,4 +1,4 @@
-"""Kernels of every engine without a GPU: Triton interpreted, generated code in a folder of its own."""
+"""Kernels of every engine without a GPU: Triton interpreted."""
 
 import os
 import warnings
@@ -8,19 +8,6 @@ import torch
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, which the engine does late
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache_folder(tmp_path_factory):
-    """Generated code of this session, away from the user's."""
-    folder = tmp_path_factory.mktemp("ctpwa_cache")
-    before = os.environ.get("CTPWA_CACHE")
-    os.environ["CTPWA_CACHE"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["CTPWA_CACHE"]
-    else:
-        os.environ["CTPWA_CACHE"] = before
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,7 @@ import ctpwa
 from ctpwa.results import starts
 from ctpwa.results.fit import METHODS
 from ctpwa.results.fractions import FractionCalculator, wave_groups
+from ctpwa.results.remarks import masses_out_of_range
 from engine.cases import likelihood as engine_likelihood
 from results.cases import K2, PHI3, likelihood, make, part, phase_space, result, toy
 
@@ -537,3 +538,21 @@ class TestGivenLimits:
         assert found[name].at_limit
         assert found.verdict.at_limits == (name,)
         assert free.nll < found.nll < free.nll + 1.0
+
+
+class TestRemarks:
+    def test_a_mass_that_no_event_can_have_is_said(self):
+        model = likelihood("floating").model
+        (name,) = [r.name for r in model.resonances.values() if "mass" in r.floating][:1]
+        low, high = masses_out_of_range(model, {f"{name}.mass": 0.1}), masses_out_of_range(model, {f"{name}.mass": 7.0})
+        assert low[0].startswith(f"{name}.mass is 0.1 GeV, outside of ")
+        assert len(high) == 1
+        assert masses_out_of_range(model, {f"{name}.mass": 1.5, "other.mass": 9.0}) == []
+
+    def test_it_is_part_of_the_verdict(self):
+        free = result("floating")
+        name = next(p.name for p in free.parameters if p.name.endswith(".mass"))
+        far = make("floating", limits={name: (4.0, 5.0)})
+        found = ctpwa.fit(far, start={name: 4.5}, max_iterations=3)
+        assert any(reason.startswith(f"{name} is ") and "where events are" in reason for reason in found.verdict.reasons)
+        assert not any("where events are" in reason for reason in free.verdict.reasons)

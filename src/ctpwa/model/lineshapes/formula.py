@@ -122,7 +122,7 @@ class Basis:
     functions: tuple[Callable[[Any, Any], Any], ...]
     reference: str = ""
     evaluate: Callable[[Any, Any], Any] | None = None
-    origin: Any = None
+    origin: Any = field(default=None, compare=False)
 
     def values(self, s: Any, q2: Any) -> Any:
         """All functions at numpy arrays s and q2 [event], as one array [function, event]."""

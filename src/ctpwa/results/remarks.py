@@ -1,0 +1,30 @@
+"""What one should know of the values that a fit ended with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ctpwa.model.model import Model
+
+
+def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
+    """Fitted masses that no event of the decay can have: the resonance is then a broad background, or the fit has lost it.
+
+    Args:
+        model:   what was fitted
+        values:  free parameters by name
+    """
+    ranges: dict[str, tuple[float, float]] = {}
+    masses = [particle.mass or 0.0 for particle in model.decay.final]
+    for wave in model.waves:
+        for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
+            inside = sum(masses[i] for i in node.leaves)
+            outside = sum(masses) - inside
+            low, high = ranges.get(resonance.name, (float("inf"), 0.0))
+            ranges[resonance.name] = min(low, inside), max(high, (model.decay.parent.mass or float("inf")) - outside)
+    remarks = []
+    for name, (low, high) in ranges.items():
+        mass = values.get(f"{name}.mass")
+        if mass is not None and not low <= mass <= high:
+            remarks.append(f"{name}.mass is {mass:.4g} GeV, outside of {low:.4g} to {high:.4g} GeV, where events are")
+    return remarks
