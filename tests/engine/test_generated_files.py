@@ -11,6 +11,7 @@ import pytest
 from ctpwa.engine.codegen import source
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.errors import CtpwaError
+from engine.cases import make
 
 
 @pytest.fixture
@@ -142,3 +143,19 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("CTPWA_CACHE", str(tmp_path / "file"))
     with pytest.raises(CtpwaError, match=r"cannot write generated kernels to .*\n fix: set CTPWA_CACHE"):
         load_generated("unwritable", "x = 1\n")
+
+
+def test_prepared_kernels_are_those_that_are_used():
+    """After ``prepare`` nothing is compiled any more, whatever is asked for."""
+    like = make("small", "cpu")
+    like.engine.prepare()
+    module = like.engine._module
+    kernels = {name: getattr(module, name) for name in ("sums_0", "sums_1", "sums_2", "columns", "intensities")}
+    before = {name: list(kernel.signatures) for name, kernel in kernels.items()}
+    assert all(len(signatures) == 1 for signatures in before.values())
+    x = like.start
+    like.value(x)
+    like.value_and_grad(x)
+    like.value_grad_hessian(x)
+    like.intensity(x)
+    assert {name: list(kernel.signatures) for name, kernel in kernels.items()} == before

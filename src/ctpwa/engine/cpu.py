@@ -39,6 +39,19 @@ class CpuEngine:
         self.device = torch.device("cpu")
         self._module = load_generated("cpu", cpu_source(plan, BLOCK))
 
+    def prepare(self) -> None:
+        """Compile all kernels, or get them from the disk: with one event that stands for any."""
+        plan = self.plan
+        K = torch.ones(plan.n_structures, plan.n_rows, 1, dtype=torch.float64 if plan.real else torch.complex128)
+        one = torch.ones(1, dtype=torch.float64)
+        sample = Sample(K, torch.ones(plan.n_event_rows, 1, dtype=torch.float64), one, 1, None, {})
+        c, p = np.ones(plan.n_couplings, dtype=complex), np.ones(len(plan.p))
+        for mode in (LOG, PLAIN):
+            for order in (0, 1):
+                self.sums(sample, mode, c, p, order)
+            self.evaluate([(sample, mode)], c, p, 2)
+        self.intensity(sample, c, p)
+
     def _channel_arguments(self, c: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
         tables = self.tables
         channel_c = tables.channel_couplings(c)

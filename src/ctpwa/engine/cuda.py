@@ -54,6 +54,9 @@ class CudaEngine:
         self._mixes: dict[int, _Buffer] = {}
         self._ones: dict[int, Tensor] = {}
 
+    def prepare(self) -> None:
+        """Kernels are compiled for the samples that they meet; that takes seconds."""
+
     def _upload(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 

@@ -44,6 +44,9 @@ class Engine(Protocol):
     use_graphs: bool
     shares_passes: bool
 
+    def prepare(self) -> None:
+        """Do now what would otherwise make the first evaluations slow."""
+
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
 
@@ -105,6 +108,9 @@ class ReferenceEngine:
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan
         self.device = device
+
+    def prepare(self) -> None:
+        """There is nothing to prepare."""
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""

@@ -97,6 +97,9 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     likelihood.ranks.check_same("way to fit", repr(options), "call fit with the same arguments on all ranks")
     truths = _truths(likelihood, truth)
     points = start_points(likelihood, starts, start, seed)
+    with Progress("compile what this model needs, once", None, show=progress):
+        for term in _terms(likelihood):
+            term.engine.prepare()
     stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch)
     settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
     given = {} if isinstance(starts, (int, np.integer)) else {"points": points}
