@@ -23,6 +23,7 @@ LANGUAGES = {"python", "sh", "yaml", "text"}
 NOT_RUN = {
     "start.md": ["the tests run where it is installed"],
     "how-to/gpu.md": ["needs an NVIDIA GPU"],
+    "several-machines.md": ["starts processes of its own", "is a script for a batch system"],
 }
 # pages that begin with nothing and show all that is done; others run with few events, in a folder with model.yml, data.root and a result
 FROM_NOTHING = {"index.md", "start.md", "tutorial.md", "coming-from-tf-pwa.md"} | {page for page in PAGES if page.startswith("how-to/")}
