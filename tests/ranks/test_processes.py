@@ -96,19 +96,28 @@ def torchrun(n, *arguments, **more):
     return [(found.returncode, found.stdout, found.stderr)]
 
 
-def by_hand(n, *arguments, **more):
-    """The same without torchrun, as a batch system may start processes; exit code, output and errors of each."""
+def started(n, *arguments, **more):
+    """Processes without torchrun, as a batch system may start them."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = str(free.getsockname()[1])
     common = {"WORLD_SIZE": str(n), "MASTER_ADDR": "localhost", "MASTER_PORT": port} | more
-    processes = [
+    return [
         subprocess.Popen(
             [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables(RANK=str(k), **common)
         )
         for k in range(n)
     ]
-    written = [process.communicate(timeout=PATIENCE) for process in processes]
+
+
+def by_hand(n, *arguments, **more):
+    """Exit code, output and errors of each of them."""
+    processes = started(n, *arguments, **more)
+    try:
+        written = [process.communicate(timeout=PATIENCE) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
     return [(process.returncode, *both) for process, both in zip(processes, written, strict=True)]
 
 
@@ -165,6 +174,47 @@ def test_a_rank_that_is_killed(folder, start, dies):
     assert result.nll <= point.nll + 1e-9
     assert result.nll == pytest.approx(expected.nll, rel=1e-10)
     assert not (folder / "model.result.partial.json").exists()
+
+
+STUCK = """
+import os, pathlib, time
+from ctpwa.cli import interrupt
+from ctpwa.cli.main import app
+
+real, interrupt.STUCK = interrupt.BestPoint.__call__, 1.0
+
+def call(self, x, value):
+    real(self, x, value)
+    if os.environ["RANK"] == "1":
+        time.sleep(600)
+    pathlib.Path("waits").touch()
+
+interrupt.BestPoint.__call__ = call
+app()
+"""
+
+
+def test_a_rank_that_waits_for_another_one_in_vain(folder):
+    """A signal ends it, although Python does not see signals while it waits; the best point is saved."""
+    (folder / "stuck.py").write_text(STUCK)
+    processes = started(2, "stuck.py", "fit", "model.yml")
+    try:
+        begin = time.monotonic()
+        while not (folder / "waits").exists() and time.monotonic() - begin < PATIENCE:
+            time.sleep(0.1)
+        time.sleep(0.5)
+        processes[0].terminate()
+        _, errors = processes[0].communicate(timeout=SECONDS)
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    assert processes[0].returncode == 1
+    message = (
+        "other processes of this fit do not answer any more\nthe best point so far is in model.result.partial.json; go on with --resume\n"
+    )
+    assert errors == message
+    assert MASS in Checkpoint.load("model.result.partial.json").names
 
 
 def test_a_command_that_fits_nothing_runs_in_one_process(folder, monkeypatch):
