@@ -30,7 +30,7 @@ RESONANCES, WAVES, JP = "resonances", "waves", "jp"
 FINEST, FINE_EVENTS = 5, 4_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
 CHI2_EVENTS = 10.0  # neighbouring bins are put together until so many are expected
 CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
-SLICE = 8192  # events whose contributions are in memory at a time
+SLICE = 1024  # events whose contributions are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -316,15 +316,18 @@ class _Columns:
 
     def of(self, psi: np.ndarray, I: np.ndarray, w: np.ndarray) -> np.ndarray:
         """[event, column] from ψ of every wave [wave, row, event]."""
-        flat = psi.reshape(len(psi), -1)
-        by_group = (self._members @ flat).reshape(len(self.groups), *psi.shape[1:])
-        by_jp = (self._jp @ flat).reshape(len(self.jp), *psi.shape[1:])
+        parts = np.stack([psi.real, psi.imag])
+        flat = parts.reshape(2, len(psi), -1)
+        re, im = (self._members @ flat).reshape(2, len(self.groups), *psi.shape[1:])
+        by_jp = (self._jp @ flat).reshape(2, len(self.jp), *psi.shape[1:])
         n_pairs = len(self.pairs[0])
         values = np.empty((n_pairs + len(psi) + len(self.jp) + 2, len(I)))
-        first, second = self.pairs
-        values[:n_pairs] = (by_group.real[first] * by_group.real[second] + by_group.imag[first] * by_group.imag[second]).sum(axis=1)
-        values[n_pairs : n_pairs + len(psi)] = _square(psi)
-        values[n_pairs + len(psi) : -2] = _square(by_jp)
+        at = 0
+        for g in range(len(self.groups)):  # row by row of the triangle of pairs
+            values[at : at + len(re) - g] = (re[g] * re[g:] + im[g] * im[g:]).sum(axis=1)
+            at += len(re) - g
+        values[n_pairs : n_pairs + len(psi)] = (parts**2).sum(axis=(0, 2))
+        values[n_pairs + len(psi) : -2] = (by_jp**2).sum(axis=(0, 2))
         values[-2] = I
         values[:-1] *= w
         values[-1] = values[-2] ** 2
@@ -345,11 +348,6 @@ def _membership(groups: Mapping[str, Sequence[int]], n_waves: int) -> np.ndarray
     for k, waves in enumerate(groups.values()):
         members[k, list(waves)] = 1.0
     return members
-
-
-def _square(psi: np.ndarray) -> np.ndarray:
-    """Σ_rows |ψ|²."""
-    return (psi.real**2 + psi.imag**2).sum(axis=1)
 
 
 class _Filler:
