@@ -100,7 +100,8 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     with Progress("compile what this model needs, once", None, show=progress):
         for term in _terms(likelihood):
             term.engine.prepare()
-    stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch)
+    learn = isinstance(starts, (int, np.integer))  # points that somebody chose are starts as they are
+    stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch, learn)
     settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
     given = {} if isinstance(starts, (int, np.integer)) else {"points": points}
     about = _About(method, points, record, minima, settings | _machine(likelihood) | given)
@@ -256,13 +257,14 @@ def _minimise(
     seed: int,
     progress: bool | None,
     watch: Watch | None,
+    learn: bool,
 ) -> tuple[Stop, Record, tuple[FoundMinimum, ...]]:
     """The best end, what it took, and all minima."""
     total = Record()
     if len(points) == 1 or _lineshapes_differ(likelihood, points):
         candidates, others = [Minimum(np.nan, point, (k,)) for k, point in enumerate(points)], []
     else:
-        coarse = coarse_search(likelihood, points, seed, progress)
+        coarse = coarse_search(likelihood, points, seed, progress, learn=learn)
         total = replace(coarse.record, history=[])  # of part of the events
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")

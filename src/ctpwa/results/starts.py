@@ -1,12 +1,15 @@
 """Many starts: a coarse search with part of the events and lineshapes that stand still, then the whole fit from each of its minima.
 
+Minima of a sum of waves differ in the phases of a few of them. So only some of the starts are random in all couplings; each later one
+takes one of the best minima so far and turns some of its couplings, which finds better minima sooner than chance does.
+
 A coarse minimum is left as it is when the part of the events that was used already excludes, at five standard deviations, that it is
 the best one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +27,8 @@ COARSE_EVENTS = 10_000
 COARSE_PER_PARAMETER = 100
 COARSE_TOLERANCE = 1e-2
 FLOOR, SIGMAS = 30.0, 5.0
+RANDOM_STARTS, RANDOM_SHARE = 16, 0.25  # at least so many starts are random, and this part of many
+GENERATION, PARENTS, TURNED = 16, 4, 0.2  # later starts at a time, minima they come from, and which part of the couplings is turned
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Coarse:
 
 
 def coarse_search(
-    likelihood: Likelihood | LikelihoodSum, starts: np.ndarray, seed: int, progress: bool | None, watch: Callable[[], None] | None = None
+    likelihood: Likelihood | LikelihoodSum, starts: np.ndarray, seed: int, progress: bool | None, *, learn: bool = True
 ) -> Coarse:
     """Minimise from many points with part of the events, couplings only.
 
@@ -53,20 +58,67 @@ def coarse_search(
         starts:      points [start, parameter]; their lineshape parameters are those of the first
         seed:        which events
         progress:    whether to show a progress bar
-        watch:       is called now and then
+        learn:       whether later starts are minima of earlier ones with some couplings turned to those of the given point
     """
     n = max(COARSE_EVENTS, COARSE_PER_PARAMETER * starts.shape[1])
     part = likelihood.coarse(starts[0], n, seed)
     restricted = Restricted(part, starts[0], likelihood.coupling_index)
-    steps = [newton(x[restricted.index], restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding) for x in starts]
+    points = starts[:, restricted.index]
+    first = min(len(points), max(RANDOM_STARTS, int(RANDOM_SHARE * len(points)))) if learn else len(points)
+    random = np.random.default_rng(seed)
+    stops: list[Stop | None] = []
+    record = Record()
     with Progress("search from many starts", len(starts), show=progress) as bar:
-        stops, record = drive_many(restricted, steps, advance=bar.advance)
+        while len(stops) < len(points) and not _interrupted(stops):
+            end = first if not stops else min(len(stops) + GENERATION, len(points))
+            parents = distinct(stops)[:PARENTS] if stops else []
+            these = [_turned(restricted.names, parents, x, random) if parents else x for x in points[len(stops) : end]]
+            steps = [newton(x, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding) for x in these]
+            found, more = drive_many(restricted, steps, advance=bar.advance)
+            stops += found
+            record = _added(record, more)
     full = [None if stop is None else replace(stop, x=restricted.full(stop.x)) for stop in stops]
     minima = distinct(full)
     share = min(1.0, n / max(likelihood.n_events, 1))
     best = minima[0].value if minima else np.nan
     promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
-    return Coarse(tuple(minima), promising, record, any(stop is None or stop.reason == "interrupted" for stop in stops))
+    return Coarse(tuple(minima), promising, record, _interrupted(stops))
+
+
+def _turned(names: Sequence[str], parents: Sequence[Minimum], towards: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """One of the minima, with some of its complex numbers turned to the phases of another point; their magnitudes stay.
+
+    Args:
+        names:    of the parameters
+        parents:  the minima
+        towards:  the other point
+        random:   which minimum, and which numbers
+    """
+    x = parents[int(random.integers(len(parents)))].x.copy()
+    numbers: dict[str, dict[str, int]] = {}
+    for i, name in enumerate(names):
+        number, _, what = name.rpartition(".")
+        numbers.setdefault(number, {})[what] = i
+    chosen = random.random(len(numbers)) < TURNED
+    chosen[random.integers(len(numbers))] = True
+    for of, is_chosen in zip(numbers.values(), chosen, strict=True):
+        if is_chosen and "phase" in of:
+            x[of["phase"]] = towards[of["phase"]]
+        elif is_chosen:
+            index = list(of.values())
+            size = float(np.linalg.norm(towards[index]))
+            x[index] = towards[index] * (np.linalg.norm(x[index]) / size if size > 0 else 1.0)
+    return x
+
+
+def _interrupted(stops: Sequence[Stop | None]) -> bool:
+    return any(stop is None or stop.reason == "interrupted" for stop in stops)
+
+
+def _added(a: Record, b: Record) -> Record:
+    """What two searches took together."""
+    numbers = a.values + b.values, a.gradients + b.gradients, a.hessians + b.hessians
+    return Record(*numbers, a.seconds + b.seconds, [*a.history, *b.history])
 
 
 def _may_be_best(above: float, share: float) -> bool:
