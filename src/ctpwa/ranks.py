@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -105,7 +106,7 @@ class Ranks:
 ONE = Ranks()
 
 
-class SeveralRanks(Ranks):
+class SeveralRanks(Ranks, ABC):
     """Several processes; how numbers travel between them is left open.
 
     Args:
@@ -118,9 +119,9 @@ class SeveralRanks(Ranks):
         self.interrupts = 0
         self._pending = False
 
+    @abstractmethod
     def reduce(self, buffer: np.ndarray, device: torch.device) -> None:
         """Add up over all ranks, in place, bitwise the same on all of them."""
-        raise NotImplementedError
 
     def sum(self, size: int, work: Callable[[], np.ndarray], key: bytes = b"", device: torch.device = CPU) -> np.ndarray:
         """See ``Ranks``."""

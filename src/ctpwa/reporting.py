@@ -24,7 +24,7 @@ from ctpwa.results.argand import argand
 from ctpwa.results.goodness import adaptive_chi2, mixed_sample_test, point_to_point
 from ctpwa.results.moments import MomentSample, angular_moments
 from ctpwa.results.poles import poles
-from ctpwa.results.projections import Projected, dalitz_pair
+from ctpwa.results.projections import Projected, dalitz_pair, event_weights
 from ctpwa.results.result import FitResult
 
 PHASE_SPACE = 1_000_000  # events that the fit is drawn with, at most
@@ -107,11 +107,11 @@ def goodness_rows(opened: OpenedFit, samples: SampleSet, projected: Projected) -
     if not variables:
         return ()
     where = "Dalitz plot" if pair else f"{len(variables)} masses"
-    data, w = _values(variables, samples.data), _weights(samples.data)
+    data, w = _values(variables, samples.data), event_weights(samples.data)
     model, v = _values(variables, samples.phase_space), projected.weights
     if samples.background is not None:
         model = np.concatenate([model, _values(variables, samples.background)])
-        v = np.concatenate([v, _weights(samples.background)])
+        v = np.concatenate([v, event_weights(samples.background)])
     n_parameters = len(opened.result.parameters)
     rows = []
     if pair is not None and len(data) >= MIN_EVENTS:
@@ -153,8 +153,8 @@ def moment_views(decay: Decay, samples: SampleSet, projected: Projected) -> tupl
             mass, cosine = (variable(events) for variable in variables)
             return MomentSample(mass, cosine, weights=weights)
 
-        weights = None if samples.data.weights is None else _weights(samples.data)
-        background = None if samples.background is None else sample(samples.background, _weights(samples.background))
+        weights = None if samples.data.weights is None else event_weights(samples.data)
+        background = None if samples.background is None else sample(samples.background, event_weights(samples.background))
         moments = angular_moments(
             sample(samples.data, weights), sample(samples.phase_space, projected.weights), bins, max_L=4, background=background
         )
@@ -165,10 +165,6 @@ def moment_views(decay: Decay, samples: SampleSet, projected: Projected) -> tupl
 def _values(variables: Sequence[Variable], events: Events) -> np.ndarray:
     """[event, variable]."""
     return np.stack([variable(events) for variable in variables], axis=1)
-
-
-def _weights(events: Events) -> np.ndarray:
-    return np.ones(events.n_events) if events.weights is None else events.weights.cpu().numpy()
 
 
 def lineshape_views(model: Model) -> tuple[LineshapeView, ...]:

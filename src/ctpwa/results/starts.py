@@ -124,8 +124,3 @@ def _added(a: Record, b: Record) -> Record:
 def _may_be_best(above: float, share: float) -> bool:
     """Whether a minimum that lies so much above the best may still be the best with all events: Var ≈ 2 Δ / share."""
     return above <= FLOOR + SIGMAS * np.sqrt(2 * above * (1 - share) / share)
-
-
-def as_stop(minimum: Minimum) -> Stop:
-    """A minimum that was not refined, as the end of a fit."""
-    return Stop(minimum.x, minimum.value, False, "only searched coarsely", 0)

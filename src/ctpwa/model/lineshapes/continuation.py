@@ -11,6 +11,7 @@ a given mass on the real axis: each piece of the axis has a continuation of its 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +41,7 @@ class SheetChannel:
     own: bool = False
 
 
-class Continuation:
+class Continuation(ABC):
     """A lineshape at complex masses w.
 
     Attributes:
@@ -55,6 +56,7 @@ class Continuation:
     parameters: tuple[str, ...]
     switches: bool
 
+    @abstractmethod
     def values(self, w: Any, sheet: Sequence[int], at: float) -> tuple[np.ndarray, np.ndarray]:
         """F [function, point] and its derivatives over (w, parameters) [function, variable, point].
 
@@ -63,19 +65,18 @@ class Continuation:
             sheet:  +1 or −1 for every channel
             at:     mass on the real axis whose piece of the formula is continued
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def inverse(self, w: Any, sheet: Sequence[int], at: float) -> tuple[np.ndarray, np.ndarray]:
         """A function that has a zero where F has a pole, and its derivatives over (w, parameters) [variable, point]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def piece(self, at: float) -> tuple[int, ...]:
         """Which branch of every condition holds at a mass on the real axis."""
-        raise NotImplementedError
 
+    @abstractmethod
     def switched_off(self, at: float) -> tuple[bool, ...]:
         """Which channels do not take part in the piece at a mass on the real axis."""
-        raise NotImplementedError
 
     def cuts(self, w: Any, sheet: Sequence[int], at: float) -> list[np.ndarray]:
         """Numbers whose negative real axis is a cut of a logarithm, an arc tangent or a root that belongs to no channel."""
