@@ -27,6 +27,20 @@ class PhysicsError(CtpwaError):
         super().__init__(what if not fix else f"{what}\n fix: {fix}")
 
 
+class TextError(PhysicsError):
+    """A text that a user wrote, such as a formula, and that cannot be understood.
+
+    Attributes:
+        word:    the part of the text that is to blame
+        column:  where it starts, from 1
+    """
+
+    def __init__(self, what: str, fix: str, word: str = "", column: int = 1) -> None:
+        self.word = word
+        self.column = column
+        super().__init__(what, fix)
+
+
 class DataError(CtpwaError):
     """Momenta or weights that cannot be used; the message names the particle and the event."""
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from ctpwa.errors import PhysicsError
+from ctpwa.errors import TextError
 
 
-class VariableError(PhysicsError):
-    """A text that is not a variable of the final state.
-
-    Attributes:
-        word:    the part of the text that is to blame
-        column:  where it starts, from 1
-    """
-
-    def __init__(self, what: str, fix: str, word: str = "", column: int = 1) -> None:
-        self.word = word
-        self.column = column
-        super().__init__(what, fix)
+class VariableError(TextError):
+    """A text that is not a variable of the final state."""
 
 
 def error_at(text: str, start: int, word: str, what: str, fix: str) -> VariableError:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.errors import PhysicsError, TextError, suggest
 from ctpwa.model.lineshapes.formula import LineshapeParameter, Vertex, q2, s
 from ctpwa.model.lineshapes.nodes import MAX_NUMBER, Nodes
 
@@ -24,18 +24,8 @@ NAMES = ("s", "q2", "m", "q", "rho", "m1", "m2", "L", "d", "i", "I", "pi")
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
 
-class ExpressionError(PhysicsError):
-    """A text that is not a valid lineshape expression.
-
-    Attributes:
-        word:    the part of the text that is to blame
-        column:  where it starts, from 1
-    """
-
-    def __init__(self, what: str, fix: str, word: str = "", column: int = 1) -> None:
-        self.word = word
-        self.column = column
-        super().__init__(what, fix)
+class ExpressionError(TextError):
+    """A text that is not a valid lineshape expression."""
 
 
 def known_names(vertex: Vertex) -> dict[str, sp.Expr]:
