@@ -1,6 +1,7 @@
 """What every test relies on: double precision, fixed seeds, poisoned memory, golden files, a cache of their own."""
 
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,14 @@ def cache_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CTPWA_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forward_mode():
+    """The first forward derivative of a session makes torch import modules that warn about torch itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 """The demonstration runs and does what it says."""
 
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -27,9 +26,6 @@ def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "out"
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with warnings.catch_warnings():  # the first forward derivative makes torch import modules that warn about torch itself
-        warnings.simplefilter("ignore", DeprecationWarning)
-        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
         patch.setattr(toys, "PILOT_EVENTS", 1 << 10)
         patch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)

@@ -1,7 +1,6 @@
 """Results are found again with their samples, wherever both were moved to, and with no others."""
 
 import shutil
-import warnings
 
 import numpy as np
 import pytest
@@ -31,9 +30,6 @@ fit: {engine: reference, starts: 1}
 def _quiet():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with warnings.catch_warnings():  # the first forward derivative makes torch import modules that warn about torch itself
-        warnings.simplefilter("ignore", DeprecationWarning)
-        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
     yield
     torch.set_num_threads(threads)
 

@@ -1,7 +1,6 @@
 """A small analysis: three resonances, some 200 events, the reference engine, which has nothing to compile."""
 
 import shutil
-import warnings
 
 import numpy as np
 import pytest
@@ -24,14 +23,6 @@ TRUTH = {
     "phi(3)(1850)[K+ K-] (3,3)(3,0)": 100 + 150j,
     "K(2)*(1430)+[K+ eta] (2,2)(2,0)": 12 - 6j,
 }
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _forward_mode():
-    """The first forward derivative of a session makes torch import modules that warn about torch itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 """Everything with the reference engine, which has nothing to compile, on one thread, and with short pilot runs of toys, which cost
 acceptance but not correctness."""
 
-import warnings
-
 import pytest
 import torch
 
@@ -14,9 +12,6 @@ from ctpwa.generate import toys
 def _quick():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with warnings.catch_warnings():  # the first forward derivative makes torch import modules that warn about torch itself
-        warnings.simplefilter("ignore", DeprecationWarning)
-        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toys, "PILOT_EVENTS", 1 << 10)
         patch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)

@@ -7,7 +7,6 @@ before it, and written to a file if it has a title; ``text`` that follows at onc
 
 import re
 import sys
-import warnings
 
 import pytest
 import torch
@@ -57,9 +56,6 @@ def _nothing_to_compile(request):
         return
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with warnings.catch_warnings():  # the first forward derivative makes torch import modules that warn about torch itself
-        warnings.simplefilter("ignore", DeprecationWarning)
-        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
 
     def make_engine(name, plan, device):
         return real("reference" if name in ("auto", "cpu") else name, plan, device)

@@ -1,7 +1,5 @@
 """A small fit with everything in it, and its report."""
 
-import warnings
-
 import pytest
 import torch
 
@@ -41,9 +39,6 @@ def folder(tmp_path_factory):
     (folder / "model.yml").write_text(MODEL, encoding="utf-8")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with warnings.catch_warnings():  # the first forward derivative makes torch import modules that warn about torch itself
-        warnings.simplefilter("ignore", DeprecationWarning)
-        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
     model = ctpwa.load_model(folder / "model.yml")
     toy = ctpwa.generate_toy(model, 900, seed=1, engine="reference")
     weights = torch.linspace(0.9, 1.1, 900, dtype=torch.float64)

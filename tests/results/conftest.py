@@ -1,7 +1,5 @@
 """Small tensors: one thread is quicker than several."""
 
-import warnings
-
 import pytest
 import torch
 
@@ -12,11 +10,3 @@ def _one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _forward_mode():
-    """The first forward derivative of a session makes torch import modules that warn about torch itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
