@@ -45,14 +45,15 @@ def minos(objective: Objective, x: np.ndarray, names: Sequence[str]) -> dict[str
     if not names:
         return {}
     stop, _ = drive(objective, newton(np.asarray(x, dtype=float), objective.bounds, noise=objective.rounding))
+    _, _, H = objective.value_grad_hessian(stop.x)
     with one_thread():
-        return {name: _both(objective, stop.x, stop.value, objective.names.index(name), np.asarray(x, dtype=float)) for name in names}
+        return {name: _both(_Profile(objective, stop.x, stop.value, H, objective.names.index(name)), x) for name in names}
 
 
-def _both(objective: Objective, best: np.ndarray, f: float, i: int, x: np.ndarray) -> MinosError:
-    if objective.bounds[i, 0] == objective.bounds[i, 1]:
+def _both(profile: _Profile, x: np.ndarray) -> MinosError:
+    i, bounds = profile.i, profile.objective.bounds
+    if bounds[i, 0] == bounds[i, 1]:
         return MinosError(-np.inf, np.inf, False, "its limits leave it no choice")
-    profile = _Profile(objective, best, f, i)
     ends, wrong = [], []
     for side, word in ((-1, "lower"), (1, "upper")):
         end, message = profile.crossing(side)
@@ -65,13 +66,12 @@ def _both(objective: Objective, best: np.ndarray, f: float, i: int, x: np.ndarra
 class _Profile:
     """f minimised over all parameters but one."""
 
-    def __init__(self, objective: Objective, best: np.ndarray, f: float, i: int) -> None:
+    def __init__(self, objective: Objective, best: np.ndarray, f: float, H: np.ndarray, i: int) -> None:
         self.objective, self.best, self.i = objective, best, i
         self.minimum, self.target = f, f + HALF
         self.precision = max(PRECISION, 10 * objective.rounding)
         bounds = objective.bounds
         self.others = np.array([j for j in range(len(best)) if j != i and bounds[j, 0] < bounds[j, 1]], dtype=np.int64)
-        _, _, H = objective.value_grad_hessian(best)
         inner = (best > bounds[:, 0]) & (best < bounds[:, 1])  # what stands at a limit stays there, to first order
         self.free = self.others[inner[self.others]]
         self.slopes, curvature = self._follow(H)

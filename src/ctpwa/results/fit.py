@@ -103,7 +103,7 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     learn = isinstance(starts, (int, np.integer))  # points that somebody chose are starts as they are
     stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch, learn)
     settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
-    given = {} if isinstance(starts, (int, np.integer)) else {"points": points}
+    given = {} if learn else {"points": points}
     about = _About(method, points, record, minima, settings | _machine(likelihood) | given)
     try:
         result = _conclude(likelihood, stop, truths, about, progress)
