@@ -519,7 +519,7 @@ class TestInterruption:
         like = likelihood("fixed")
         plain = ctpwa.fit(like, start=result("fixed").x)
         n = plain.record.values + plain.record.gradients + plain.record.hessians
-        Interrupted(monkeypatch, n + 1 + 30)
+        Interrupted(monkeypatch, n + 1 + 10)
         found = ctpwa.fit(like, start=result("fixed").x, minos=like.names)
         assert found.verdict.reasons[0] == "interrupted"
         assert found.nll == pytest.approx(plain.nll, abs=1e-9)
