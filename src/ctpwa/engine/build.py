@@ -15,6 +15,7 @@ from ctpwa.model.model import Model
 from ctpwa.ranks import ONE, Ranks
 from ctpwa.spin.build import build_rotated_rows
 from ctpwa.spin.rotate import RowRotation
+from ctpwa.spin.storage import Storage
 
 PROBE_EVENTS = 256  # of each sample, to find out how many polarisation rows are needed
 
@@ -54,6 +55,8 @@ def sample_of(
     weights: Tensor | None,
     device: torch.device,
     progress: bool | None = False,
+    *,
+    exact: bool = False,
 ) -> Sample:
     """A sample on a device, ready for the kernels.
 
@@ -65,6 +68,7 @@ def sample_of(
         weights:   [event]; None if all are 1
         device:    where to compute
         progress:  whether to show a progress bar
+        exact:     K in double precision, also if the plan is for mixed precision
 
     Raises:
         RowsNeeded: some event needs more rows than ``rotation`` keeps
@@ -76,6 +80,7 @@ def sample_of(
         dict(zip(model.decay.labels, momenta, strict=True)),
         model.polarisation,
         RowRotation(rotation.n_rows, rotation.scale.to(device)),
+        storage=None if plan.exponents is None else Storage(plan.exponents, single=not exact),
         zou_bugg=model.zou_bugg,
         device=device,
         progress=progress,

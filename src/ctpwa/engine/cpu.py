@@ -17,6 +17,7 @@ from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_sums
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
+from ctpwa.spin.storage import SINGLE
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
 GRAM_CHUNK = 4096  # events per matrix product
@@ -42,7 +43,8 @@ class CpuEngine:
     def prepare(self) -> None:
         """Compile all kernels, or get them from the disk: with one event that stands for any."""
         plan = self.plan
-        K = torch.ones(plan.n_structures, plan.n_rows, 1, dtype=torch.float64 if plan.real else torch.complex128)
+        dtype = torch.float64 if plan.real else torch.complex128
+        K = torch.ones(plan.n_structures, plan.n_rows, 1, dtype=dtype if plan.exponents is None else SINGLE[dtype])
         one = torch.ones(1, dtype=torch.float64)
         sample = Sample(K, torch.ones(plan.n_event_rows, 1, dtype=torch.float64), one, 1, None, {})
         c, p = np.ones(plan.n_couplings, dtype=complex), np.ones(len(plan.p))

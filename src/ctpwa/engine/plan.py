@@ -193,6 +193,8 @@ class Plan:
         n_floating:   how many of them change during a fit
         parameters:   names of the floating parameters θ
         fixed:        values of all other parameters
+        exponents:    in mixed precision: K of every structure is divided by 2 to this power and stored in single precision, and the
+                      factors of its channels are multiplied by it; None in double precision
     """
 
     n_couplings: int
@@ -208,6 +210,12 @@ class Plan:
     n_floating: int
     parameters: tuple[str, ...]
     fixed: Mapping[str, float]
+    exponents: tuple[int, ...] | None = None
+
+    def in_mixed_precision(self, exponents: tuple[int, ...]) -> Plan:
+        """The same tables for K in single precision, every structure divided by 2 to the power of its exponent."""
+        channels = tuple(replace(channel, factor=channel.factor * 2.0 ** exponents[channel.structure]) for channel in self.channels)
+        return replace(self, channels=channels, exponents=exponents)
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
@@ -231,7 +239,8 @@ class Plan:
     @property
     def bytes_per_event(self) -> int:
         """Bytes cached for every event: K, event table and weight."""
-        return 8 * (self.n_structures * self.n_rows * (1 if self.real else 2) + self.n_event_rows + 1)
+        number = (8 if self.exponents is None else 4) * (1 if self.real else 2)
+        return number * self.n_structures * self.n_rows + 8 * (self.n_event_rows + 1)
 
     @property
     def n_native(self) -> int:

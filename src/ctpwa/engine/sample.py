@@ -24,7 +24,7 @@ class Sample:
     """Events ready for the kernels; events of positive weight come first, so that every chunk has weights of one sign.
 
     Attributes:
-        K:          [structure, row, event]
+        K:          [structure, row, event]; in mixed precision in single precision, of which kernels make double when they read it
         E:          event table [row, event]
         w:          weights [event]
         n_positive: events with weight ≥ 0

@@ -20,6 +20,7 @@ from ctpwa.spin.evaluate import Evaluator, harmonics_needed, on_light_cone
 from ctpwa.spin.polarisation import Polarisation
 from ctpwa.spin.rotate import RowRotation
 from ctpwa.spin.rows import Rows
+from ctpwa.spin.storage import Storage
 
 # temporary memory per chunk: small on a CPU so that it stays near the caches, large on a GPU to hide kernel launches
 CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 2 << 30}
@@ -42,7 +43,17 @@ def build_spin_amplitudes(
     structures, terms = collect_structures(waves, barrier)
     rows = Rows(decay, polarisation)
     K = _compute(
-        decay, structures, momenta, rows, None, barrier=barrier, zou_bugg=zou_bugg, device=device, chunk_size=chunk_size, progress=progress
+        decay,
+        structures,
+        momenta,
+        rows,
+        None,
+        None,
+        barrier=barrier,
+        zou_bugg=zou_bugg,
+        device=device,
+        chunk_size=chunk_size,
+        progress=progress,
     )
     return SpinAmplitudes(K, structures, terms, tuple(waves), rows)
 
@@ -54,15 +65,25 @@ def build_rotated_rows(
     polarisation: Polarisation,
     rotation: RowRotation,
     *,
+    storage: Storage | None = None,
     zou_bugg: bool = False,
     device: str | torch.device | None = None,
     progress: bool | None = None,
 ) -> Tensor:
-    """K with barrier factors and only the rows that ``rotation`` keeps: all that an intensity needs."""
+    """K with barrier factors and only the rows that ``rotation`` keeps: all that an intensity needs; stored as ``storage`` says."""
     structures, _ = collect_structures(waves, barrier=True)
-    rows = Rows(decay, polarisation)
     return _compute(
-        decay, structures, momenta, rows, rotation, barrier=True, zou_bugg=zou_bugg, device=device, chunk_size=None, progress=progress
+        decay,
+        structures,
+        momenta,
+        Rows(decay, polarisation),
+        rotation,
+        storage,
+        barrier=True,
+        zou_bugg=zou_bugg,
+        device=device,
+        chunk_size=None,
+        progress=progress,
     )
 
 
@@ -72,6 +93,7 @@ def _compute(
     momenta: Mapping[str, Any],
     rows: Rows,
     rotation: RowRotation | None,
+    storage: Storage | None,
     *,
     barrier: bool,
     zou_bugg: bool,
@@ -83,7 +105,7 @@ def _compute(
     n_events = len(p4[0])
     where = p4[0].device
     n_rows = rows.n_rows if rotation is None else rotation.n_rows
-    K = _allocate((len(structures), n_rows, n_events), rows.dtype, where)
+    K = _allocate((len(structures), n_rows, n_events), rows.dtype if storage is None else storage.dtype(rows.dtype), where)
     tops = [structure for parts in structures for structure, _ in parts]
     max_L = harmonics_needed(tops)
 
@@ -91,13 +113,15 @@ def _compute(
         chunk = [_on_shell(p[start:stop].T.contiguous(), particle.massless) for p, particle in zip(p4, decay.final, strict=True)]
         check_momenta([p[start:stop].T for p in p4], decay.labels, decay.final, start)
         evaluator = Evaluator(decay.final, chunk, max_L, barrier=barrier, zou_bugg=zou_bugg)
-        whole = n_rows == rows.n_rows
-        target = K[..., start:stop] if whole else K.new_empty(len(structures), rows.n_rows, stop - start)
+        in_place = n_rows == rows.n_rows and storage is None
+        shape = (len(structures), rows.n_rows, stop - start)
+        target = K[..., start:stop] if in_place else torch.empty(shape, dtype=rows.dtype, device=where)
         for index, parts in enumerate(structures):
             A = _sum_parts(evaluator, parts, rows.two_ms)
             rows.store(A, parts[0][0].total_L, target[index])
-        if not whole and rotation is not None:
-            K[..., start:stop] = rotation.apply(target)
+        if not in_place:
+            kept = target if rotation is None else rotation.apply(target)
+            K[..., start:stop] = kept if storage is None else storage.stored(kept, start)
         return evaluator.cached_bytes
 
     if n_events:
