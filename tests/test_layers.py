@@ -11,7 +11,7 @@ PACKAGE = Path(ctpwa.__file__).parent
 LEAVES = {"errors", "memory", "output", "progress", "ranks", "version"}
 MAY_IMPORT = {
     "errors": set(),
-    "memory": set(),
+    "memory": {"errors"},
     "output": {"errors"},
     "progress": set(),
     "ranks": {"errors", "version"},
