@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log
 from typing import Any
 
@@ -26,6 +27,7 @@ from ctpwa.engine.expansion import Collapsed, Expansion, score_products
 from ctpwa.engine.integrals import Integrator, WaveIntegrals
 from ctpwa.engine.likelihood_sum import LikelihoodSum, advice, checked_vector
 from ctpwa.engine.plan import Plan
+from ctpwa.engine.precision import DOUBLE, MIXED, Rebuilt, checked_precision, planned
 from ctpwa.engine.pull_back import PullBack
 from ctpwa.engine.sample import Sample, checked_weights
 from ctpwa.engine.shared import SharedTask, pack, packed_size, run_shared, unpack
@@ -39,7 +41,7 @@ from ctpwa.model.parameters import CARTESIAN, Parameters
 from ctpwa.ranks import Ranks, check_devices, current_ranks, same_arrays, threads_per_rank
 from ctpwa.spin.rotate import RowsNeeded
 
-TRUTH_EVENTS = 1 << 20  # of a sample that is only integrated over, at a time
+PIECE_EVENTS, PIECE_BYTES = 1 << 20, 1 << 30  # of a sample that is passed through once, at a time
 STREAM_FRACTION = 0.8  # of the free memory may be used before samples are streamed
 
 
@@ -106,6 +108,7 @@ class Likelihood:
         progress:        show progress bars; default: on a terminal when something takes more than two seconds
         ranks:           processes that share the events, each with its own part of every sample; default: those that torchrun
                          started, or this one alone
+        precision:       ``double``; or ``mixed``: spin amplitudes are stored in single precision, everything is computed in double
 
     Attributes:
         ranks:   these processes; sums are over the events of all of them
@@ -130,8 +133,10 @@ class Likelihood:
         chunk_events: int | None = None,
         progress: bool | None = None,
         ranks: Ranks | None = None,
+        precision: str = DOUBLE,
     ) -> None:
         self.model = model
+        self.precision = checked_precision(precision)
         self.ranks: Ranks = current_ranks() if ranks is None else ranks
         progress = progress if self.ranks.first else False
         channels = model_channels(model)
@@ -139,7 +144,7 @@ class Likelihood:
         shares = {name: self._own_share(name, sample) for name, sample in samples.items()}
         self._rows = {name: share.rows for name, share in shares.items()}
         self._rotation = find_rotation(model, [share.p4 for share in shares.values()], list(self._rows.values()), self.ranks)
-        self.plan: Plan = channels.plan(model, self._rotation.n_rows)
+        self.plan: Plan = planned(channels.plan(model, self._rotation.n_rows), self._rotation, precision)
         self.engine = make_engine(engine, self.plan, device)
         self.coupling_names = channels.couplings
         self.coupling_map = map_couplings(model, channels.couplings, couplings, ties or {}, reference_wave)
@@ -160,6 +165,7 @@ class Likelihood:
         self._memory = self._plan_memory(chunk_events)
         self._chunk_events = chunk_events or self._stream_chunk() if self._memory.streamed else None
         self.engine.use_graphs = not self._memory.streamed  # streamed chunks come and go
+        self._shares = shares if precision == MIXED else {}  # the momenta, for ``in_double``
         built = self.ranks.together(lambda: {name: self._build(share, progress) for name, share in shares.items()})
         self.data, self.background = built["data"], built.get("background", [])
         self.subtracts = "background" in self._rows and self._rows["background"].total > 0
@@ -174,7 +180,7 @@ class Likelihood:
             raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
         self.phase_space: list[Sample] | Collapsed = built["phase space"]
         self._fixed_integrals: WaveIntegrals | None = None
-        if self.plan.n_floating == 0 and not self.plan.callbacks:
+        if self._collapses:
             integrator = Integrator(self.plan, self.engine)
             self._fixed_integrals = integrator.integrals(built.pop("phase space"), np.zeros(0), self.ranks)
             self.phase_space = self._collapsed(self._fixed_integrals)
@@ -311,7 +317,7 @@ class Likelihood:
         if truth is None and isinstance(self.phase_space, Collapsed):
             assert self._fixed_integrals is not None
             return self._fixed_integrals
-        samples = self.phase_space if truth is None else self._truth(self._own_share("truth", truth))
+        samples = self.phase_space if truth is None else self._exact_pieces(self._own_share("truth", truth))
         assert not isinstance(samples, Collapsed)
         return Integrator(self.plan, self.engine).integrals(samples, theta[self._theta_order], self.ranks)
 
@@ -357,6 +363,20 @@ class Likelihood:
 
     def __add__(self, other: Likelihood | LikelihoodSum) -> LikelihoodSum:
         return LikelihoodSum([self]) + other
+
+    def in_double(self) -> Likelihood:
+        """The same likelihood with spin amplitudes in double precision; they are computed anew, in chunks, in every evaluation."""
+        if self.precision == DOUBLE:
+            return self
+        exact = copy(self)
+        exact.precision = DOUBLE
+        exact.engine = make_engine(self.engine.name, self.plan, self.engine.device)
+        exact.engine.use_graphs = False
+        exact._chunk_events = PIECE_EVENTS
+        rebuilt: dict[str, Any] = {name: Rebuilt(partial(self._exact_pieces, share)) for name, share in self._shares.items()}
+        exact.data, exact.background = rebuilt["data"], rebuilt.get("background", [])
+        exact.phase_space = self.phase_space if isinstance(self.phase_space, Collapsed) else rebuilt["phase space"]
+        return exact
 
     def _random_part(self, name: str, samples: Sequence[Sample], share: float, seed: int) -> list[Sample]:
         """A share of the events of a sample."""
@@ -585,7 +605,7 @@ class Likelihood:
         ]
         total = [(name, rows.total) for name, rows in self._rows.items()]
         fix = "use the same model, samples and options on all ranks"
-        self.ranks.check_same("model", repr((about, total, self.plan.n_rows, self.engine.name)), fix)
+        self.ranks.check_same("model", repr((about, total, self.plan.n_rows, self.engine.name, self.precision)), fix)
         check_devices(self.ranks, self.engine.device)
         if self.engine.name == "cpu":
             use_threads(threads_per_rank())
@@ -597,9 +617,16 @@ class Likelihood:
             if len(pair) != 2 or not np.all(np.isfinite(pair)) or pair[1] <= 0:
                 raise PhysicsError(f"constraint on {name!r} is {pair!r}", "give (mean, standard deviation > 0)")
 
+    @property
+    def _collapses(self) -> bool:
+        """Whether the normalisation becomes one matrix."""
+        return self.plan.n_floating == 0 and not self.plan.callbacks
+
     def _plan_memory(self, chunk_events: int | None) -> MemoryPlan:
         per_event = self.plan.bytes_per_event
         samples = {name: rows.count * per_event for name, rows in self._rows.items()}
+        if self._collapses:
+            samples["phase space"] = self._rows["phase space"].count * self.plan.exact_bytes_per_event
         free = available_bytes(self.engine.device)
         streamed = chunk_events is not None or (
             free is not None and self.engine.device.type == "cuda" and sum(samples.values()) > STREAM_FRACTION * free
@@ -617,13 +644,14 @@ class Likelihood:
         size = self._chunk_events or max(n, 1)
         pieces = []
         for start in range(0, n, size):
-            sample = self._sample([p[start : start + size] for p in p4], None if w is None else w[start : start + size], progress)
+            exact = share.name == "phase space" and self._collapses
+            sample = self._sample([p[start : start + size] for p in p4], None if w is None else w[start : start + size], progress, exact)
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
         return pieces
 
-    def _sample(self, p4: Sequence[Tensor], w: Tensor | None, progress: bool | None) -> Sample:
+    def _sample(self, p4: Sequence[Tensor], w: Tensor | None, progress: bool | None, exact: bool = False) -> Sample:
         try:
-            return sample_of(self.model, self.plan, self._rotation, p4, w, self.engine.device, progress)
+            return sample_of(self.model, self.plan, self._rotation, p4, w, self.engine.device, progress, exact=exact)
         except RowsNeeded:
             raise DataError(
                 f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
@@ -642,13 +670,14 @@ class Likelihood:
             return self.phase_space
         return self._collapsed(Integrator(self.plan, self.engine).integrals(self.phase_space, theta[self._theta_order], self.ranks))
 
-    def _truth(self, share: _Share) -> Iterator[Sample]:
-        """A sample to integrate over, piece by piece."""
+    def _exact_pieces(self, share: _Share) -> Iterator[Sample]:
+        """A sample in double precision, piece by piece."""
         p4 = share.p4
         w = None if share.weights is None else checked_weights(share.weights, len(p4[0]), self.engine.device)
-        for start in range(0, len(p4[0]), TRUTH_EVENTS):
-            cut = slice(start, start + TRUTH_EVENTS)
-            yield self._sample([p[cut] for p in p4], None if w is None else w[cut], False)
+        size = max(min(PIECE_EVENTS, PIECE_BYTES // self.plan.exact_bytes_per_event), 1)
+        for start in range(0, len(p4[0]), size):
+            cut = slice(start, start + size)
+            yield self._sample([p[cut] for p in p4], None if w is None else w[cut], False, exact=True)
 
 
 def _theta_order(plan: Plan, names: Sequence[str]) -> np.ndarray:

@@ -239,8 +239,15 @@ class Plan:
     @property
     def bytes_per_event(self) -> int:
         """Bytes cached for every event: K, event table and weight."""
-        number = (8 if self.exponents is None else 4) * (1 if self.real else 2)
-        return number * self.n_structures * self.n_rows + 8 * (self.n_event_rows + 1)
+        return self._bytes(8 if self.exponents is None else 4)
+
+    @property
+    def exact_bytes_per_event(self) -> int:
+        """The same with K in double precision."""
+        return self._bytes(8)
+
+    def _bytes(self, number: int) -> int:
+        return number * self.n_structures * self.n_rows * (1 if self.real else 2) + 8 * (self.n_event_rows + 1)
 
     @property
     def n_native(self) -> int:

@@ -1,7 +1,7 @@
 """Spin amplitudes in single precision: half the memory, and a check that nothing leaves the range of the numbers.
 
-Every structure is divided by a power of 2 near its typical size, which is exact, so that units and barrier factors of high L do not matter. A
-stored amplitude then differs from the exact one by at most 2⁻²⁴ of itself, or by 2⁻¹⁵⁰ of the typical size of its structure.
+Every structure is divided by a power of 2 near its typical size, which is exact, so that units and barrier factors of high L do not
+matter. A stored amplitude then differs from the exact one by at most 2⁻²⁴ of itself, or by 2⁻¹⁵⁰ of the typical size of its structure.
 """
 
 from __future__ import annotations

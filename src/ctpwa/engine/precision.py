@@ -1,0 +1,45 @@
+"""Mixed precision: spin amplitudes stored in single precision, everything computed and added up in double.
+
+Kernels are the same: they multiply what they read of K with numbers in double precision, and the product of a single and a double is a
+double in all of them (torch, Numba, Triton).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import Sample
+from ctpwa.errors import CtpwaError, suggest
+from ctpwa.spin.rotate import RowRotation
+from ctpwa.spin.storage import exponents_near
+
+DOUBLE, MIXED = "double", "mixed"
+PRECISIONS = (DOUBLE, MIXED)
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A sample that is built anew, piece by piece, whenever it is read.
+
+    Attributes:
+        build:  gives its pieces
+    """
+
+    build: Callable[[], Iterator[Sample]]
+
+    def __iter__(self) -> Iterator[Sample]:
+        return self.build()
+
+
+def checked_precision(precision: str) -> str:
+    """The precision, if it is one."""
+    if precision not in PRECISIONS:
+        raise CtpwaError(f"unknown precision {precision!r}\n fix: {suggest(str(precision), PRECISIONS)}")
+    return precision
+
+
+def planned(plan: Plan, rotation: RowRotation, precision: str) -> Plan:
+    """The tables in the given precision; the sizes of structures are those that ``rotation`` has seen."""
+    return plan if precision == DOUBLE else plan.in_mixed_precision(exponents_near(rotation.scale.tolist()))
