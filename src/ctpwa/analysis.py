@@ -107,18 +107,23 @@ class Analysis:
         return tuple(summary for data_set in self.data_sets for summary in self.read(data_set.name).summaries)
 
     def likelihood(
-        self, engine: str | None = None, device: str | torch.device | None = None, progress: bool | None = None
+        self,
+        engine: str | None = None,
+        device: str | torch.device | None = None,
+        progress: bool | None = None,
+        precision: str | None = None,
     ) -> Likelihood | LikelihoodSum:
         """The likelihood of all data sets, with the constraints and ties of the settings.
 
         Args:
-            engine:    instead of that of the settings
-            device:    instead of that of the settings
-            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+            engine:     instead of that of the settings
+            device:     instead of that of the settings
+            progress:   show progress bars; default: on a terminal when it takes more than two seconds
+            precision:  instead of that of the settings
         """
         if not self.data_sets:
             raise DataError(f"{self.name or 'the model'}: nothing to fit, there are no samples\n fix: {NO_SAMPLES}")
-        terms = [self._likelihood(i, data_set, engine, device, progress) for i, data_set in enumerate(self.data_sets)]
+        terms = [self._likelihood(i, data_set, engine, device, progress, precision) for i, data_set in enumerate(self.data_sets)]
         return terms[0] if len(terms) == 1 else LikelihoodSum(terms)
 
     def start(self, likelihood: Likelihood | LikelihoodSum) -> np.ndarray:
@@ -141,6 +146,7 @@ class Analysis:
         method: str | None = None,
         seed: int | None = None,
         minos: Sequence[str] | None = None,
+        precision: str | None = None,
         progress: bool | None = None,
         watch: Watch | None = None,
     ) -> FitResult:
@@ -155,12 +161,13 @@ class Analysis:
             method:      ``newton``, ``lbfgs`` or ``minuit``
             seed:        of random starts
             minos:       parameters that get asymmetric errors
+            precision:   ``double`` or ``mixed``
             progress:    show progress bars; default: on a terminal when it takes more than two seconds
             watch:       called with every better point and its value
         """
         settings = self.settings
         if likelihood is None:
-            likelihood = self.likelihood(engine, device, progress)
+            likelihood = self.likelihood(engine, device, progress, precision)
         if start is None or isinstance(start, Mapping):
             start = dict(zip(likelihood.names, self.start(likelihood), strict=True)) | dict(start or {})
         truths = [self.read(data_set.name, progress=progress).truth for data_set in self.data_sets]
@@ -210,7 +217,13 @@ class Analysis:
         return known[name]
 
     def _likelihood(
-        self, number: int, data_set: DataSet, engine: str | None, device: str | torch.device | None, progress: bool | None
+        self,
+        number: int,
+        data_set: DataSet,
+        engine: str | None,
+        device: str | torch.device | None,
+        progress: bool | None,
+        precision: str | None,
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
         return Likelihood(
@@ -228,6 +241,7 @@ class Analysis:
             limits=settings.limits,
             progress=progress,
             ranks=self.ranks,
+            precision=precision or settings.precision,
         )
 
     def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:

@@ -380,7 +380,7 @@ def test_interruption_while_errors_are_computed_computes_them_once_more(small, m
 
 
 def test_interruption_before_the_fit(small, monkeypatch):
-    monkeypatch.setattr(ctpwa.Analysis, "likelihood", lambda *_: send(signal.SIGTERM))
+    monkeypatch.setattr(ctpwa.Analysis, "likelihood", lambda *_, **__: send(signal.SIGTERM))
     result = fit()
     assert (result.exit_code, result.stderr, files(small)) == (130, "interrupted\n", [])
 

@@ -15,9 +15,11 @@ from ctpwa.engine.build import find_rotation
 from ctpwa.engine.channels import ModelChannels, model_channels
 from ctpwa.engine.likelihood import MemoryPlan
 from ctpwa.engine.plan import Plan
+from ctpwa.engine.precision import planned
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model
+from ctpwa.spin.rotate import RowRotation
 
 PROBE_EVENTS = 200  # of phase space, to see how many polarisation rows are needed
 
@@ -46,7 +48,7 @@ class CheckReport:
         probe = generate_phase_space(model, PROBE_EVENTS, seed=0, progress=False)
         numbers = map_couplings(model, channels.couplings, settings.couplings, settings.ties, settings.reference_wave)
         free = [name for name in numbers.numbers if name not in numbers.fixed]
-        return cls(model, channels, channels.plan(model, find_rotation(model, [_momenta(model, probe)]).n_rows), len(free))
+        return cls(model, channels, _plan(analysis, channels, find_rotation(model, [_momenta(model, probe)])), len(free))
 
     @property
     def couplings(self) -> dict[str, complex]:
@@ -86,17 +88,21 @@ class SampleReport:
         """Read every data set, one after the other."""
         summaries: list[SampleSummary] = []
         sizes: dict[str, int] = {}
-        per_event = report.plan.bytes_per_event
+        plan = report.plan
         for data_set in analysis.data_sets:
             samples = analysis.read(data_set.name)
             summaries += samples.summaries
             parts = _parts(samples)
-            rows = find_rotation(report.model, [_momenta(report.model, events) for events in parts.values()]).n_rows
-            per_event = max(per_event, report.channels.plan(report.model, rows).bytes_per_event)
+            rotation = find_rotation(report.model, [_momenta(report.model, events) for events in parts.values()])
+            plan = max(plan, _plan(analysis, report.channels, rotation), key=lambda own: own.bytes_per_event)
             start = f"{data_set.name} " if data_set.name else ""
             sizes |= {start + name: events.n_events for name, events in parts.items()}
             analysis.forget()
-        return cls(tuple(summaries), MemoryPlan(per_event, {name: n * per_event for name, n in sizes.items()}, False))
+        return cls(tuple(summaries), MemoryPlan(plan.bytes_per_event, {k: n * plan.built_bytes(k) for k, n in sizes.items()}, False))
+
+
+def _plan(analysis: Analysis, channels: ModelChannels, rotation: RowRotation) -> Plan:
+    return planned(channels.plan(analysis.model, rotation.n_rows), rotation, analysis.settings.precision)
 
 
 def _parts(samples: SampleSet) -> dict[str, Events]:

@@ -17,6 +17,7 @@ from ctpwa.cli.result_print import print_result
 from ctpwa.engine.choice import ENGINES
 from ctpwa.engine.likelihood import Likelihood, MemoryPlan
 from ctpwa.engine.likelihood_sum import LikelihoodSum
+from ctpwa.engine.precision import PRECISIONS
 from ctpwa.errors import CtpwaError
 from ctpwa.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.results.checkpoint import Checkpoint, hash_of_model, hash_of_samples
@@ -33,6 +34,7 @@ def fit(
     seed: Annotated[int | None, typer.Option(min=0, help="seed of the random start points")] = None,
     engine: Annotated[str | None, typer.Option(help="auto, cuda, cpu or reference")] = None,
     device: Annotated[str | None, typer.Option(help="where to compute, such as cpu or cuda:0")] = None,
+    precision: Annotated[str | None, typer.Option(help="double, or mixed: spin amplitudes in single precision")] = None,
     minos: Annotated[list[str] | None, typer.Option(metavar="NAME", help="a parameter that gets MINOS errors; may be repeated")] = None,
     begin_at: Annotated[Path | None, typer.Option("--from", metavar="RESULT", help="start from the values of this result")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on where the last fit ended, or was interrupted or killed")] = False,
@@ -42,7 +44,7 @@ def fit(
     """Fit a model to its samples, and write the result to a file. What is not given is as the model file says."""
     if resume and (force or begin_at):
         raise typer.BadParameter("--resume goes on from the last result; leave --force and --from out")
-    for word, known in ((method, METHODS), (engine, ENGINES)):
+    for word, known in ((method, METHODS), (engine, ENGINES), (precision, PRECISIONS)):
         if word is not None and word not in known:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
     files = _Files.of(model, out)
@@ -52,7 +54,7 @@ def fit(
         analysis = ctpwa.load_analysis(model)
         other = None if begin_at is None else FitResult.load(begin_at)
         last = _last(files, analysis) if resume else None
-        likelihood = analysis.likelihood(engine, device)
+        likelihood = analysis.likelihood(engine, device, precision=precision)
         begin = _begin(analysis, likelihood, last, other, begin_at)
         if not as_json and ranks.first:
             typer.echo(

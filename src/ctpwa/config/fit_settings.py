@@ -25,6 +25,7 @@ class FitSettings:
         starts:          number of start points
         seed:            seed of random start points
         engine, device:  what computes the likelihood, and where
+        precision:       ``double`` or ``mixed``
         representation:  couplings as ``cartesian`` or ``polar`` parameters
         reference_wave:  the coupling that is fixed to 1; None: the first
         couplings:       ``wave`` or ``vertex``
@@ -40,6 +41,7 @@ class FitSettings:
     seed: int = 0
     engine: str = "auto"
     device: str | None = None
+    precision: str = "double"
     representation: str = "cartesian"
     reference_wave: str | None = None
     couplings: str = "wave"
@@ -58,6 +60,7 @@ def fit_settings(spec: FitSpec) -> FitSettings:
         spec.seed,
         spec.engine,
         spec.device,
+        spec.precision,
         spec.representation,
         spec.reference_wave,
         spec.couplings,

@@ -168,6 +168,9 @@ class FitSpec(_Strict):
     seed: int = Field(0, ge=0, description="seed of the random start points")
     engine: Literal["auto", "cuda", "cpu", "reference"] = Field("auto", description="what computes the likelihood")
     device: str | None = Field(None, description="where, such as cpu or cuda:0; a GPU if there is one, if left out")
+    precision: Literal["double", "mixed"] = Field(
+        "double", description="mixed: spin amplitudes are stored in single precision, everything is computed in double"
+    )
     representation: Literal["cartesian", "polar"] = Field("cartesian", description="couplings as re, im or as abs, phase")
     reference_wave: str | None = Field(None, description="the coupling that is fixed to 1; the first if left out")
     couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")

@@ -180,7 +180,7 @@ class Likelihood:
             raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
         self.phase_space: list[Sample] | Collapsed = built["phase space"]
         self._fixed_integrals: WaveIntegrals | None = None
-        if self._collapses:
+        if self.plan.collapses:
             integrator = Integrator(self.plan, self.engine)
             self._fixed_integrals = integrator.integrals(built.pop("phase space"), np.zeros(0), self.ranks)
             self.phase_space = self._collapsed(self._fixed_integrals)
@@ -617,16 +617,9 @@ class Likelihood:
             if len(pair) != 2 or not np.all(np.isfinite(pair)) or pair[1] <= 0:
                 raise PhysicsError(f"constraint on {name!r} is {pair!r}", "give (mean, standard deviation > 0)")
 
-    @property
-    def _collapses(self) -> bool:
-        """Whether the normalisation becomes one matrix."""
-        return self.plan.n_floating == 0 and not self.plan.callbacks
-
     def _plan_memory(self, chunk_events: int | None) -> MemoryPlan:
         per_event = self.plan.bytes_per_event
-        samples = {name: rows.count * per_event for name, rows in self._rows.items()}
-        if self._collapses:
-            samples["phase space"] = self._rows["phase space"].count * self.plan.exact_bytes_per_event
+        samples = {name: rows.count * self.plan.built_bytes(name) for name, rows in self._rows.items()}
         free = available_bytes(self.engine.device)
         streamed = chunk_events is not None or (
             free is not None and self.engine.device.type == "cuda" and sum(samples.values()) > STREAM_FRACTION * free
@@ -644,7 +637,7 @@ class Likelihood:
         size = self._chunk_events or max(n, 1)
         pieces = []
         for start in range(0, n, size):
-            exact = share.name == "phase space" and self._collapses
+            exact = share.name == "phase space" and self.plan.collapses
             sample = self._sample([p[start : start + size] for p in p4], None if w is None else w[start : start + size], progress, exact)
             pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
         return pieces

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.engine.precision import DOUBLE, MIXED
 from ctpwa.engine.shared import run_shared
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.ranks import ONE, Ranks
@@ -133,6 +134,15 @@ class LikelihoodSum:
             limits[index, 0] = np.maximum(limits[index, 0], term.bounds[:, 0])
             limits[index, 1] = np.minimum(limits[index, 1], term.bounds[:, 1])
         return limits
+
+    @property
+    def precision(self) -> str:
+        """``mixed`` if any of the likelihoods is."""
+        return MIXED if any(term.precision == MIXED for term in self.terms) else DOUBLE
+
+    def in_double(self) -> LikelihoodSum:
+        """The same sum in double precision, see ``Likelihood.in_double``."""
+        return LikelihoodSum([term.in_double() for term in self.terms])
 
     @property
     def rounding(self) -> float:

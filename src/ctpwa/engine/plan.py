@@ -242,6 +242,15 @@ class Plan:
         return self._bytes(8 if self.exponents is None else 4)
 
     @property
+    def collapses(self) -> bool:
+        """Whether no lineshape changes during a fit: a sample for the normalisation then becomes one matrix."""
+        return self.n_floating == 0 and not self.callbacks
+
+    def built_bytes(self, sample: str) -> int:
+        """Bytes per event of a sample while it is built: what becomes a matrix is built in double precision."""
+        return self.exact_bytes_per_event if self.collapses and sample.endswith("phase space") else self.bytes_per_event
+
+    @property
     def exact_bytes_per_event(self) -> int:
         """The same with K in double precision."""
         return self._bytes(8)

@@ -24,6 +24,7 @@ from ctpwa.progress import Progress
 from ctpwa.results.fractions import FractionCalculator, wave_groups
 from ctpwa.results.phases import one_form
 from ctpwa.results.points import start_points
+from ctpwa.results.precision import measure_bias
 from ctpwa.results.remarks import masses_out_of_range
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.results.starts import coarse_search
@@ -144,10 +145,13 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
         corrected = likelihood.weighted
         if corrected:
             covariance = covariance @ likelihood.score_products(stop.x) @ covariance
+        parameters = _parameters(likelihood, about.points[0], stop, judged, covariance)
+        errors = np.array([np.nan if p.error is None else p.error for p in parameters])
+        bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
         return FitResult(
             decay=str(_terms(likelihood)[0].model.decay),
             method=about.method,
-            parameters=_parameters(likelihood, about.points[0], stop, judged, covariance),
+            parameters=parameters,
             covariance=covariance,
             corrected=corrected,
             couplings=_couplings(likelihood, stop.x, covariance, judged),
@@ -155,12 +159,13 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=_with_reasons(judged.verdict, _remarks(likelihood, stop)),
+            verdict=_with_reasons(judged.verdict, [*_remarks(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
             fractions=_fractions(likelihood, stop.x, covariance, truths),
             settings=about.settings,
+            precision=bias,
             version=VERSION,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -241,7 +246,8 @@ def _truths(likelihood: Fittable, truth: Truth) -> Sequence[Mapping[str, Any] | 
 def _machine(likelihood: Fittable) -> dict[str, Any]:
     engine = _terms(likelihood)[0].engine
     size = likelihood.ranks.size
-    return {"engine": engine.name, "device": str(engine.device)} | ({"ranks": size} if size > 1 else {})
+    where = {"engine": engine.name, "device": str(engine.device), "precision": likelihood.precision}
+    return where | ({"ranks": size} if size > 1 else {})
 
 
 def _terms(likelihood: Fittable) -> tuple[Likelihood, ...]:

@@ -19,6 +19,7 @@ from ctpwa.minimise.verdict import Verdict
 from ctpwa.output import written_whole
 from ctpwa.results.fractions import Fractions
 from ctpwa.results.plain import build, to_plain
+from ctpwa.results.precision import PrecisionBias
 from ctpwa.results.text import result_text
 
 SCHEMA = 1
@@ -121,6 +122,7 @@ class FitResult:
         model:          content of the model file, if it came from one
         model_file:     its name
         settings:       of the fit
+        precision:      in mixed precision: how it differs from double precision
         version:        of ctpwa
         created:        date and time
     """
@@ -144,6 +146,7 @@ class FitResult:
     model: Mapping[str, Any] | None = None
     model_file: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    precision: PrecisionBias | None = None
     version: str = ""
     created: str = ""
 

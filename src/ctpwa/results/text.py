@@ -75,6 +75,7 @@ def remarks(result: Any) -> list[str]:
     return [
         f"{result.method}: {record.hessians} Hessians, {record.gradients} gradients, {record.values} values, {record.seconds:.2f} s",
         f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors of weighted events" if result.corrected else ""),
+        *([] if result.precision is None else [str(result.precision)]),
     ]
 
 

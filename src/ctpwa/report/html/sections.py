@@ -49,6 +49,9 @@ def head(content: ReportContent) -> str:
     }
     if best is not None and result.n_starts > 1:
         facts["starts that end here"] = f"{best.starts} of {result.n_starts}"
+    if (bias := result.precision) is not None:
+        facts["−ln L in double precision"] = f"{bias.nll:+.1e}"
+        facts["largest shift in double precision"] = f"{bias.largest:.1e} σ"
     cards = "".join(
         f'<div class="fact"><div class="what">{what}</div><div class="number">{value}</div></div>' for what, value in facts.items()
     )
