@@ -22,7 +22,7 @@ PILOT_SEED = 0x70C1_70C1  # the proposal is part of the generator: it does not d
 PILOT_ROUNDS, PILOT_EVENTS = 10, 1 << 12  # to find out where the model has its peaks
 MAXIMUM_EVENTS = 1 << 14  # to find the largest weight
 SAFETY = 1.05  # between the largest weight seen and the one that is allowed for
-MIN_BLOCK, BLOCK = 1 << 10, 1 << 15  # events tried at a time
+MIN_BLOCK, BLOCK, GPU_BLOCK = 1 << 10, 1 << 15, 1 << 19  # events tried at a time; a GPU is idle with few of them
 MAX_TRIES = 10_000_000  # for one accepted event
 
 
@@ -129,7 +129,7 @@ class ToyGenerator:
         if n < 0:
             raise GenerationError(f"cannot generate {n} events")
         random = torch.Generator(device=self.device).manual_seed(seed)
-        size = min(BLOCK, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
+        size = min(BLOCK if self.device.type == "cpu" else GPU_BLOCK, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
         accepted = _Accepted(n, self.maximum, self.device, len(self.model.final_names))
         with Progress("toy events", n, show=progress) as bar:
             while accepted.n < n:
