@@ -9,14 +9,15 @@ cached once per sample, ``p`` parameter-only numbers computed once per evaluatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import sympy as sp
 
-from ctpwa.engine.codegen.staging import derivatives, is_complex, stage
+from ctpwa.engine.codegen.staging import Staged, derivatives, is_complex, stage
+from ctpwa.engine.iteration import IterationNumber, IterationNumbers
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula
 
 System = tuple[int, ...]
@@ -187,8 +188,7 @@ class Plan:
         kinds:        formulas
         channels:     sorted by structure, kind and event rows
         quantities:   what the event table holds, with its first row
-        p:            iteration numbers: expression in parameters; floating ones first
-        centred:      indices of iteration numbers that are differences to the present value: always 0, with derivative 1
+        p:            iteration numbers; floating ones first
         callbacks:    lineshapes without a formula, whose event rows are filled anew in every evaluation
         n_floating:   how many of them change during a fit
         parameters:   names of the floating parameters θ
@@ -204,8 +204,7 @@ class Plan:
     kinds: tuple[Kind, ...]
     channels: tuple[Channel, ...]
     quantities: Mapping[EventQuantity, int]
-    p: tuple[sp.Expr, ...]
-    centred: frozenset[int]
+    p: tuple[IterationNumber, ...]
     callbacks: tuple[CallbackRows, ...]
     n_floating: int
     parameters: tuple[str, ...]
@@ -276,7 +275,7 @@ class Plan:
     @cached_property
     def iteration(self) -> IterationNumbers:
         """p(θ) with derivatives."""
-        return IterationNumbers(self.p, self.n_floating, self.parameters, self.fixed, self.centred)
+        return IterationNumbers(self.p, self.n_floating, self.parameters, self.fixed)
 
     def explain(self) -> str:
         """The life cycles in words."""
@@ -291,96 +290,13 @@ class Plan:
                 + (f"   floating: {', '.join(f'p{i}' for i in kind.floating)}" if kind.floating else "")
             )
         lines += [f"  once per event:     {'complex ' if q.complex else ''}{q.source} of {q.system}" for q in self.quantities]
-        lines += [f"  once per iteration: {expression}" for expression in self.p[: self.n_floating]]
+        lines += [f"  once per iteration: {number}" for number in self.p[: self.n_floating]]
         return "\n".join(lines)
-
-
-class IterationNumbers:
-    """p(θ), its Jacobian and second derivatives, compiled from the formulas.
-
-    A fit may try points at which a formula has no value, such as a mass of 0: the result is then NaN or infinite, without a warning.
-
-    Args:
-        expressions:  p in parameter symbols
-        n_floating:   how many of them depend on floating parameters; these come first
-        parameters:   names of θ
-        fixed:        values of all other parameters
-        centred:      indices of p whose value is 0 by definition
-    """
-
-    def __init__(
-        self,
-        expressions: Sequence[sp.Expr],
-        n_floating: int,
-        parameters: Sequence[str],
-        fixed: Mapping[str, float],
-        centred: frozenset[int],
-    ) -> None:
-        symbols = [sp.Symbol(name, real=True) for name in parameters]
-        others = sorted(set().union(*(e.free_symbols for e in expressions)) - set(symbols), key=str)
-        self._others = [fixed[symbol.name] for symbol in others]
-        self.n_floating, self.n_theta = n_floating, len(symbols)
-        every = [*symbols, *others]
-        constant = _compile(every, expressions[n_floating:])(*[0.0] * len(symbols), *self._others)
-        self.constant = np.array(constant, dtype=float)
-        floating = expressions[:n_floating]
-        self._fixed_at_zero = sorted(centred)
-        self._values = _compile(every, floating)
-        first, second = [], []
-        for j, expression in enumerate(floating):
-            used = [k for k, symbol in enumerate(symbols) if expression.has(symbol)]
-            one, two = derivatives(expression, [symbols[k] for k in used])
-            first += [((j, used[k]), derivative) for k, derivative in enumerate(one)]
-            second += [((j, used[k], used[m]), derivative) for (k, m), derivative in two.items()]
-        self._first_at = np.array([at for at, _ in first], dtype=np.int64).reshape(-1, 2)
-        self._second_at = np.array([at for at, _ in second], dtype=np.int64).reshape(-1, 3)
-        self._first = _compile(every, [derivative for _, derivative in first])
-        self._second = _compile(every, [derivative for _, derivative in second])
-
-    @np.errstate(all="ignore")
-    def values(self, theta: np.ndarray) -> np.ndarray:
-        """All p."""
-        if not self.n_floating:
-            return self.constant
-        result = np.concatenate([self._values(*theta, *self._others), self.constant])
-        result[self._fixed_at_zero] = 0.0
-        return result
-
-    @np.errstate(all="ignore")
-    def jacobian(self, theta: np.ndarray) -> np.ndarray:
-        """∂p/∂θ [floating p, θ]."""
-        result = np.zeros((self.n_floating, self.n_theta))
-        if self.n_floating:
-            result[self._first_at[:, 0], self._first_at[:, 1]] = self._first(*theta, *self._others)
-        return result
-
-    @np.errstate(all="ignore")
-    def second(self, theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Σ_j weights_j ∂²p_j/∂θ∂θ [θ, θ]."""
-        result = np.zeros((self.n_theta, self.n_theta))
-        if self.n_floating:
-            j, k, m = self._second_at.T
-            values = weights[j] * np.array(self._second(*theta, *self._others))
-            np.add.at(result, (k, m), values)
-            off = k != m
-            np.add.at(result, (m[off], k[off]), values[off])
-        return result
-
-
-def _compile(symbols: Sequence[sp.Symbol], expressions: Sequence[sp.Expr]) -> Callable[..., Sequence[float]]:
-    modules = ["math", {"Abs": abs, "sign": np.sign}]
-    return sp.lambdify(list(symbols), list(expressions), modules=modules, cse=lambda e: sp.cse(e, list=False, order="none"))
 
 
 def n_callback_quantities(n_floating: int) -> int:
     """F, its first and its second derivatives."""
     return 1 + n_floating + n_floating * (n_floating + 1) // 2
-
-
-class _Centred(sp.Function):
-    """Marks θ − (present θ)."""
-
-    nargs = 1
 
 
 def build_plan(
@@ -409,12 +325,14 @@ class _Planner:
     def __init__(self, values: Mapping[str, float], floating: Sequence[str]) -> None:
         self.values = dict(values)
         self.floating = list(floating)
-        self.floating_symbols = {sp.Symbol(name, real=True) for name in floating}
         self.quantities: dict[EventQuantity, int] = {}
         self.rows = 0
-        self.p: dict[sp.Expr, int] = {}
+        self.p: dict[IterationNumber, int] = {}
+        self.moves: list[bool] = []  # which of them change during a fit
         self.callbacks: dict[tuple, CallbackRows] = {}
         self.kinds: dict[Kind, int] = {}
+        self.known: dict[tuple, tuple[sp.Expr, list[int], list[bool], list[int]]] = {}
+        self.staged: dict[sp.Expr, Staged] = {}
 
     def plan(self, specs: Sequence[ChannelSpec], n_couplings: int, n_structures: int, n_rows: int, real: bool) -> Plan:
         channels = sorted((self._channel(spec) for spec in specs), key=lambda c: (c.structure, c.kind, c.e))
@@ -429,18 +347,16 @@ class _Planner:
             kinds=tuple(self.kinds),
             channels=tuple(channels),
             quantities=dict(self.quantities),
-            p=tuple(expression.args[0] if isinstance(expression, _Centred) else expression for expression in p),
-            centred=frozenset(i for i, expression in enumerate(p) if isinstance(expression, _Centred)),
+            p=p,
             callbacks=tuple(self.callbacks.values()),
             n_floating=n_floating,
             parameters=tuple(self.floating),
             fixed=fixed,
         )
 
-    def _floating_first(self) -> tuple[tuple[sp.Expr, ...], int, dict[int, int]]:
-        order = sorted(self.p, key=lambda e: not e.free_symbols & self.floating_symbols)
-        n_floating = sum(bool(e.free_symbols & self.floating_symbols) for e in order)
-        return tuple(order), n_floating, {self.p[e]: new for new, e in enumerate(order)}
+    def _floating_first(self) -> tuple[tuple[IterationNumber, ...], int, dict[int, int]]:
+        order = sorted(self.p, key=lambda number: not self.moves[self.p[number]])
+        return tuple(order), sum(self.moves), {self.p[number]: new for new, number in enumerate(order)}
 
     def _channel(self, spec: ChannelSpec) -> Channel:
         expression: sp.Expr = sp.Integer(1)
@@ -448,7 +364,7 @@ class _Planner:
         e_complex: list[bool] = []
         p_index: list[int] = []
         for propagator in spec.propagators:
-            part, rows, are_complex, indices = self._propagator(propagator)
+            part, rows, are_complex, indices = self._known(propagator)
             e_new = [sp.Symbol(f"e{len(e_rows) + i}", real=None if c else True) for i, c in enumerate(are_complex)]
             p_new = [sp.Symbol(f"p{len(p_index) + i}", real=True) for i in range(len(indices))]
             e_old = [sp.Symbol(f"e{i}", real=None if c else True) for i, c in enumerate(are_complex)]
@@ -457,11 +373,17 @@ class _Planner:
             e_rows += rows
             e_complex += are_complex
             p_index += indices
-        names = list(self.p)
-        moving = tuple(i for i, index in enumerate(p_index) if names[index].free_symbols & self.floating_symbols)
+        moving = tuple(i for i, index in enumerate(p_index) if self.moves[index])
         kind = Kind(expression, tuple(e_complex), len(p_index), moving)
         number = self.kinds.setdefault(kind, len(self.kinds))
         return Channel(spec.coupling, spec.factor, spec.structure, number, tuple(e_rows), tuple(p_index), spec.wave)
+
+    def _known(self, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
+        """``_propagator``, once for all channels that share it: hundreds of waves are made of a few dozen."""
+        key = (id(propagator.lineshape), propagator.names, propagator.system, propagator.daughters)
+        if key not in self.known:
+            self.known[key] = self._propagator(propagator)
+        return self.known[key]
 
     def _propagator(self, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
         """F as an expression in e and p, the rows of its e and the indices of its p."""
@@ -470,16 +392,18 @@ class _Planner:
             return self._callback(lineshape, propagator)
         if isinstance(lineshape, BasisMember):
             return self._cached(lineshape, propagator)
-        own = {parameter.symbol: sp.Symbol(name, real=True) for parameter, name in zip(lineshape.parameters, propagator.names, strict=True)}
+        own = {parameter.symbol: name for parameter, name in zip(lineshape.parameters, propagator.names, strict=True)}
         if not lineshape.expression.free_symbols:
             return lineshape.expression, [], [], []
-        staged = stage(lineshape.expression)
-        floats = any(symbol in self.floating_symbols for symbol in own.values())
+        if lineshape.expression not in self.staged:
+            self.staged[lineshape.expression] = stage(lineshape.expression)
+        staged = self.staged[lineshape.expression]
+        floats = any(name in self.floating for name in own.values())
         if not floats and (staged.mixed.count_ops() > CHEAP_OPERATIONS or any(is_complex(e) for e in staged.event.values())):
-            numbers = {symbol: sp.Float(self.values[name], 17) for symbol, name in zip(own, propagator.names, strict=True)}
+            numbers = {symbol: sp.Float(self.values[name], 17) for symbol, name in own.items()}
             return self._cached(lineshape.expression.xreplace(numbers), propagator)
         rows = [self._row(EventQuantity(e, propagator.system, propagator.daughters, is_complex(e))) for e in staged.event.values()]
-        indices = [self.p.setdefault(p.xreplace(own), len(self.p)) for p in staged.iteration.values()]
+        indices = [self._number(IterationNumber.of(p, own)) for p in staged.iteration.values()]
         return staged.mixed, rows, [is_complex(e) for e in staged.event.values()], indices
 
     def _callback(self, lineshape: Callback, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
@@ -497,13 +421,20 @@ class _Planner:
         pairs = [(j, k) for j in range(n) for k in range(j, n)]
         for position, (j, k) in enumerate(pairs):
             expression += e[1 + n + position] * delta[j] * delta[k] * (sp.Rational(1, 2) if j == k else 1)
-        indices = [self.p.setdefault(_Centred(sp.Symbol(propagator.names[i], real=True)), len(self.p)) for i in floating]
+        named = [(lineshape.parameters[i].symbol, propagator.names[i]) for i in floating]
+        indices = [self._number(IterationNumber(symbol, ((symbol, name),), centred=True)) for symbol, name in named]
         return expression, rows, [True] * len(rows), indices
 
     def _cached(self, source: sp.Expr | BasisMember, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
         complex_ = not isinstance(source, sp.Expr) or is_complex(source)
         row = self._row(EventQuantity(source, propagator.system, propagator.daughters, complex_))
         return sp.Symbol("e0", real=None if complex_ else True), [row], [complex_], []
+
+    def _number(self, number: IterationNumber) -> int:
+        if number not in self.p:
+            self.p[number] = len(self.p)
+            self.moves.append(number.depends_on(self.floating))
+        return self.p[number]
 
     def _row(self, quantity: EventQuantity) -> int:
         if quantity not in self.quantities:
