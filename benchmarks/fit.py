@@ -10,59 +10,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
-import time
 from pathlib import Path
 
 import numpy as np
 import torch
-import yaml
 
 import ctpwa
+from common import hardware, load_kk_eta, perturbed, print_table, timed
 
-MODEL = Path(__file__).parents[1] / "examples" / "jpsi_kk_eta" / "model.yml"
 METHODS = ("newton", "lbfgs", "minuit")
-
-
-def load(*, floating: bool):
-    """The demonstration's model, with or without floating resonances."""
-    description = yaml.safe_load(MODEL.read_text(encoding="utf-8"))
-    for key in ("samples", "data_sets", "fit"):
-        description.pop(key, None)
-    if not floating:
-        for resonance in description["resonances"].values():
-            resonance.pop("float", None)
-    return ctpwa.load_model(description)
-
-
-def timed(work, device: str, repeat: int = 1):
-    """Median seconds of some calls, and the last result."""
-    times, result = [], None
-    for _ in range(repeat):
-        if device == "cuda":
-            torch.cuda.synchronize()
-        begin = time.perf_counter()
-        result = work()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times), result
-
-
-def perturbed(likelihood, seed: int) -> np.ndarray:
-    """Generated values with couplings off by about 20 %, resonance parameters by a little."""
-    rng = np.random.default_rng(seed)
-    x = likelihood.start
-    couplings = np.zeros(len(x), dtype=bool)
-    couplings[likelihood.coupling_index] = True
-    return x * (1 + np.where(couplings, 0.2, 0.005) * rng.normal(size=len(x)))
 
 
 def run(floating: bool, n_data: int, n_phsp: int, device: str, n_starts: int, events: tuple) -> list[dict]:
     """All fits of one kind."""
     data, phsp = events
-    model = load(floating=floating)
+    model = load_kk_eta(floating=floating)
     kind = "floating" if floating else "fixed"
     ctpwa.Likelihood(model, {k: v[:2000] for k, v in data.items()}, {k: v[:2000] for k, v in phsp.items()}, device=device).hessian(
         np.ones(len(model.couplings) * 2 - 2 + 10 * floating)
@@ -73,43 +36,34 @@ def run(floating: bool, n_data: int, n_phsp: int, device: str, n_starts: int, ev
     likelihood.value_grad_hessian(x)
     best = None
     for method in METHODS:
-        seconds, result = timed(lambda method=method: ctpwa.fit(likelihood, start=x, method=method), device, 3 if device == "cuda" else 1)
-        best = result.nll if best is None else best
-        record = result.record
-        rows.append(
-            {"fit": kind, "what": method, "seconds": seconds, "nll": result.nll, "above_newton": result.nll - best}
-            | {"good": result.verdict.good, "minimising_s": record.seconds, "hessians": record.hessians}
-            | {"gradients": record.gradients, "values": record.values}
-        )
-        shift = result.x - likelihood.start
-        rows[-1]["chi2_per_parameter"] = float(shift @ np.linalg.solve(result.covariance, shift)) / len(shift)
+        row, _ = whole_fit(likelihood, x, method, device)
+        best = row["nll"] if best is None else best
+        rows.append({"fit": kind} | row | {"above_newton": row["nll"] - best})
         print(rows[-1], flush=True)
     if n_starts > 1:
-        points = likelihood.random_couplings(likelihood.start, n_starts, seed=5)
-        single = [timed(lambda k=k: ctpwa.fit(likelihood, start=points[k]), device)[0] for k in range(3)]
-        seconds, result = timed(lambda: ctpwa.fit(likelihood, points), device)
-        counts = [(round(m.nll - result.nll, 2), m.starts, m.refined) for m in result.minima]
-        rows.append(
-            {"fit": kind, "what": f"newton, {n_starts} random starts", "seconds": seconds, "nll": result.nll}
-            | {"above_newton": result.nll - best, "good": result.verdict.good, "minima": len(counts), "in_best": counts[0][1]}
-            | {"one_random_start_s": statistics.median(single), "times_one_fit": seconds / statistics.median(single)}
-            | {"hessians": result.record.hessians, "values": result.record.values}
-        )
+        row = many_starts(likelihood, n_starts, device)
+        rows.append({"fit": kind} | row | {"above_newton": row["nll"] - best})
         print(rows[-1], flush=True)
     return rows
 
 
-def table(rows: list[dict]) -> None:
-    """Print rows as Markdown."""
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    print("| " + " | ".join(keys) + " |")
-    print("|" + "---|" * len(keys))
-    for row in rows:
-        print(
-            "| "
-            + " | ".join(f"{v:.4g}" if isinstance(v, float) and k != "nll" else str(v) for k, v in ((k, row.get(k, "")) for k in keys))
-            + " |"
-        )
+def whole_fit(likelihood: ctpwa.Likelihood, x: np.ndarray, method: str, device: str) -> tuple[dict, ctpwa.FitResult]:
+    """One fit with errors and fractions, and its result."""
+    seconds, result = timed(lambda: ctpwa.fit(likelihood, start=x, method=method), device, 3 if device == "cuda" else 1)
+    record, shift = result.record, result.x - likelihood.start
+    row = {"what": method, "seconds": seconds, "nll": result.nll, "good": result.verdict.good, "minimising_s": record.seconds}
+    row |= {"hessians": record.hessians, "gradients": record.gradients, "values": record.values}
+    return row | {"chi2_per_parameter": float(shift @ np.linalg.solve(result.covariance, shift)) / len(shift)}, result
+
+
+def many_starts(likelihood: ctpwa.Likelihood, n_starts: int, device: str) -> dict:
+    """Fits from random couplings, all together, and how long one of them takes alone."""
+    points = likelihood.random_couplings(likelihood.start, n_starts, seed=5)
+    single = [timed(lambda k=k: ctpwa.fit(likelihood, start=points[k]), device)[0] for k in range(min(3, n_starts))]
+    seconds, result = timed(lambda: ctpwa.fit(likelihood, points), device)
+    row = {"what": f"newton, {n_starts} random starts", "seconds": seconds, "nll": result.nll, "good": result.verdict.good}
+    row |= {"minima": len(result.minima), "in_best": result.minima[0].starts, "one_random_start_s": statistics.median(single)}
+    return row | {"times_one_fit": seconds / row["one_random_start_s"], "hessians": result.record.hessians, "values": result.record.values}
 
 
 def main() -> None:
@@ -122,12 +76,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write all numbers as JSON")
     arguments = parser.parse_args()
     device = arguments.device
-    hardware = torch.cuda.get_device_name() if device == "cuda" else f"{platform.machine()}, {torch.get_num_threads()} threads"
     n_data, n_phsp = (1_000_000, 5_000_000) if device == "cuda" else (100_000, 500_000)
     if arguments.quick:
         n_data, n_phsp = n_data // 10, n_phsp // 10
-    print(f"{hardware}, torch {torch.__version__}, {n_data} data and {n_phsp} phase-space events")
-    model = load(floating=True)
+    print(f"{hardware(device)}, torch {torch.__version__}, {n_data} data and {n_phsp} phase-space events")
+    model = load_kk_eta(floating=True)
     seconds, data = timed(lambda: ctpwa.generate_toy(model, n_data, seed=1, device=device), device)
     print(f"toy data: {seconds:.1f} s")
     phsp = ctpwa.generate_phase_space(model, n_phsp, seed=2, device=device)
@@ -137,9 +90,9 @@ def main() -> None:
         for kind in kinds
         for row in run(kind == "floating", n_data, n_phsp, device, arguments.starts if kind == "fixed" else 1, (data, phsp))
     ]
-    table(rows)
+    print_table("Fits", rows)
     if arguments.out:
-        arguments.out.write_text(json.dumps({"hardware": hardware, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        arguments.out.write_text(json.dumps({"hardware": hardware(device), "rows": rows}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,21 +27,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import yaml
 
 import ctpwa
+from common import load_kk_eta
 from ctpwa.ranks import HEADER
 
-MODEL = Path(__file__).parents[1] / "examples" / "jpsi_kk_eta" / "model.yml"
 SECONDS, MIN_CALLS, MAX_CALLS = 3.0, 7, 500
-
-
-def load():
-    """The demonstration's model with floating resonances."""
-    description = yaml.safe_load(MODEL.read_text(encoding="utf-8"))
-    for key in ("samples", "data_sets", "fit"):
-        description.pop(key, None)
-    return ctpwa.load_model(description)
 
 
 def timed(work, ranks) -> tuple[float, float, float]:
@@ -64,7 +55,7 @@ def work(options) -> None:
     torch.set_num_threads(1)
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     ranks = ctpwa.current_ranks()
-    model = load()
+    model = load_kk_eta(floating=True)
     factor = ranks.size if options.weak else 1
     data = ctpwa.generate_phase_space(model, options.data * factor, seed=1, ranks=ranks)
     phase_space = ctpwa.generate_phase_space(model, options.phase_space * factor, seed=2, ranks=ranks)
