@@ -104,6 +104,20 @@ def test_memory_is_that_of_the_rows_a_likelihood_keeps(tmp_path):
     assert f"memory: {likelihood.memory().bytes_per_event} bytes per event" in run(tmp_path, TIED).stdout
 
 
+def test_mixed_precision_needs_less_memory(tmp_path, with_samples):
+    for text in (
+        with_samples,
+        with_samples.replace(", float: [mass, width]", ""),
+    ):  # a normalisation of one matrix is made in double precision
+        double, mixed = run(tmp_path, text, "--json"), run(tmp_path, text + "fit: {precision: mixed}\n", "--json")
+        memory = ctpwa.load_analysis(tmp_path / "model.yml").likelihood(engine="reference").memory()
+        description = json.loads(mixed.stdout)
+        assert description["bytes_per_event"] == memory.bytes_per_event < json.loads(double.stdout)["bytes_per_event"]
+        assert description["bytes"] == dict(memory.samples) | {"total": memory.total}
+    alone = json.loads(run(tmp_path, text + "fit: {precision: mixed}\n", "--json", "--no-samples").stdout)
+    assert alone["bytes_per_event"] == memory.bytes_per_event
+
+
 def test_limits_and_number_of_free_parameters_are_for_programs_too(tmp_path):
     description = json.loads(run(tmp_path, TIED, "--json").stdout)
     assert description["parameters"][0] == {"name": "phi(1020).mass", "value": 1.01946, "lower": 0, "upper": None, "fixed": False}

@@ -379,6 +379,34 @@ def test_interruption_while_errors_are_computed_computes_them_once_more(small, m
     assert (len(seen), load().verdict.reasons) == (2, ("interrupted",))
 
 
+def test_mixed_precision(small):
+    """On the command line or in the model file; --resume goes on in double precision."""
+    result = fit("--precision", "mixed")
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = load()
+    assert found.settings["precision"] == "mixed"
+    assert 0 < found.precision.largest < 1e-4
+    assert str(found.precision) in result.stdout.splitlines()
+    assert f"memory: {ctpwa.load_analysis('model.yml').likelihood(precision='mixed').memory()}" in result.stdout
+    shown = CliRunner().invoke(app, ["show", "model.result.json"])
+    assert str(found.precision) in shown.stdout.splitlines()
+    change(small, "starts: 1", "starts: 1, precision: mixed")
+    assert fit("--force").exit_code == 0
+    assert load().precision == found.precision
+    change(small, "starts: 1, precision: mixed", "starts: 1")
+    assert fit("--resume").exit_code == 0
+    again = load()
+    assert again.precision is None
+    assert abs(again.nll - found.nll - found.precision.nll) < 1e-8
+
+
+def test_unknown_precision(small):
+    result = fit("--precision", "single")
+    assert result.exit_code == 2
+    assert "'single' is not one of double, mixed" in " ".join(result.stderr.replace("│", " ").split())
+    assert files(small) == []
+
+
 def test_interruption_before_the_fit(small, monkeypatch):
     monkeypatch.setattr(ctpwa.Analysis, "likelihood", lambda *_, **__: send(signal.SIGTERM))
     result = fit()

@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from ctpwa.cli.main import app
 from ctpwa.reopen import open_fit
 from ctpwa.report.html.charts import rounded
 from ctpwa.report.html.marks import math, number, table, text
+from ctpwa.report.html.sections import head
+from ctpwa.results.precision import PrecisionBias
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -155,6 +159,16 @@ def test_figures(folder, tmp_path):
     assert again.exit_code == 1
     assert "--force" in again.output
     assert not (tmp_path / "s.html").exists()
+
+
+def test_the_bias_of_mixed_precision_is_shown(result, source):
+    assert "in double precision" not in source
+    content = SimpleNamespace(
+        result=replace(result, precision=PrecisionBias(-1.2e-5, (), 3.4e-6, "a")), model=ctpwa.load_model(result.model)
+    )
+    shown = head(content)
+    assert '−ln L in double precision</div><div class="number">-1.2e-05<' in shown
+    assert 'largest shift in double precision</div><div class="number">3.4e-06 σ<' in shown
 
 
 def test_everything_that_is_found_is_shown(source, data):

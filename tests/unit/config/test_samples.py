@@ -11,6 +11,7 @@ from ctpwa.config.read import load_document
 from ctpwa.config.samples import FileSource, GeneratedSource, data_sets
 from ctpwa.config.schema import FitSpec
 from ctpwa.engine.choice import ENGINES
+from ctpwa.engine.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE
 from ctpwa.model.parameters import PARTS
 
@@ -177,6 +178,7 @@ def test_defaults_of_the_fit_are_those_of_its_settings():
 def test_choices_are_those_of_the_layers_that_use_them():
     fields = FitSpec.model_fields
     assert set(get_args(fields["engine"].annotation)) == set(ENGINES)
+    assert set(get_args(fields["precision"].annotation)) == set(PRECISIONS)
     assert set(get_args(fields["representation"].annotation)) == set(PARTS)
     assert set(get_args(fields["couplings"].annotation)) == {WAVE, VERTEX}
 
@@ -187,6 +189,7 @@ def test_all_keys_of_the_fit(load, tmp_path):
   seed: 4
   engine: cpu
   device: cpu
+  precision: mixed
   representation: polar
   reference_wave: {KSTAR}
   couplings: wave
@@ -197,7 +200,7 @@ def test_all_keys_of_the_fit(load, tmp_path):
     load(with_fit(text))
     settings = fit_settings(load_document(tmp_path / "model.yml").spec.fit)
     assert settings == FitSettings(
-        "minuit", 3, 4, "cpu", "cpu", "polar", KSTAR, "wave", {"phi(1680).mass": (1.68, 0.02)}, {"phi(1680).mass": (1.6, 1.8)}, {},
+        "minuit", 3, 4, "cpu", "cpu", "mixed", "polar", KSTAR, "wave", {"phi(1680).mass": (1.68, 0.02)}, {"phi(1680).mass": (1.6, 1.8)}, {},
         {"phi(1680).mass": 1.7, f"{PHI}.abs": 2.0}, ("phi(1680).mass",),
     )  # fmt: skip
 
@@ -217,6 +220,7 @@ def test_factors_of_ties(load, tmp_path, factor, value):
         ("starts: 2.5", "6:11", "'starts' must be a whole number, not 2.5", "a whole number"),
         ("seed: -1", "6:9", "'seed' is -1", "a number >= 0"),
         ("engine: gpu", "6:11", "'gpu' is not a value of 'engine'", "cpu"),
+        ("precision: single", "6:14", "'single' is not a value of 'precision'", "mixed"),
         ("representation: Cartesian", "6:19", "'Cartesian' is not a value", "did you mean 'cartesian'?"),
         ("couplings: waves", "6:14", "'waves' is not a value of 'couplings'", "did you mean 'wave'?"),
         ("reference_wave: phi(1680)", "6:19", "no coupling is called 'phi(1680)'", f"did you mean '{PHI}'?"),
