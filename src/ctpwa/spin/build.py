@@ -25,6 +25,10 @@ from ctpwa.spin.storage import Storage
 # temporary memory per chunk: small on a CPU so that it stays near the caches, large on a GPU to hide kernel launches
 CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 2 << 30}
 MIN_CHUNK, MAX_CHUNK = 1024, 1 << 20
+# with hundreds of structures an event takes so much that chunks would be short, and most of the time spent between operations: all
+# chunks together may then take this much on a CPU
+MANY_BYTES, LONG_CHUNK = 2 << 30, 4096
+ROW_COPIES = 3  # of the amplitudes of a chunk, while its rows are rotated
 
 
 def build_spin_amplitudes(
@@ -122,7 +126,7 @@ def _compute(
         if not in_place:
             kept = target if rotation is None else rotation.apply(target)
             K[..., start:stop] = kept if storage is None else storage.stored(kept, start)
-        return evaluator.cached_bytes
+        return evaluator.cached_bytes + (0 if in_place else ROW_COPIES * target.numel() * target.element_size())
 
     if n_events:
         size = chunk_size or _chunk_size(evaluate, where.type)
@@ -181,8 +185,10 @@ def _allocate(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) 
 def _chunk_size(evaluate: Callable[[int, int], int], device_type: str) -> int:
     """Events per chunk from the bytes that a single event takes."""
     per_event = max(evaluate(0, 1), 1)
-    budget = CHUNK_BYTES.get(device_type, CHUNK_BYTES["cuda"])
-    return min(max(budget // per_event, MIN_CHUNK), MAX_CHUNK)
+    size = CHUNK_BYTES.get(device_type, CHUNK_BYTES["cuda"]) // per_event
+    if device_type == "cpu":
+        size = max(size, min(LONG_CHUNK, MANY_BYTES // torch.get_num_threads() // per_event))
+    return min(max(size, MIN_CHUNK), MAX_CHUNK)
 
 
 def _for_chunks(evaluate: Callable[[int, int], int], n_events: int, size: int, device_type: str, progress: bool | None) -> None:

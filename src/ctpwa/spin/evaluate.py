@@ -185,14 +185,22 @@ class Evaluator:
     def top_amplitude(self, structure: Structure, two_ms: Sequence[int]) -> Tensor:
         """Amplitude of a whole structure, [m, final spins in the order of the final particles, event]."""
         A = self.vertex(structure, two_ms)
-        if self.barrier:
-            for vertex in structure.walk():
-                first = tuple(sorted(leaves_of(vertex.daughters[0])))
-                A = A * self.barrier_factor(vertex.system, first, vertex.ls.L, vertex.radius)
+        factor = self._barrier_factors(structure) if self.barrier else None
+        if factor is not None:
+            A = A * factor
         leaves = structure.leaves
         shape = [n_states(self.final[leaf]) for leaf in leaves]
         order = [1 + leaves.index(i) for i in range(len(leaves))]
         return A.reshape(len(two_ms), *shape, -1).permute(0, *order, len(leaves) + 1).flatten(1, -2)
+
+    def _barrier_factors(self, structure: Structure) -> Tensor | None:
+        """The product of the barrier factors of all vertices, [event]; None if all are 1, since all L are 0."""
+        result = None
+        for vertex in structure.walk():
+            if vertex.ls.L:
+                factor = self.barrier_factor(vertex.system, tuple(sorted(leaves_of(vertex.daughters[0]))), vertex.ls.L, vertex.radius)
+                result = factor if result is None else result * factor
+        return result
 
     @property
     def cached_bytes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class Polarisation:
         """ρ as an array [m, m']."""
         return np.array(self.matrix, dtype=complex)
 
-    @property
+    @cached_property
     def weights(self) -> np.ndarray | None:
         """The diagonal of ρ if it is diagonal and even in m, else None.
 
