@@ -58,9 +58,11 @@ def whole_fit(likelihood: ctpwa.Likelihood, x: np.ndarray, method: str, device: 
 
 def many_starts(likelihood: ctpwa.Likelihood, n_starts: int, device: str) -> dict:
     """Fits from random couplings, all together, and how long one of them takes alone."""
-    points = likelihood.random_couplings(likelihood.start, n_starts, seed=5)
-    single = [timed(lambda k=k: ctpwa.fit(likelihood, start=points[k]), device)[0] for k in range(min(3, n_starts))]
-    seconds, result = timed(lambda: ctpwa.fit(likelihood, points), device)
+    points = likelihood.random_couplings(likelihood.start, 5, seed=5)
+    single = [timed(lambda x=x: ctpwa.fit(likelihood, start=x), device)[0] for x in points]
+    if device == "cuda":
+        ctpwa.fit(likelihood, n_starts, seed=6)  # kernels are compiled
+    seconds, result = timed(lambda: ctpwa.fit(likelihood, n_starts, seed=5), device, 3 if device == "cuda" else 1)
     row = {"what": f"newton, {n_starts} random starts", "seconds": seconds, "nll": result.nll, "good": result.verdict.good}
     row |= {"minima": len(result.minima), "in_best": result.minima[0].starts, "one_random_start_s": statistics.median(single)}
     return row | {"times_one_fit": seconds / row["one_random_start_s"], "hessians": result.record.hessians, "values": result.record.values}

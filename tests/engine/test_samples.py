@@ -168,6 +168,34 @@ def test_a_batch_equals_single_vectors(name, engine):
     assert_close(like.value(x), values, TOLERANCE, 300)
 
 
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("small", "cpu"),
+        ("small polar", "cpu"),
+        ("small", "reference"),
+        ("kk_eta fixed", "cpu"),
+        ("p_pbar_eta", "cpu"),
+        ("polarised", "cpu"),
+        pytest.param("small", *CUDA.values, marks=CUDA.marks),
+        pytest.param("p_pbar_eta", *CUDA.values, marks=CUDA.marks),
+    ],
+)
+def test_hessians_of_many_couplings_equal_single_ones(name, engine):
+    """With lineshapes that stand still they share their passes over the events, in one row or several, whatever the weights."""
+    like = likelihood(name, engine)
+    quick = like.coarse(like.start, like.n_events)
+    X = like.random_couplings(like.start, 3, seed=2)
+    values, grads, hessians = quick.value_grad_hessian(X)
+    index = like.coupling_index
+    for k, x in enumerate(X):
+        value, grad, H = quick.value_grad_hessian(x)
+        assert_close(values[k], value, TOLERANCE, 300)
+        assert_close(grads[k][index], grad[index], TOLERANCE, 300)
+        assert_close(hessians[k][np.ix_(index, index)], H[np.ix_(index, index)], TOLERANCE, 300)
+        np.testing.assert_array_equal(hessians[k], hessians[k].T)
+
+
 def test_a_batch_of_hessians_and_a_batch_of_one():
     like = likelihood("small", "cpu")
     x = np.stack([point(like, seed) for seed in range(2)])

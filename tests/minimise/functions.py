@@ -55,8 +55,11 @@ class Function:
             return np.array([value for value, _ in pairs]), np.array([grad for _, grad in pairs]).reshape(x.shape)
         return self.value(x), np.array(self._gradient(x), dtype=float).reshape(len(x))
 
-    def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
+    def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         x = np.asarray(p, dtype=float)
+        if x.ndim == 2:
+            values, grads, hessians = zip(*map(self.value_grad_hessian, x), strict=True)
+            return np.array(values), np.array(grads), np.array(hessians)
         return *self.value_and_grad(x), np.array(self._hessian(x), dtype=float).reshape(len(x), len(x))
 
     def _check(self, x: np.ndarray) -> None:

@@ -165,10 +165,45 @@ def test_many_at_once_share_batches(rng):
     assert len(calls) == longest
 
 
+def test_hessians_of_many_share_batches(rng):
+    function, sizes = rosenbrock(2), []
+
+    class Batches(Interrupted):
+        def value(self, p):
+            return self.inner.value(p)
+
+        def value_grad_hessian(self, p):
+            sizes.append(len(p) if np.ndim(p) == 2 else 1)
+            return self.inner.value_grad_hessian(p)
+
+    _, record = drive_many(Batches(function, 0), minimisers(newton, function, rng.uniform(-2, 2, size=(9, 2))))
+    assert sizes[0] == 9
+    assert sum(sizes) == record.hessians
+
+
+def test_later_ones_begin_when_earlier_ones_have_ended(rng):
+    function, running, ends = rosenbrock(2), [], []
+    starts = rng.uniform(-2, 2, size=(9, 2))
+
+    def begun():
+        for k, steps in enumerate(minimisers(newton, function, starts)):
+            while k >= 5 and len(ends) < 4:  # the sixth waits for four ends
+                yield None
+            running.append(k + 1 - len(ends))
+            yield steps
+
+    stops, _ = drive_many(function, begun(), ended=ends.append, at_once=3)
+    assert running[2] == max(running) == 3
+    assert running[5] <= 2
+    for stop, steps in zip(stops, minimisers(newton, function, starts), strict=True):
+        np.testing.assert_array_equal(stop.x, drive(function, steps)[0].x)
+
+
 def test_many_are_told_how_many_have_ended(rng):
     function, ended = rosenbrock(2), []
-    drive_many(function, minimisers(newton, function, rng.uniform(-2, 2, size=(5, 2))), advance=ended.append)
-    assert sum(ended) == 5
+    drive_many(function, minimisers(newton, function, rng.uniform(-2, 2, size=(5, 2))), ended=ended.append)
+    assert len(ended) == 5
+    assert all(stop.converged for stop in ended)
 
 
 @pytest.mark.parametrize("n", [8, 20, 35])

@@ -43,6 +43,7 @@ def everything(like):
         "integrals": np.concatenate([_flat(term.integrals(x)) for term, x in _split(like, X[0])]),
         "truth": np.concatenate([_flat(term.integrals(x, phase_space_of(term))) for term, x in _split(like, X[0])]),
         "coarse batch": np.column_stack(coarse.value_and_grad(X)),
+        "coarse Hessians": coarse.value_grad_hessian(X)[2],
         "coarse": np.array([coarse.weight, coarse.weight_variance, coarse.rounding]),
         "random couplings": like.random_couplings(X[0], 3, seed=4),
         "weights": np.array([like.weight, like.weight_variance, like.rounding, like.weighted, like.n_events]),
@@ -97,10 +98,11 @@ def test_a_batch_of_couplings_is_one_sum():
         like = make("fixed", "weighted", ranks, "cpu")
         ranks.sums.clear()
         like.value_and_grad(points(like, 5))
-        return list(ranks.sums), like.plan.n_couplings
+        like.value_grad_hessian(points(like, 5))
+        return list(ranks.sums), 2 * like.plan.n_couplings
 
-    (counts, n_couplings), _ = on_ranks(2, count)
-    assert counts == [HEADER + 5 * (1 + 2 * n_couplings)]
+    (counts, n), _ = on_ranks(2, count)
+    assert counts == [HEADER + 5 * (1 + n), HEADER + 5 * (1 + n + n * n)]
 
 
 def test_intensities_are_those_of_the_own_events():

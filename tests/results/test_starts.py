@@ -50,7 +50,7 @@ def test_parents_are_the_best_minima(rng):
 
 def test_all_starts_are_made_and_counted(monkeypatch):
     monkeypatch.setattr(starts, "RANDOM_STARTS", 3)
-    monkeypatch.setattr(starts, "GENERATION", 4)
+    monkeypatch.setattr(starts, "AT_ONCE", 4)
     like = likelihood("fixed")
     points = like.random_couplings(like.start, 12, seed=3)
     found = coarse_search(like, points, 0, False)

@@ -1,6 +1,7 @@
-"""Many parameter vectors at once, for fixed propagators: two matrix products per chunk of events share one pass over them.
+"""Many coupling vectors at once, for fixed propagators: a few matrix products per chunk of events share one pass over them.
 
-ψ = C D,   G = (ω ψ̄) Dᵀ,    D_a = ∂ψ/∂c_a
+To first order    ψ = C D,   G = (ω ψ̄) Dᵀ,    D_a = ∂ψ/∂c_a
+To second order   y_j = Re Σ_r ψ̄_r ∂_jψ_r / I,   ∂² Σ w ln I = 2 Re Σ (w/I) Σ_r ∂ψ̄_r ∂ψ_r − 4 Σ w y yᵀ
 """
 
 from __future__ import annotations
@@ -14,14 +15,22 @@ from torch import Tensor
 
 from ctpwa.engine.sample import Sample
 
+PIECE = 4096  # events in one matrix product to second order: many products at once keep a GPU busy
+
 
 class ColumnSource(Protocol):
     """An engine that can write out ∂ψ/∂c."""
 
     device: torch.device
 
-    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
-        """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event]."""
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
+        """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event].
+
+        Args:
+            sample:  the events
+            p:       iteration numbers
+            beside:  how many numbers per event the caller holds besides: chunks are shorter then
+        """
 
     def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
         """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
@@ -30,8 +39,8 @@ class ColumnSource(Protocol):
 class BatchEngine(Protocol):
     """An engine that evaluates many coupling vectors in one pass."""
 
-    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> Callable[[], np.ndarray]:
-        """Begin Σ w ln I and Σ (ω ψ̄) Dᵀ of every vector, see ``batch_sums``; what is returned waits for the result."""
+    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
+        """Begin ``batch_sums``; what is returned waits for the result."""
 
 
 def weigh(psi: Tensor, w: Tensor) -> Tensor:
@@ -41,24 +50,112 @@ def weigh(psi: Tensor, w: Tensor) -> Tensor:
     return I.log() @ w
 
 
-def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray) -> Tensor:
-    """Σ w ln I and Σ (ω ψ̄) Dᵀ of every vector, one row for each: [re | im · vector, 1 + re | im · coupling].
+def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray, order: int) -> Tensor:
+    """Σ w ln I of every vector, its gradient over (Re c, Im c) and, to second order, its Hessian: one row of numbers for each.
 
     Args:
         engine:  writes the columns
         sample:  the events
         mix:     couplings as ``coupling_mix`` arranges them, on the device
         p:       iteration numbers, the same for all
+        order:   1 or 2
     """
-    n_vectors = len(mix) // 2
-    sums = torch.zeros(len(mix), 1 + mix.shape[1], dtype=torch.float64, device=mix.device)
-    n_c = mix.shape[1] // 2
-    for start, stop, columns in engine.raw_columns(sample, p, n_vectors):
+    return _first_order(engine, sample, mix, p) if order == 1 else _second_order(engine, sample, mix, p)
+
+
+def _first_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray) -> Tensor:
+    n_vectors, n_c = len(mix) // 2, mix.shape[1] // 2
+    values = mix.new_zeros(n_vectors)
+    G = mix.new_zeros(2 * n_vectors, 2 * n_c)
+    for start, stop, columns in engine.raw_columns(sample, p, 2 * n_vectors * _rows(sample)):
         D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
         psi = (mix @ D).view(2, n_vectors, -1, stop - start)
-        sums[:n_vectors, 0] += engine.weigh(psi, sample.w[start:stop])
-        sums[:, 1:] += psi.view(2 * n_vectors, -1) @ D.T
-    return sums
+        values += engine.weigh(psi, sample.w[start:stop])
+        G += psi.view(2 * n_vectors, -1) @ D.T
+    of_re, of_im = G.view(2, n_vectors, 2, n_c).unbind()  # Re ψ and Im ψ, each with Re D and Im D
+    over_re, over_im = of_re[:, 0] + of_im[:, 1], of_im[:, 0] - of_re[:, 1]
+    return torch.cat([values[:, None], 2 * over_re, 2 * over_im], dim=1)
+
+
+def _second_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray) -> Tensor:
+    n_vectors, n_c, n_rows = len(mix) // 2, mix.shape[1] // 2, _rows(sample)
+    values, slopes = mix.new_zeros(n_vectors), mix.new_zeros(n_vectors, 2 * n_c)
+    outer = mix.new_zeros(n_vectors, 2 * n_c, 2 * n_c)
+    j, k = torch.triu_indices(n_c, n_c, device=mix.device)
+    products = mix.new_zeros(n_vectors, 2 * len(j))
+    beside = 4 * n_vectors * (n_rows + n_c) + (4 * n_rows * len(j) if n_rows > 1 else 0)
+    for start, stop, columns in engine.raw_columns(sample, p, beside):
+        w = sample.w[start:stop]
+        D = columns.view(2, -1, n_rows, stop - start)[:, :n_c]
+        psi = (mix @ D.reshape(2 * n_c, -1)).view(2, n_vectors, n_rows, -1)
+        I = psi.square().sum(dim=(0, 2))
+        values += I.log() @ w
+        if n_rows > 1:
+            products += (w / I) @ _pair_products(D, j, k).T
+        psi /= I[None, :, None]
+        for first, last in _pieces(stop - start):
+            size = min(PIECE, last - first)
+            y = _relative_slopes(_cut(psi, first, last, size), _cut(D, first, last, size))
+            weighted = y * w[first:last].view(-1, 1, 1, size)
+            slopes += weighted.sum(dim=(0, 3))
+            outer += torch.bmm(weighted.flatten(0, 1), y.flatten(0, 1).mT).view(-1, *outer.shape).sum(dim=0)
+    if n_rows == 1:  # I = |ψ|², so that yyᵀ holds all products of columns as well
+        re_re, re_im, im_re, im_im = outer.view(n_vectors, 2, n_c, 2, n_c).transpose(2, 3).reshape(n_vectors, 4, n_c, n_c).unbind(dim=1)
+        gram = re_re + im_im, im_re - re_im
+    else:
+        re, im = products.view(n_vectors, 2, -1).unbind(dim=1)
+        gram = _symmetric(re, j, k, n_c, 1.0), _symmetric(im, j, k, n_c, -1.0)
+    H = 2 * torch.cat([torch.cat([gram[0], -gram[1]], dim=2), torch.cat([gram[1], gram[0]], dim=2)], dim=1) - 4 * outer
+    return torch.cat([values[:, None], 2 * slopes, H.flatten(1)], dim=1)
+
+
+def _rows(sample: Sample) -> int:
+    return sample.K.shape[1]
+
+
+def _pieces(n: int) -> list[tuple[int, int]]:
+    """The part of a chunk that is made of whole pieces, and the rest."""
+    whole = n // PIECE * PIECE
+    return [(first, last) for first, last in ((0, whole), (whole, n)) if last > first]
+
+
+def _cut(x: Tensor, first: int, last: int, size: int) -> Tensor:
+    """[re | im, number, row, event] in pieces: [re | im, piece, number, row, event]."""
+    return x[..., first:last].unflatten(-1, (-1, size)).movedim(-2, 1)
+
+
+def _relative_slopes(psi: Tensor, D: Tensor) -> Tensor:
+    """Re Σ_r ψ̄_r ∂ψ_r over (Re c, Im c), [piece, vector, re | im · coupling, event], of pieces of ψ/I and D."""
+    n_pieces, n_vectors, n_rows, size = psi.shape[1:]
+    y = psi.new_empty(n_pieces, n_vectors, 2, D.shape[2], size)
+    over_re, over_im = y[:, :, 0], y[:, :, 1]
+    for r in range(n_rows):
+        psi_re, psi_im = psi[:, :, :, None, r]
+        D_re, D_im = D[:, :, None, :, r]
+        if r == 0:
+            torch.mul(psi_re, D_re, out=over_re)
+            torch.mul(psi_im, D_re, out=over_im)
+        else:
+            over_re.addcmul_(psi_re, D_re)
+            over_im.addcmul_(psi_im, D_re)
+        over_re.addcmul_(psi_im, D_im)
+        over_im.addcmul_(psi_re, D_im, value=-1)
+    return y.flatten(2, 3)
+
+
+def _pair_products(D: Tensor, j: Tensor, k: Tensor) -> Tensor:
+    """Σ_r conj(D_j) D_k, [re | im · pair, event]."""
+    re, im = D
+    real = (re[j] * re[k] + im[j] * im[k]).sum(dim=1)
+    return torch.cat([real, (re[j] * im[k] - im[j] * re[k]).sum(dim=1)])
+
+
+def _symmetric(half: Tensor, j: Tensor, k: Tensor, n: int, sign: float) -> Tensor:
+    """Matrices [vector, n, n] from their upper halves [vector, pair]; the lower halves are ``sign`` times those."""
+    whole = half.new_empty(len(half), n, n)
+    whole[:, k, j] = sign * half
+    whole[:, j, k] = half
+    return whole
 
 
 def coupling_mix(c: np.ndarray) -> np.ndarray:
@@ -68,25 +165,3 @@ def coupling_mix(c: np.ndarray) -> np.ndarray:
     mix[:n, :n_c], mix[:n, n_c:] = c.real, -c.imag
     mix[n:, :n_c], mix[n:, n_c:] = c.imag, c.real
     return mix
-
-
-def begin_log_sums(engine: BatchEngine, sample: Sample, c: np.ndarray, p: np.ndarray) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
-    """Begin Σ w ln I and its gradient over (Re c, Im c) for many coupling vectors; what is returned waits for the result.
-
-    Args:
-        engine:  computes the sums
-        sample:  the events
-        c:       couplings [vector, coupling]
-        p:       iteration numbers, the same for all
-    """
-    n_vectors, n_c = c.shape
-    wait = engine.begin_batch(sample, coupling_mix(c), p)
-
-    def result() -> tuple[np.ndarray, np.ndarray]:
-        sums = wait()
-        re_part, im_part = sums[:n_vectors, 1:], sums[n_vectors:, 1:]
-        G_re = re_part[:, :n_c] + im_part[:, n_c:]
-        G_im = re_part[:, n_c:] - im_part[:, :n_c]
-        return sums[:n_vectors, 0], 2 * np.concatenate([G_re, -G_im], axis=1)
-
-    return result

@@ -21,6 +21,7 @@ from ctpwa.spin.storage import SINGLE
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
 GRAM_CHUNK = 4096  # events per matrix product
+BATCH_NUMBERS = 1 << 19  # that go with a chunk of a batch
 
 
 class CpuEngine:
@@ -108,16 +109,17 @@ class CpuEngine:
         own = (plan.factors.real.copy(), plan.factors.imag.copy(), plan.coupling_of, self.tables.p_column, plan.n_couplings)
         return (*self._channel_arguments(c, p), *own)
 
-    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> Callable[[], np.ndarray]:
-        """Σ w ln I and Σ (ω ψ̄) Dᵀ of many coupling vectors."""
-        return lambda: batch_sums(self, sample, torch.from_numpy(mix), p).numpy()
+    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
+        """Σ w ln I of many coupling vectors and its derivatives, when they are wanted."""
+        return lambda: batch_sums(self, sample, torch.from_numpy(mix), p, order).numpy()
 
-    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event]."""
         arguments = self._column_arguments(np.ones(self.plan.n_couplings, dtype=complex), p)
         ones = np.ones(sample.n_events)
-        for start in range(0, sample.n_events, GRAM_CHUNK):
-            n = min(GRAM_CHUNK, sample.n_events - start)
+        size = max(min(GRAM_CHUNK, BATCH_NUMBERS // max(beside, 1)), BLOCK)
+        for start in range(0, sample.n_events, size):
+            n = min(size, sample.n_events - start)
             yield start, start + n, self._columns(sample, ones, PLAIN, start, n, arguments)[0]
 
     def weigh(self, psi: torch.Tensor, w: torch.Tensor) -> torch.Tensor:

@@ -155,8 +155,8 @@ class CudaEngine:
         )  # fmt: skip
         return D, z
 
-    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray) -> Callable[[], np.ndarray]:
-        """Begin Σ w ln I and Σ (ω ψ̄) Dᵀ of many coupling vectors."""
+    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
+        """Begin Σ w ln I of many coupling vectors and its derivatives; what is returned waits for the result."""
         n = len(mix) // 2
         filled = -(-n // BATCH_STEP) * BATCH_STEP
         buffer = self._mixes.setdefault(filled, _Buffer((2 * filled, mix.shape[1]), self.device))
@@ -164,13 +164,15 @@ class CudaEngine:
         host[:, :n] = mix.reshape(2, n, -1)
         host[:, n:] = host[:, :1]
         self._fill_numbers(np.ones(self.plan.n_couplings, dtype=complex), p)
-        wait = self._begin(("batch", id(sample), filled), [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p), buffer)
-        return lambda: wait().reshape(2, filled, -1)[:, :n].reshape(2 * n, -1)
+        key = ("batch", order, id(sample), filled)
+        wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order), buffer)
+        return lambda: wait()[:n]
 
-    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, Tensor]]:
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
         plan, ones = self.plan, self._weights_of_one(sample)
-        size = max(BATCH_BYTES // (16 * plan.n_rows * (plan.n_couplings + n_vectors)) // BLOCK * BLOCK, BLOCK)
+        numbers = 2 * plan.n_rows * (plan.n_couplings + plan.n_floating) + beside
+        size = max(BATCH_BYTES // (8 * numbers) // BLOCK * BLOCK, BLOCK)
         for start in range(0, sample.n_events, size):
             n = min(size, sample.n_events - start)
             yield start, start + n, self._launch_columns(sample, ones, PLAIN, start, n)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -59,7 +60,7 @@ class Engine(Protocol):
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event."""
 
-    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], at the numbers used last."""
 
 
@@ -158,7 +159,7 @@ class ReferenceEngine:
         couplings, numbers = (torch.as_tensor(values, device=self.device) for values in (c, p))
         return reference.intensity(self.plan, couplings, numbers, sample)
 
-    def raw_columns(self, sample: Sample, p: np.ndarray, n_vectors: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event, and ∂ψ/∂c [re | im · coupling, row · event]."""
         D = reference.columns(self.plan, torch.as_tensor(p, device=self.device), sample.K, sample.E)
         yield 0, sample.n_events, torch.cat([D.real, D.imag]).flatten(1)
@@ -185,6 +186,11 @@ class Collapsed:
 
     matrix: np.ndarray
 
+    @cached_property
+    def second(self) -> np.ndarray:
+        """∂² c† M c over (Re c, Im c)."""
+        return 2 * expand_gram(self.matrix.real, self.matrix.imag, len(self.matrix))
+
     def expand_batch(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients for many coupling vectors [vector, coupling]."""
         Mc = c @ self.matrix.T
@@ -195,5 +201,5 @@ class Collapsed:
         Mc = self.matrix @ c
         value = float((c.conj() @ Mc).real)
         grad = 2 * np.concatenate([Mc.real, Mc.imag, np.zeros(n_floating)]) if order >= 1 else NOTHING
-        H = 2 * np.pad(expand_gram(self.matrix.real, self.matrix.imag, len(c)), (0, n_floating)) if order >= 2 else NOTHING
+        H = np.pad(self.second, (0, n_floating)) if order >= 2 else NOTHING
         return Expansion(value, grad, H)

@@ -130,7 +130,7 @@ class ModelIntensity:
                 refresh_callbacks(plan, sample, theta, 0)
                 numbers = plan.iteration.values(theta)
                 I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
-                for start, stop, columns in engine.raw_columns(sample, numbers, len(groups)):
+                for start, stop, columns in engine.raw_columns(sample, numbers, 2 * len(groups) * plan.n_rows):
                     D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
                     psi = (rows @ D).view(2, len(groups), D.shape[1] // (stop - start), stop - start)
                     yield Sums(first + start, first + stop, I[start:stop], torch.complex(psi[0], psi[1]))

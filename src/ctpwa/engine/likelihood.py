@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.rows import Rows
-from ctpwa.engine.batch import begin_log_sums
+from ctpwa.engine.batch import coupling_mix
 from ctpwa.engine.build import PROBE_EVENTS, find_rotation, original_order, refresh_callbacks, sample_of
 from ctpwa.engine.channels import model_channels
 from ctpwa.engine.choice import make_engine, use_threads
@@ -210,16 +210,17 @@ class Likelihood:
         if x.ndim == 1:
             value, grad, _ = self._evaluate(x, 1)
             return value, grad
-        return self._batch(x)
+        return self._batch(x, 1)[:2]
 
     def hessian(self, p: Any) -> np.ndarray:
         """Matrix of second derivatives of the NLL; [vector, parameter, parameter] for a batch."""
         x = self._vector(p)
-        return np.array([H for _, _, H in self._evaluate_all(x, 2)]) if x.ndim == 2 else self._evaluate(x, 2)[2]
+        return self.value_grad_hessian(x)[2]
 
-    def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
-        """NLL, gradient and Hessian in one go."""
-        return self._evaluate(self._vector(p), 2)
+    def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """NLL, gradient and Hessian in one go; arrays for a batch, as above."""
+        x = self._vector(p)
+        return self._batch(x, 2) if x.ndim == 2 else self._evaluate(x, 2)
 
     def intensity(self, p: Any, sample: str = "data") -> Tensor:
         """I of every event of ``data``, ``background`` or ``phase space``, in the order of the input; with several ranks of this one's."""
@@ -396,20 +397,17 @@ class Likelihood:
         """NLL, gradient and Hessian at ``x``, for all ranks to compute together."""
         return self._shared_expansions(x, order, lambda found: self._complete(x, self.parameters.native(x)[1], order, found))
 
-    def shared_batch_task(self, x: np.ndarray) -> SharedTask:
-        """Values and gradients of a batch [vector, parameter], for all ranks to compute together."""
+    def shared_batch_task(self, x: np.ndarray, order: int) -> SharedTask:
+        """Values and derivatives of a batch [vector, parameter], for all ranks to compute together."""
         if self._can_share_passes() and len(x):
             n_c = 2 * self.plan.n_couplings
-            return SharedTask(
-                len(x) * (1 + n_c),
-                lambda: np.column_stack(self._begin_batch(x)()).ravel(),
-                lambda sums: self._finish_batch(x, lambda: (sums.reshape(len(x), -1)[:, 0], sums.reshape(len(x), -1)[:, 1:])),
-            )
-        tasks = [self.shared_task(row, 1) for row in x]
+            size = len(x) * (1 + n_c + (n_c**2 if order == 2 else 0))
+            return SharedTask(size, lambda: self._begin_batch(x, order)().ravel(), lambda sums: self._finish_batch(x, lambda: sums, order))
+        tasks = [self.shared_task(row, order) for row in x]
 
-        def finish(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            results = [task.finish(part) for task, part in zip(tasks, np.split(sums, len(tasks)), strict=True)] if tasks else []
-            return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
+        def finish(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            parts = np.split(sums, len(tasks)) if tasks else []
+            return _stacked([task.finish(part) for task, part in zip(tasks, parts, strict=True)], x, order)
 
         return SharedTask(sum(t.size for t in tasks), lambda: np.concatenate([t.local() for t in tasks] or [np.zeros(0)]), finish)
 
@@ -514,55 +512,50 @@ class Likelihood:
                 H[index, index] += 1 / sigma**2
         return value, grad, H
 
-    def _batch(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _batch(self, x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self.ranks.size > 1:
-            return self._run(self.shared_batch_task(x), x)
+            return self._run(self.shared_batch_task(x, order), x)
         if self._can_share_passes() and len(x):
-            return self._finish_batch(x, self._begin_batch(x))
-        results = [self._evaluate(row, 1) for row in x]
-        return np.array([value for value, _, _ in results]), np.array([grad for _, grad, _ in results]).reshape(x.shape)
+            return self._finish_batch(x, self._begin_batch(x, order), order)
+        return _stacked([self._evaluate(row, order) for row in x], x, order)
 
     def _can_share_passes(self) -> bool:
         return isinstance(self.phase_space, Collapsed) and self.engine.shares_passes
 
-    def _begin_batch(self, x: np.ndarray) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
-        """Begin the sums over the events for many couplings, one pass for all; what is returned waits for −Σ w ln I and its gradient."""
-        c = self.parameters.couplings_of(x)
+    def _begin_batch(self, x: np.ndarray, order: int) -> Callable[[], np.ndarray]:
+        """Begin the sums over the events for many couplings, one pass for all.
+
+        What is returned waits for −Σ w ln I of every vector and its derivatives over (Re c, Im c), one row for each.
+        """
+        mix = coupling_mix(self.parameters.couplings_of(x))
         _, theta = self.parameters.native(x[0])  # the same for all
         numbers = self.plan.iteration.values(theta[self._theta_order])
         signed = [(sign, sample) for sign, samples in ((-1.0, self.data), (1.0, self.background)) for sample in samples]
         engine: Any = self.engine
-        begun: Iterable[Any] = ((sign, begin_log_sums(engine, sample.to(engine.device), c, numbers)) for sign, sample in signed)
+        begun: Iterable[Any] = ((sign, engine.begin_batch(sample.to(engine.device), mix, numbers, order)) for sign, sample in signed)
         if self._chunk_events is None:
             begun = list(begun)  # all at once, while the host goes on; streamed chunks one after the other
-
-        def wait() -> tuple[np.ndarray, np.ndarray]:
-            values, grads = np.zeros(len(x)), np.zeros((len(x), 2 * self.plan.n_couplings))
-            for sign, result in begun:
-                own_values, own_grads = result()
-                values += sign * own_values
-                grads += sign * own_grads
-            return values, grads
-
-        return wait
-
-    def _finish_batch(self, x: np.ndarray, wait: Callable[[], tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """Values and gradients of a batch."""
-        assert isinstance(self.phase_space, Collapsed)
-        sigma, d_sigma = self.phase_space.expand_batch(self.parameters.couplings_of(x))
-        values = self.weight * (np.log(sigma) - np.log(self._phsp_weight))
-        grads = self.weight * d_sigma / sigma[:, None]
-        event_values, event_grads = wait()
-        values += event_values
-        grads += event_grads
         n_c = 2 * self.plan.n_couplings
-        if self.parameters.linear:
-            pulled = grads @ self.parameters.jacobian(x[0])[:n_c]
-        else:
-            pulled = np.array([grad @ self.parameters.jacobian(row)[:n_c] for grad, row in zip(grads, x, strict=True)]).reshape(x.shape)
+        nothing = np.zeros((len(x), 1 + n_c + (n_c**2 if order == 2 else 0)))
+        return lambda: sum((sign * result() for sign, result in begun), nothing)
+
+    def _finish_batch(self, x: np.ndarray, wait: Callable[[], np.ndarray], order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values and derivatives of a batch."""
+        assert isinstance(self.phase_space, Collapsed)
+        n_c = 2 * self.plan.n_couplings
+        sigma, d_sigma = self.phase_space.expand_batch(self.parameters.couplings_of(x))
+        relative = d_sigma / sigma[:, None]
+        rows = wait().reshape(len(x), -1)
+        values = self.weight * (np.log(sigma) - np.log(self._phsp_weight)) + rows[:, 0]
+        grads = self.weight * relative + rows[:, 1 : 1 + n_c]
+        H = np.zeros((len(x), 0, 0))
+        if order == 2:
+            H = self.weight * (self.phase_space.second / sigma[:, None, None] - relative[:, :, None] * relative[:, None, :])
+            H += rows[:, 1 + n_c :].reshape(len(x), n_c, n_c)
+        grads, H = self._pull_back.of_couplings(x, grads, H)
         for k, row in enumerate(x if self.constraints else ()):
-            values[k], pulled[k], _ = self._add_constraints(row, values[k], pulled[k], np.zeros(0))
-        return values, pulled
+            values[k], grads[k], H[k] = self._add_constraints(row, values[k], grads[k], H[k])
+        return values, grads, H
 
     # construction
 
@@ -683,6 +676,16 @@ def _read(name: str, sample: Mapping[str, Any], model: Model) -> list[Tensor]:
         return read_momenta(dict(sample), model.decay.labels)
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
+
+
+def _stacked(
+    results: Sequence[tuple[float, np.ndarray, np.ndarray]], x: np.ndarray, order: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, gradients and Hessians of the rows of ``x`` as arrays."""
+    n = x.shape[1] if order == 2 else 0
+    values = np.array([value for value, _, _ in results])
+    grads = np.array([grad for _, grad, _ in results]).reshape(x.shape)
+    return values, grads, np.array([H for _, _, H in results]).reshape(len(x), n, n)
 
 
 def _total(samples: Sequence[Sample]) -> float:

@@ -69,7 +69,7 @@ class LikelihoodSum:
         """Sum of the NLLs and its gradient."""
         x = checked_vector(p, len(self.names))
         if self.ranks.size > 1:
-            return self._together(x, 1)[:2] if x.ndim == 1 else self._batch_together(x)
+            return (self._together(x, 1) if x.ndim == 1 else self._batch_together(x, 1))[:2]
         value, grad = 0.0, np.zeros_like(x)
         for term, index in zip(self.terms, self._index, strict=True):
             own_value, own_grad = term.value_and_grad(x[..., index])
@@ -79,25 +79,19 @@ class LikelihoodSum:
 
     def hessian(self, p: Any) -> np.ndarray:
         """Second derivatives of the sum."""
-        x = checked_vector(p, len(self.names))
-        if self.ranks.size > 1:
-            return np.array([self._together(row, 2)[2] for row in x]) if x.ndim == 2 else self._together(x, 2)[2]
-        H = np.zeros((*x.shape, x.shape[-1]))
-        for term, index in zip(self.terms, self._index, strict=True):
-            H[..., index[:, None], index[None, :]] += term.hessian(x[..., index])
-        return H
+        return self.value_grad_hessian(p)[2]
 
-    def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
-        """Value, gradient and Hessian of the sum in one go."""
+    def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian of the sum in one go; arrays for a batch [vector, parameter]."""
         x = checked_vector(p, len(self.names))
         if self.ranks.size > 1:
-            return self._together(x, 2)
-        value, grad, H = 0.0, np.zeros(len(x)), np.zeros((len(x), len(x)))
+            return self._together(x, 2) if x.ndim == 1 else self._batch_together(x, 2)
+        value, grad, H = 0.0, np.zeros_like(x), np.zeros((*x.shape, x.shape[-1]))
         for term, index in zip(self.terms, self._index, strict=True):
-            own_value, own_grad, own_H = term.value_grad_hessian(x[index])
-            value += own_value
-            grad[index] += own_grad
-            H[np.ix_(index, index)] += own_H
+            own_value, own_grad, own_H = term.value_grad_hessian(x[..., index])
+            value = value + own_value
+            grad[..., index] += own_grad
+            H[..., index[:, None], index[None, :]] += own_H
         return value, grad, H
 
     def _together(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
@@ -114,15 +108,18 @@ class LikelihoodSum:
                 H[np.ix_(index, index)] += own_H
         return value, grad, H
 
-    def _batch_together(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values and gradients of a batch with one sum over all ranks for all terms."""
-        tasks = [term.shared_batch_task(x[:, index]) for term, index in zip(self.terms, self._index, strict=True)]
-        values, grads = np.zeros(len(x)), np.zeros_like(x)
+    def _batch_together(self, x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values and derivatives of a batch with one sum over all ranks for all terms."""
+        tasks = [term.shared_batch_task(x[:, index], order) for term, index in zip(self.terms, self._index, strict=True)]
+        n = x.shape[1] if order == 2 else 0
+        values, grads, H = np.zeros(len(x)), np.zeros_like(x), np.zeros((len(x), n, n))
         results = run_shared(self.ranks, tasks, x.tobytes(), self.terms[0].engine.device)
-        for (own_values, own_grads), index in zip(results, self._index, strict=True):
+        for (own_values, own_grads, own_H), index in zip(results, self._index, strict=True):
             values += own_values
             grads[:, index] += own_grads
-        return values, grads
+            if order == 2:
+                H[:, index[:, None], index[None, :]] += own_H
+        return values, grads, H
 
     # what a fit needs besides
 

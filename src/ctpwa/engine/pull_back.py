@@ -49,6 +49,32 @@ class PullBack:
             pulled = J.T @ own @ J + self.parameters.second(x, own_grad)
         return self._gradient(x, own_grad), (pulled + pulled.T) / 2
 
+    def of_couplings(self, x: np.ndarray, grads: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """∂V/∂x and ∂²V/∂x∂x of many vectors from the derivatives over (Re c, Im c); lineshapes stand still.
+
+        Args:
+            x:      the free parameters [vector, free]
+            grads:  [vector, re | im · coupling]
+            H:      [vector, re | im · coupling, re | im · coupling], or without elements if it is not wanted
+        """
+        n = x.shape[1]
+        wanted = H.size > 0
+        if self._picked is not None:
+            here = np.flatnonzero(self._picked < self.n_c)
+            from_ = self._picked[here]
+            pulled, own_H = np.zeros(x.shape), np.zeros((len(x), n, n) if wanted else H.shape)
+            pulled[:, here] = grads[:, from_]
+            if wanted:
+                own_H[:, here[:, None], here] = H[:, from_[:, None], from_]
+        elif self.parameters.linear:
+            J = self.parameters.jacobian(x[0])[: self.n_c]
+            pulled, own_H = grads @ J, J.T @ H @ J if wanted else H
+        else:
+            J = np.array([self.parameters.jacobian(row)[: self.n_c] for row in x])
+            pulled = (grads[:, None] @ J)[:, 0]
+            own_H = J.mT @ H @ J + np.array([self.parameters.second(row, g) for row, g in zip(x, grads, strict=True)]) if wanted else H
+        return pulled, (own_H + own_H.mT) / 2
+
     def matrix(self, x: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """∂(Re c, Im c, p)/∂x."""
         J = self.parameters.jacobian(x)[self._used]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -70,40 +71,54 @@ def drive(objective: Objective, steps: Steps, watch: Watch | None = None) -> tup
 
 
 def drive_many(
-    objective: Objective, steps: Sequence[Steps], watch: Watch | None = None, advance: Callable[[int], None] | None = None
+    objective: Objective,
+    steps: Iterable[Steps | None],
+    watch: Watch | None = None,
+    ended: Callable[[Stop], None] | None = None,
+    at_once: int | None = None,
 ) -> tuple[list[Stop | None], Record]:
-    """Run many minimisers at once; gradients and values of all of them come from one batch each. Ctrl-C ends those that still run.
+    """Run many minimisers together; what they ask for comes in batches. Ctrl-C ends those that still run.
 
     Args:
         objective:  what is minimised
-        steps:      the minimisers
+        steps:      the minimisers; the next one is taken when there is room for it. None: not before another one has ended
         watch:      is told of every better point
-        advance:    is told how many have ended
+        ended:      is told of every end
+        at_once:    how many run at a time; default: all
     """
     record, best, begin = Record(), _Best(watch), time.perf_counter()
-    stops: list[Stop | None] = [None] * len(steps)
-    own_best = [_Best(None) for _ in steps]
-    asks: dict[int, Ask] = {k: next(generator) for k, generator in enumerate(steps)}
+    source = iter(steps)
+    stops: list[Stop | None] = []
+    running: dict[int, tuple[Steps, _Best]] = {}
+    asks: dict[int, Ask] = {}
     try:
         with one_thread():
-            while asks:
-                answers = _evaluate_many(objective, asks)
-                for k, answer in answers.items():
+            while True:
+                for generator in islice(source, None if at_once is None else at_once - len(running)):
+                    if generator is None:
+                        break
+                    running[len(stops)] = generator, _Best(None)
+                    asks[len(stops)] = next(generator)
+                    stops.append(None)
+                if not asks:
+                    break
+                for k, answer in _evaluate_many(objective, asks).items():
+                    generator, own_best = running[k]
                     record.count(asks[k].order)
-                    own_best[k].improves(asks[k].x, answer.value)
+                    own_best.improves(asks[k].x, answer.value)
                     if best.improves(asks[k].x, answer.value):
                         record.history.append(answer.value)
                     try:
-                        asks[k] = steps[k].send(answer)
+                        asks[k] = generator.send(answer)
                     except StopIteration as end:
                         stops[k] = end.value
-                        del asks[k]
-                        if advance is not None:
-                            advance(1)
+                        del asks[k], running[k]
+                        if ended is not None:
+                            ended(end.value)
     except KeyboardInterrupt:
-        for k, own in enumerate(own_best):
-            if stops[k] is None and own.x is not None:
-                stops[k] = Stop(own.x, own.value, False, "interrupted", 0)
+        for k, (_, own_best) in running.items():
+            if own_best.x is not None:
+                stops[k] = Stop(own_best.x, own_best.value, False, "interrupted", 0)
         if best.x is None:
             raise
     record.seconds = time.perf_counter() - begin
@@ -138,12 +153,15 @@ def evaluate(objective: Objective, ask: Ask) -> Answer:
 
 
 def _evaluate_many(objective: Objective, asks: dict[int, Ask]) -> dict[int, Answer]:
-    """Answers to all questions; the quick ones share one batch, a Hessian is worth a pass of its own."""
-    together = [k for k, ask in asks.items() if ask.order < HESSIAN]
-    answers = {k: evaluate(objective, ask) for k, ask in asks.items() if ask.order == HESSIAN}
-    if len(together) == 1:
-        answers[together[0]] = evaluate(objective, asks[together[0]])
-    elif together:
-        values, grads = objective.value_and_grad(np.array([asks[k].x for k in together]))
-        answers |= {k: Answer(float(value), grad, NOTHING) for k, value, grad in zip(together, values, grads, strict=True)}
+    """Answers to all questions: Hessians share one batch, values and gradients another."""
+    answers = {}
+    for hessians in (True, False):
+        together = [k for k, ask in asks.items() if (ask.order == HESSIAN) is hessians]
+        if len(together) == 1:
+            answers[together[0]] = evaluate(objective, asks[together[0]])
+        elif together:
+            points = np.array([asks[k].x for k in together])
+            found = objective.value_grad_hessian(points) if hessians else (*objective.value_and_grad(points), [NOTHING] * len(points))
+            for k, value, grad, H in zip(together, *found, strict=True):
+                answers[k] = Answer(float(value), grad, H)
     return answers

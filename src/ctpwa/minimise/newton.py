@@ -7,6 +7,8 @@ point is left and not taken for a minimum.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -36,14 +38,16 @@ def newton(x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_it
     f, g, H = answer.value, answer.gradient, answer.hessian
     curvature = np.abs(np.diag(H))
     radius = -1.0
+    bounded = bool(np.isfinite(bounds).any())
     for iteration in range(max_iterations):
         curvature = np.maximum(curvature, np.abs(np.diag(H)))
         scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1.0))
         if radius < 0:
             radius = max(float(np.linalg.norm(scale * g)), 1.0)
         shrunk = False
+        region = _Region(g, H, scale)
         while True:
-            trial, at_edge = _bounded_step(x, g, H, scale, radius, bounds)
+            trial, at_edge = region.bounded_step(x, radius, bounds) if bounded else region.step(x, radius)
             step = trial - x
             gain = -(g @ step + step @ H @ step / 2)
             if gain <= tolerance and not at_edge:
@@ -82,47 +86,86 @@ def _finite(answer: Answer) -> bool:
     return bool(np.isfinite(answer.value) and np.isfinite(answer.gradient).all() and np.isfinite(answer.hessian).all())
 
 
-def _bounded_step(
-    x: np.ndarray, g: np.ndarray, H: np.ndarray, scale: np.ndarray, radius: float, bounds: np.ndarray
-) -> tuple[np.ndarray, bool]:
-    """The end of a step that respects the limits, and whether it is at the edge of the region.
+class _Region:
+    """The quadratic model g·s + ½ s·H·s around a point, in units ``scale`` of the parameters; what steps have in common is kept."""
 
-    The best step is followed until a parameter reaches a limit; it stays there, and the others go on with the best step that is left to
-    them. At the end, one that would rather come back from its limit may. The quadratic model falls all the way.
+    def __init__(self, g: np.ndarray, H: np.ndarray, scale: np.ndarray) -> None:
+        self.g, self.H, self.scale = g, H, scale
+        self._scaled = H * np.outer(scale, scale)
+        self._curvatures: dict[bytes, _Curvature] = {}
+
+    def step(self, x: np.ndarray, radius: float) -> tuple[np.ndarray, bool]:
+        """The end of the best step, and whether it is at the edge of the region."""
+        own, at_edge = _trust_region_step(self.g * self.scale, self._curvature(None), radius, None)
+        return x + own * self.scale, at_edge
+
+    def bounded_step(self, x: np.ndarray, radius: float, bounds: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The end of a step that respects the limits, and whether it is at the edge of the region.
+
+        The best step is followed until a parameter reaches a limit; it stays there, and the others go on with the best step that is left
+        to them. At the end, one that would rather come back from its limit may. The quadratic model falls all the way.
+        """
+        g, H, scale = self.g, self.H, self.scale
+        end, at_edge = x.copy(), False
+        free = ~held(x, g, bounds)
+        for _ in range(10 + 4 * len(x)):
+            step = end - x
+            left = radius - float(np.linalg.norm(step / scale))
+            if left < 1e-3 * radius:
+                return end, True
+            slope = g + H @ step
+            if free.any():
+                direction, at_edge = self._free_step(end, slope, left, free, bounds)
+                end, blocked = _follow(end, direction, bounds)
+                free &= ~blocked
+                if blocked.any():
+                    continue
+                slope = g + H @ (end - x)
+            wanting = np.where(free | held(end, slope, bounds), 0.0, np.abs(slope * scale))
+            if at_edge or not wanting.any():
+                break
+            free[np.argmax(wanting)] = True
+        return end, at_edge
+
+    def _free_step(self, x: np.ndarray, g: np.ndarray, radius: float, free: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The best step of some of the parameters without their limits, and whether it is at the edge."""
+        inwards = (x <= bounds[:, 0]).astype(float) - (x >= bounds[:, 1])
+        own, at_edge = _trust_region_step((g * self.scale)[free], self._curvature(free), radius, inwards[free])
+        step = np.zeros_like(x)
+        step[free] = own * self.scale[free]
+        return step, at_edge
+
+    def _curvature(self, free: np.ndarray | None) -> _Curvature:
+        key = b"" if free is None else free.tobytes()
+        if key not in self._curvatures:
+            self._curvatures[key] = _Curvature(self._scaled if free is None else self._scaled[np.ix_(free, free)])
+        return self._curvatures[key]
+
+
+class _Curvature:
+    """A matrix of curvatures, decomposed when that is first needed.
+
+    Args:
+        H:  the matrix
     """
-    end, at_edge = x.copy(), False
-    free = ~held(x, g, bounds)
-    for _ in range(10 + 4 * len(x)):
-        step = end - x
-        left = radius - float(np.linalg.norm(step / scale))
-        if left < 1e-3 * radius:
-            return end, True
-        slope = g + H @ step
-        if free.any():
-            direction, at_edge = _free_step(end, slope, H, scale, left, free, bounds)
-            end, blocked = _follow(end, direction, bounds)
-            free &= ~blocked
-            if blocked.any():
-                continue
-            slope = g + H @ (end - x)
-        wanting = np.where(free | held(end, slope, bounds), 0.0, np.abs(slope * scale))
-        if at_edge or not wanting.any():
-            break
-        free[np.argmax(wanting)] = True
-    return end, at_edge
 
+    def __init__(self, H: np.ndarray) -> None:
+        self.H = H
 
-def _free_step(
-    x: np.ndarray, g: np.ndarray, H: np.ndarray, scale: np.ndarray, radius: float, free: np.ndarray, bounds: np.ndarray
-) -> tuple[np.ndarray, bool]:
-    """The best step of some of the parameters without their limits, and whether it is at the edge."""
-    index = np.flatnonzero(free)
-    inwards = (x <= bounds[:, 0]).astype(float) - (x >= bounds[:, 1])
-    own_H = H[np.ix_(index, index)] * np.outer(scale[index], scale[index])
-    own, at_edge = trust_region_step(g[index] * scale[index], own_H, radius, inwards[index])
-    step = np.zeros_like(x)
-    step[index] = own * scale[index]
-    return step, at_edge
+    @cached_property
+    def cholesky(self) -> tuple[np.ndarray, bool] | None:
+        """Its Cholesky decomposition; None if it is not positive definite."""
+        try:
+            return cho_factor(self.H, check_finite=False)
+        except LinAlgError:
+            return None
+
+    @cached_property
+    def eigen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues, those lost in rounding set to 0, and eigenvectors."""
+        values, vectors = np.linalg.eigh(self.H)
+        values[np.abs(values) <= NO_CURVATURE * np.abs(values).max()] = 0.0
+        return values, vectors
 
 
 def _follow(x: np.ndarray, step: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -149,14 +192,15 @@ def trust_region_step(g: np.ndarray, H: np.ndarray, radius: float, lean: np.ndar
         radius:  of the region
         lean:    which way to go along a direction of negative curvature without slope
     """
-    try:
-        step = -cho_solve(cho_factor(H), g)
+    return _trust_region_step(g, _Curvature(H), radius, lean)
+
+
+def _trust_region_step(g: np.ndarray, H: _Curvature, radius: float, lean: np.ndarray | None) -> tuple[np.ndarray, bool]:
+    if H.cholesky is not None:
+        step = -cho_solve(H.cholesky, g, check_finite=False)
         if np.abs(step).max(initial=0.0) <= radius and np.linalg.norm(step) <= radius:
             return step, False
-    except LinAlgError:
-        pass
-    values, vectors = np.linalg.eigh(H)
-    values[np.abs(values) <= NO_CURVATURE * np.abs(values).max()] = 0.0
+    values, vectors = H.eigen
     along = vectors.T @ g
     flat, size = values == 0, np.abs(along)
     way = np.divide(size, values, out=np.full_like(size, radius), where=size < radius * values)

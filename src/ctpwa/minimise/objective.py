@@ -28,8 +28,8 @@ class Objective(Protocol):
     def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
         """Value and gradient; of many points at once for [point, parameter]."""
 
-    def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
-        """Value, gradient and Hessian."""
+    def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian; of many points at once for [point, parameter]."""
 
 
 class Restricted:
@@ -64,7 +64,7 @@ class Restricted:
         value, grad = self.whole.value_and_grad(self.full(p))
         return value, grad[..., self.index]
 
-    def value_grad_hessian(self, p: Any) -> tuple[float, np.ndarray, np.ndarray]:
+    def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Value, gradient and Hessian."""
         value, grad, H = self.whole.value_grad_hessian(self.full(p))
-        return value, grad[self.index], H[np.ix_(self.index, self.index)]
+        return value, grad[..., self.index], H[..., self.index[:, None], self.index]

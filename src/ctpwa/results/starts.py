@@ -9,7 +9,7 @@ the best one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from ctpwa.minimise.drive import Record, drive_many
 from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.objective import Restricted
-from ctpwa.minimise.steps import Stop
+from ctpwa.minimise.steps import Steps, Stop
 from ctpwa.progress import Progress
 
 COARSE_EVENTS = 10_000
@@ -28,7 +28,8 @@ COARSE_PER_PARAMETER = 100
 COARSE_TOLERANCE = 1e-2
 FLOOR, SIGMAS = 30.0, 5.0
 RANDOM_STARTS, RANDOM_SHARE = 16, 0.25  # at least so many starts are random, and this part of many
-GENERATION, PARENTS, TURNED = 16, 4, 0.2  # later starts at a time, minima they come from, and which part of the couplings is turned
+PARENTS, TURNED = 4, 0.2  # of how many minima later ones come, and which part of the couplings is turned
+AT_ONCE = 16  # later starts at a time
 
 
 @dataclass(frozen=True)
@@ -66,23 +67,29 @@ def coarse_search(
     points = starts[:, restricted.index]
     first = min(len(points), max(RANDOM_STARTS, int(RANDOM_SHARE * len(points)))) if learn else len(points)
     random = np.random.default_rng(seed)
-    stops: list[Stop | None] = []
-    record = Record()
+    ends: list[Stop] = []
+
+    def begun() -> Iterator[Steps | None]:
+        for k, x in enumerate(points):
+            while k >= first and len(ends) < first:
+                yield None
+            start = x if k < first else _turned(restricted.names, distinct(ends)[:PARENTS], x, random)
+            yield newton(start, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding)
+
     with Progress("search from many starts", len(starts), show=progress) as bar:
-        while len(stops) < len(points) and not _interrupted(stops):
-            end = first if not stops else min(len(stops) + GENERATION, len(points))
-            parents = distinct(stops)[:PARENTS] if stops else []
-            these = [_turned(restricted.names, parents, x, random) if parents else x for x in points[len(stops) : end]]
-            steps = [newton(x, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding) for x in these]
-            found, more = drive_many(restricted, steps, advance=bar.advance)
-            stops += found
-            record = _added(record, more)
+
+        def ended(stop: Stop) -> None:
+            ends.append(stop)
+            bar.advance(1)
+
+        stops, record = drive_many(restricted, begun(), ended=ended, at_once=first if first == len(points) else max(first, AT_ONCE))
     full = [None if stop is None else replace(stop, x=restricted.full(stop.x)) for stop in stops]
+    interrupted = len(stops) < len(points) or any(stop is None or stop.reason == "interrupted" for stop in stops)
     minima = distinct(full)
     share = min(1.0, n / max(likelihood.n_events, 1))
     best = minima[0].value if minima else np.nan
     promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
-    return Coarse(tuple(minima), promising, record, _interrupted(stops))
+    return Coarse(tuple(minima), promising, record, interrupted)
 
 
 def _turned(names: Sequence[str], parents: Sequence[Minimum], towards: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -109,16 +116,6 @@ def _turned(names: Sequence[str], parents: Sequence[Minimum], towards: np.ndarra
             size = float(np.linalg.norm(towards[index]))
             x[index] = towards[index] * (np.linalg.norm(x[index]) / size if size > 0 else 1.0)
     return x
-
-
-def _interrupted(stops: Sequence[Stop | None]) -> bool:
-    return any(stop is None or stop.reason == "interrupted" for stop in stops)
-
-
-def _added(a: Record, b: Record) -> Record:
-    """What two searches took together."""
-    numbers = a.values + b.values, a.gradients + b.gradients, a.hessians + b.hessians
-    return Record(*numbers, a.seconds + b.seconds, [*a.history, *b.history])
 
 
 def _may_be_best(above: float, share: float) -> bool:
