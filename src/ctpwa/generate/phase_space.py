@@ -57,11 +57,10 @@ def generate_phase_space(
     done, total = 0, 0.0
     with Progress("phase space", n, show=progress if ranks.first else False) as bar:
         while done < n:
-            p4, weight = sampler.sample(min(CHUNK, n - done) if weighted else min(CHUNK, max(2 * n, MIN_CHUNK)))
-            if not weighted:
-                accepted = sampler.accept(weight)
-                p4, weight = p4[..., accepted], weight[accepted]
-            p4, weight = p4[..., : n - done], weight[: n - done]
+            if weighted:
+                p4, weight = sampler.sample(min(CHUNK, n - done))
+            else:
+                p4, weight = sampler.sample_accepted(min(CHUNK, max(2 * n, MIN_CHUNK)), n - done)
             own = slice(max(first - done, 0), max(last - done, 0))
             pieces.append((p4[..., own], weight[own]) if ranks.size > 1 else (p4, weight))
             total += float(weight.sum()) if ranks.size > 1 and weighted else 0.0
@@ -133,13 +132,24 @@ class PhaseSpaceSampler:
 
     def sample(self, n: int) -> tuple[Tensor, Tensor]:
         """``n`` events: momenta [particle, 4, event] and weights [event]."""
+        M, q, cos_theta, phi = self._draw(n)
+        return self._decay(M, q, cos_theta, phi), q.prod(dim=0)
+
+    def sample_accepted(self, n: int, most: int) -> tuple[Tensor, Tensor]:
+        """What accept–reject leaves of ``n`` events, and no more than ``most`` of them; only these get momenta."""
+        drawn = self._draw(n)
+        weight = drawn[1].prod(dim=0)
+        kept = self.accept(weight).nonzero()[:most, 0]
+        return self._decay(*(numbers[:, kept] for numbers in drawn)), weight[kept]
+
+    def _draw(self, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Masses M_k [particle, event], and q, cos θ and φ of each decay [particle − 1, event]."""
         bodies = len(self.masses)
         uniform = torch.rand(3 * bodies - 4, n, generator=self.random, device=self.device, dtype=torch.float64)
         M = self._intermediate_masses(uniform[: bodies - 2].sort(dim=0).values)
         cos_theta = 2 * uniform[bodies - 2 : 2 * bodies - 3] - 1
         phi = 2 * pi * uniform[2 * bodies - 3 :]
-        q = self._momenta(M)
-        return self._decay(M, q, cos_theta, phi), q.prod(dim=0)
+        return M, self._momenta(M), cos_theta, phi
 
     def accept(self, weight: Tensor) -> Tensor:
         """Which events to keep so that the rest is unweighted."""
