@@ -1,11 +1,12 @@
 """NLL, gradient and Hessian against automatic differentiation and the per-event B-matrix method, in one run.
 
-    python benchmarks/likelihood.py [--device cpu|cuda] [--quick] [--out FILE.json]
+    python benchmarks/likelihood.py [--device cpu|cuda] [--quick] [--only-precision] [--out FILE.json]
 
-Three parts: the synthetic problem (10 channels, 3 polarisations, N_phsp = 10·N_data, complex random amplitudes); J/psi -> 2(pi+ pi-)
-with everything recomputed in every iteration against what this package caches; and J/psi -> K+ K- eta with 33 untied waves, fixed and
-with ten floating parameters. Before anything is timed, results are compared with the reference engine. Times are medians after a warm-up,
-by wall clock around the whole call, results on the host included.
+Four parts: the synthetic problem (10 channels, 3 polarisations, N_phsp = 10·N_data, complex random amplitudes); J/psi -> 2(pi+ pi-)
+with everything recomputed in every iteration against what this package caches; J/psi -> K+ K- eta with 33 untied waves, fixed and
+with ten floating parameters; and the same decay in double and in mixed precision, with the bias of the latter. Before anything is timed,
+results are compared with the reference engine. Times are medians after a warm-up, by wall clock around the whole call, results on the
+host included.
 """
 
 from __future__ import annotations
@@ -41,6 +42,12 @@ FOUR_PIONS = {
 }
 N_CHANNELS, N_POL, N_BATCH = 10, 3, 64
 CHECK_EVENTS = 400  # with so many all engines are compared
+TITLES = {
+    "Synthetic problem: 10 channels, 3 polarisations": "synthetic",
+    "J/psi -> 2(pi+ pi-): recomputed in every iteration, and cached": "recompute",
+    "J/psi -> K+ K- eta, 33 waves": "kk_eta",
+    "J/psi -> K+ K- eta, 33 waves, double and mixed precision": "kk_eta_precision",
+}
 
 
 class Synthetic:
@@ -330,11 +337,42 @@ def kk_eta(n_data: int, n_phsp: int, device: str, engine: str, *, floating: bool
     return row
 
 
+def kk_eta_precision(n_data: int, n_phsp: int, device: str, engine: str, *, floating: bool) -> list[dict]:
+    """Double and mixed precision in one run, for toy data; the bias that a fit in mixed precision measures, and what it really is."""
+    model = load_kk_eta(floating=floating)
+    data = ctpwa.generate_toy(model, n_data, seed=3, engine=engine, device=device)
+    phsp = ctpwa.generate_phase_space(model, n_phsp, seed=4)
+    (double, exact), (mixed, result) = (_with_precision(model, data, phsp, device, engine, precision) for precision in ("double", "mixed"))
+    bias = {"bias_nll": result.precision.nll, "bias_sigma": result.precision.largest, "parameter": result.precision.parameter}
+    shift = float(np.abs((exact.x - result.x) / exact.errors).max())
+    ratio = mixed["gradient_ms"] / double["gradient_ms"]
+    return [double, mixed | bias | {"true_bias_nll": exact.nll - result.nll, "true_bias_sigma": shift, "gradient_ratio": ratio}]
+
+
+def _with_precision(model, data, phsp, device: str, engine: str, precision: str) -> tuple[dict, ctpwa.FitResult]:
+    """Times, memory and the fit from the truth in one precision."""
+    memory = Memory(device)
+    seconds, likelihood = timed(lambda: Likelihood(model, data, phsp, engine=engine, device=device, precision=precision), device)
+    row = {"floating": likelihood.plan.n_floating > 0, "precision": precision, "N_data": n_events(data), "N_phsp": n_events(phsp)}
+    row |= {"free": len(likelihood.names), "initialisation_s": seconds, "bytes_per_event": likelihood.memory().bytes_per_event}
+    row |= {"held_bytes": held_bytes(likelihood), "peak_initialisation_bytes": memory.peak}
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    x = perturbed(likelihood, 1)
+    likelihood.engine.prepare()
+    row["gradient_ms"] = milliseconds(lambda: likelihood.value_and_grad(x), device)
+    row["hessian_ms"] = milliseconds(lambda: likelihood.hessian(x), device)
+    row["peak_bytes"] = memory.peak
+    row["fit_s"], result = timed(lambda: ctpwa.fit(likelihood, tolerance=1e-14), device)
+    return row | {"nll": result.nll, "good": result.verdict.good}, result
+
+
 def main() -> None:
     """Run all parts, print the tables, write them as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=["cpu", "cuda"])
     parser.add_argument("--quick", action="store_true", help="a hundredth of the events")
+    parser.add_argument("--only-precision", action="store_true", help="only the part that compares double and mixed precision")
     parser.add_argument("--out", type=Path, help="write all numbers as JSON")
     arguments = parser.parse_args()
     device = arguments.device
@@ -344,16 +382,16 @@ def main() -> None:
     divide = 100 if arguments.quick else 1
     sizes = [100, 1000, 10_000, 100_000] + ([1_000_000] if device == "cuda" else [])
     n_data, n_phsp = (1_000_000, 5_000_000) if device == "cuda" else (100_000, 500_000)
-    results = {
-        "hardware": hardware(device),
-        "bandwidth": peak,
-        "synthetic": [synthetic(n, device, engine) for n in sizes if n <= sizes[-1] // divide],
-        "recompute": [recompute(100_000 // divide, device, engine)],
-        "kk_eta": [kk_eta(n_data // divide, n_phsp // divide, device, engine, floating=f, peak=peak) for f in (False, True)],
-    }
-    print_table("Synthetic problem: 10 channels, 3 polarisations", results["synthetic"])
-    print_table("J/psi -> 2(pi+ pi-): recomputed in every iteration, and cached", results["recompute"])
-    print_table("J/psi -> K+ K- eta, 33 waves", results["kk_eta"])
+    results: dict = {"hardware": hardware(device), "bandwidth": peak}
+    if not arguments.only_precision:
+        results["synthetic"] = [synthetic(n, device, engine) for n in sizes if n <= sizes[-1] // divide]
+        results["recompute"] = [recompute(100_000 // divide, device, engine)]
+        results["kk_eta"] = [kk_eta(n_data // divide, n_phsp // divide, device, engine, floating=f, peak=peak) for f in (False, True)]
+    both = [kk_eta_precision(n_data // divide, n_phsp // divide, device, engine, floating=f) for f in (False, True)]
+    results["kk_eta_precision"] = [row for rows in both for row in rows]
+    for title, part in TITLES.items():
+        if part in results:
+            print_table(title, results[part])
     if arguments.out:
         arguments.out.write_text(json.dumps(results, indent=1) + "\n")
 
