@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo example docs test lint clean
+.PHONY: demo example docs performance test lint clean
 
 demo: $(READY)
 	$(BIN)/ctpwa demo
@@ -24,6 +24,10 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
+performance: $(READY)
+	$(BIN)/python benchmarks/paper.py --out paper-output
+	$(BIN)/python benchmarks/paper.py --docs paper-output/results.json
+
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
@@ -35,4 +39,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo-output site
+	rm -rf $(VENV) demo-output paper-output site
