@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -71,6 +72,7 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
             if not any((known.name, known.state) == (carrier.name, carrier.state) for known, _ in entries):
                 entries.append((carrier, place))
 
+    @cache  # trees share their branches, and so do their chains
     def build(tree: Tree) -> list[Node | int]:
         if isinstance(tree, int):
             return [tree]
@@ -80,14 +82,16 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
             for pair in product(build(tree[0]), build(tree[1]))
         ]
 
+    keys = _Keys(decay)
     chains: dict[tuple[Any, ...], Chain] = {}
     for top in binary_trees(tuple(range(len(decay.final))), lambda leaves: leaves in by_system):
         assert isinstance(top, tuple)
         for pair in product(build(top[0]), build(top[1])):
             chain = Chain(decay, rules.node(decay, "", decay.parent, pair))
-            known = chains.setdefault(_chain_key(chain), chain)
+            key = keys.of(chain)
+            known = chains.setdefault(key, chain)
             if chain.root.leaves < known.root.leaves:  # of chains that differ by an exchange, the one in the order of the final state
-                chains[_chain_key(chain)] = chain
+                chains[key] = chain
     return sorted(chains.values(), key=lambda chain: _file_order(chain, carriers))
 
 
@@ -99,15 +103,33 @@ def _in_order(pair: tuple[Node | int, Node | int], place: Place) -> tuple[Node |
     return first, second
 
 
-def _chain_key(chain: Chain) -> tuple[Any, ...]:
-    """The same for chains that differ by daughter order and exchange of identical particles."""
+class _Keys:
+    """Keys that are the same for chains that differ by daughter order and exchange of identical particles.
 
-    def key(node: Node | int, new: Sequence[int]) -> tuple[Any, ...]:
-        if isinstance(node, int):
-            return (0, new[node])
-        return (1, node.resonance, node.particle.name, *sorted(key(d, new) for d in node.daughters))
+    Args:
+        decay:  what they are chains of
+    """
 
-    return min(key(chain.root, new) for new, _ in exchange_permutations(chain.decay))
+    def __init__(self, decay: Decay) -> None:
+        self._exchanges = [new for new, _ in exchange_permutations(decay)]
+        self._of_node: dict[int, tuple[Node, list[tuple[Any, ...]]]] = {}  # by identity: chains share their branches
+
+    def of(self, chain: Chain) -> tuple[Any, ...]:
+        """The key of a chain."""
+        return min(self._all(chain.root))
+
+    def _all(self, node: Node) -> list[tuple[Any, ...]]:
+        """A key for every exchange."""
+        first, second = (self._daughter(d) for d in node.daughters)
+        own = (1, node.resonance, node.particle.name)
+        return [(*own, a, b) if a <= b else (*own, b, a) for a, b in zip(first, second, strict=True)]
+
+    def _daughter(self, daughter: Node | int) -> list[tuple[Any, ...]]:
+        if isinstance(daughter, int):
+            return [(0, new[daughter]) for new in self._exchanges]
+        if id(daughter) not in self._of_node:
+            self._of_node[id(daughter)] = (daughter, self._all(daughter))
+        return self._of_node[id(daughter)][1]
 
 
 def _file_order(chain: Chain, carriers: Sequence[Carrier]) -> list[int]:

@@ -20,7 +20,7 @@ class LS(NamedTuple):
     @property
     def two_S(self) -> int:
         """2S, always an integer."""
-        return int(2 * self.S)
+        return 2 * self.S.numerator // self.S.denominator
 
     def __str__(self) -> str:
         return f"({self.L},{self.S})"

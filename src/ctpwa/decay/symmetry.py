@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations, product
 
 from ctpwa.decay.chain import Chain, Decay, Node
@@ -29,23 +30,29 @@ class Term:
     systems: tuple[System, ...]
 
 
-def exchange_permutations(decay: Decay) -> list[tuple[tuple[int, ...], int]]:
+def exchange_permutations(decay: Decay) -> tuple[tuple[tuple[int, ...], int], ...]:
     """All permutations of identical final particles, the full product over the groups, with their signs.
 
     An odd permutation of fermions has sign −1                                                   (F7)
     """
-    result = []
     groups = decay.identical_groups
+    return _permutations(len(decay.final), groups, tuple(decay.final[group[0]].fermion for group in groups))
+
+
+@cache
+def _permutations(n_final: int, groups: tuple[tuple[int, ...], ...], fermions: tuple[bool, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """The same from what they depend on; asked for once per wave, and six particles can have hundreds."""
+    result = []
     for choice in product(*(permutations(group) for group in groups)):
-        new = list(range(len(decay.final)))
+        new = list(range(n_final))
         sign = 1
-        for group, images in zip(groups, choice, strict=True):
+        for group, images, fermion in zip(groups, choice, fermions, strict=True):
             for index, image in zip(group, images, strict=True):
                 new[index] = image
-            if decay.final[group[0]].fermion:
+            if fermion:
                 sign *= permutation_sign([group.index(image) for image in images])
         result.append((tuple(new), sign))
-    return result
+    return tuple(result)
 
 
 def permutation_sign(images: Sequence[int]) -> int:
