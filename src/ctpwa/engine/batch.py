@@ -106,7 +106,7 @@ def _second_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarr
         re, im = products.view(n_vectors, 2, -1).unbind(dim=1)
         gram = _symmetric(re, j, k, n_c, 1.0), _symmetric(im, j, k, n_c, -1.0)
     H = 2 * torch.cat([torch.cat([gram[0], -gram[1]], dim=2), torch.cat([gram[1], gram[0]], dim=2)], dim=1) - 4 * outer
-    return torch.cat([values[:, None], 2 * slopes, H.flatten(1)], dim=1)
+    return torch.cat([values[:, None], 2 * slopes, ((H + H.mT) / 2).flatten(1)], dim=1)
 
 
 def _rows(sample: Sample) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,8 @@ from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
 GRAM_BYTES = 192 << 20  # columns of one chunk
-BATCH_BYTES = 512 << 20  # columns and amplitudes of one chunk of a batch
+BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
+MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
 BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
 
 
@@ -46,6 +48,7 @@ class CudaEngine:
         self._offsets = {order: self._upload(layout.offsets) for order, layout in tables.layouts.items()}
         self.use_graphs = True
         self._graphs: dict[tuple, _Graph] = {}
+        self._graph_memory: Any = None  # shared by all of them: they run one after the other
         self._seen: set[tuple] = set()
         self._factors = self._upload(np.stack([plan.factors.real, plan.factors.imag], axis=1))
         entries, ranges = column_entries(self.tables)
@@ -78,7 +81,7 @@ class CudaEngine:
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
         """Begin the passes over all samples; what is returned waits for the results."""
         self._fill_numbers(c, p)
-        wait = self._begin((order, *((id(s), mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
+        wait = self._begin((order, *((s.number, mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
         layout = self.tables.layouts[order]
         size = 2 * (self.plan.n_couplings + self.plan.n_floating)
 
@@ -98,7 +101,7 @@ class CudaEngine:
         """Begin some work with the present numbers, from the second time on as one CUDA graph; what is returned waits for the result."""
         inputs = (self._numbers, *inputs)
         if key not in self._graphs and key in self._seen and self.use_graphs and self.device.type == "cuda":
-            self._graphs[key] = _Graph(self.device, tasks, work, inputs)
+            self._record(key, tasks, work, inputs)
         if key in self._graphs:
             return self._graphs[key].replay()
         self._seen.add(key)
@@ -106,6 +109,13 @@ class CudaEngine:
             buffer.upload()
         result = work()
         return lambda: result.cpu().numpy()
+
+    def _record(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], inputs: Sequence[_Buffer]) -> None:
+        if self._graph_memory is None:
+            self._graph_memory = torch.cuda.graph_pool_handle()
+        while len(self._graphs) >= MOST_GRAPHS:
+            del self._graphs[next(iter(self._graphs))]  # the oldest
+        self._graphs[key] = _Graph(self.device, tasks, work, inputs, self._graph_memory)
 
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
         """Sums of every sample, and to second order its Gram matrices behind them: one row each."""
@@ -129,7 +139,7 @@ class CudaEngine:
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
         self._fill_numbers(c, p)
-        return gram_from_sums(self._recorded(("gram", id(sample), mode), [(sample, mode)], lambda: self._gram_sums(sample, mode)))
+        return gram_from_sums(self._recorded(("gram", sample.number, mode), [(sample, mode)], lambda: self._gram_sums(sample, mode)))
 
     def _gram_sums(self, sample: Sample, mode: int) -> Tensor:
         plan = self.plan
@@ -164,7 +174,7 @@ class CudaEngine:
         host[:, :n] = mix.reshape(2, n, -1)
         host[:, n:] = host[:, :1]
         self._fill_numbers(np.ones(self.plan.n_couplings, dtype=complex), p)
-        key = ("batch", order, id(sample), filled)
+        key = ("batch", order, sample.number, filled)
         wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order), buffer)
         return lambda: wait()[:n]
 
@@ -172,7 +182,9 @@ class CudaEngine:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
         plan, ones = self.plan, self._weights_of_one(sample)
         numbers = 2 * plan.n_rows * (plan.n_couplings + plan.n_floating) + beside
-        size = max(BATCH_BYTES // (8 * numbers) // BLOCK * BLOCK, BLOCK)
+        most = max(BATCH_BYTES // (8 * numbers), BLOCK)
+        pieces = -(-sample.n_events // most)
+        size = max(-(-sample.n_events // max(pieces, 1) // BLOCK), 1) * BLOCK  # of equal size
         for start in range(0, sample.n_events, size):
             n = min(size, sample.n_events - start)
             yield start, start + n, self._launch_columns(sample, ones, PLAIN, start, n)[0]
@@ -226,13 +238,16 @@ class _Graph:
         tasks:   the samples it works on
         work:    gives the result
         inputs:  what it reads
+        memory:  where it keeps intermediate results
     """
 
-    def __init__(self, device: torch.device, tasks: Sequence[Task], work: Callable[[], Tensor], inputs: Sequence[_Buffer]) -> None:
+    def __init__(
+        self, device: torch.device, tasks: Sequence[Task], work: Callable[[], Tensor], inputs: Sequence[_Buffer], memory: Any
+    ) -> None:
         self.tasks, self.inputs = tuple(tasks), tuple(inputs)
         torch.cuda.synchronize(device)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, pool=memory):
             for buffer in self.inputs:
                 buffer.upload()
             self.on_device = work()

@@ -189,7 +189,8 @@ class Collapsed:
     @cached_property
     def second(self) -> np.ndarray:
         """∂² c† M c over (Re c, Im c)."""
-        return 2 * expand_gram(self.matrix.real, self.matrix.imag, len(self.matrix))
+        H = expand_gram(self.matrix.real, self.matrix.imag, len(self.matrix))
+        return H + H.T
 
     def expand_batch(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients for many coupling vectors [vector, coupling]."""

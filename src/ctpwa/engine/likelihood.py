@@ -550,7 +550,8 @@ class Likelihood:
         grads = self.weight * relative + rows[:, 1 : 1 + n_c]
         H = np.zeros((len(x), 0, 0))
         if order == 2:
-            H = self.weight * (self.phase_space.second / sigma[:, None, None] - relative[:, :, None] * relative[:, None, :])
+            H = (self.weight / sigma)[:, None, None] * self.phase_space.second
+            H -= self.weight * (relative[:, :, None] * relative[:, None, :])
             H += rows[:, 1 + n_c :].reshape(len(x), n_c, n_c)
         grads, H = self._pull_back.of_couplings(x, grads, H)
         for k, row in enumerate(x if self.constraints else ()):

@@ -57,16 +57,10 @@ class PullBack:
             grads:  [vector, re | im · coupling]
             H:      [vector, re | im · coupling, re | im · coupling], or without elements if it is not wanted
         """
-        n = x.shape[1]
-        wanted = H.size > 0
         if self._picked is not None:
-            here = np.flatnonzero(self._picked < self.n_c)
-            from_ = self._picked[here]
-            pulled, own_H = np.zeros(x.shape), np.zeros((len(x), n, n) if wanted else H.shape)
-            pulled[:, here] = grads[:, from_]
-            if wanted:
-                own_H[:, here[:, None], here] = H[:, from_[:, None], from_]
-        elif self.parameters.linear:
+            return self._pick(x, grads, H)
+        wanted = H.size > 0
+        if self.parameters.linear:
             J = self.parameters.jacobian(x[0])[: self.n_c]
             pulled, own_H = grads @ J, J.T @ H @ J if wanted else H
         else:
@@ -74,6 +68,19 @@ class PullBack:
             pulled = (grads[:, None] @ J)[:, 0]
             own_H = J.mT @ H @ J + np.array([self.parameters.second(row, g) for row, g in zip(x, grads, strict=True)]) if wanted else H
         return pulled, (own_H + own_H.mT) / 2
+
+    def _pick(self, x: np.ndarray, grads: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        assert self._picked is not None
+        here = np.flatnonzero(self._picked < self.n_c)
+        from_ = self._picked[here]
+        picked_grads, picked_H = grads[:, from_], H.take(from_, axis=1).take(from_, axis=2) if H.size else H
+        if len(here) == x.shape[1]:
+            return picked_grads, picked_H
+        pulled, own_H = np.zeros(x.shape), np.zeros((len(x), x.shape[1], x.shape[1]) if H.size else H.shape)
+        pulled[:, here] = picked_grads
+        if H.size:
+            own_H[:, here[:, None], here] = picked_H
+        return pulled, own_H
 
     def matrix(self, x: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """∂(Re c, Im c, p)/∂x."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ class Sample:
         n_positive: events with weight ≥ 0
         order:      original position of every event; None if nothing moved
         vertices:   (s, q2) of callbacks' vertices, each [event]
+        number:     no two samples have the same
     """
 
     K: Tensor
@@ -38,6 +40,7 @@ class Sample:
     n_positive: int
     order: Tensor | None
     vertices: Mapping[tuple[System, tuple[System, System]], tuple[Tensor, Tensor]]
+    number: int = field(default_factory=count().__next__, init=False)
 
     @property
     def n_events(self) -> int:
