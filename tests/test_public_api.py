@@ -107,14 +107,14 @@ def test_read_and_write_events():
 def test_load_analysis():
     assert parameters(ctpwa.load_analysis) == ["path_or_mapping", "ranks=None"]
     assert parameters(ctpwa.Analysis.read) == ["self", "name=None", "progress=None"]
-    assert parameters(ctpwa.Analysis.likelihood) == ["self", "engine=None", "device=None", "progress=None"]
+    assert parameters(ctpwa.Analysis.likelihood) == ["self", "engine=None", "device=None", "progress=None", "precision=None"]
 
 
 def test_fit():
     common = ["start=None", "seed=0", "minos=()", "truth=None", "tolerance=1e-08", "max_iterations=None", "progress=None", "watch=None"]
     assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common]
-    given = ["likelihood=None", "start=None", "starts=None", "method=None", "seed=None", "minos=None", "progress=None", "watch=None"]
-    assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given]
+    given = ["likelihood=None", "start=None", "starts=None", "method=None", "seed=None", "minos=None", "precision=None"]
+    assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given, "progress=None", "watch=None"]
     assert parameters(ctpwa.FitResult.save) == ["self", "path"]
     assert parameters(ctpwa.FitResult.load) == ["path"]
 

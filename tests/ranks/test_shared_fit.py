@@ -56,6 +56,24 @@ def test_fits_of_all_kinds(case, size, options, monkeypatch):
         assert other.nll == first.nll
 
 
+@pytest.mark.parametrize("case", ["floating", "fixed"])
+def test_the_bias_of_mixed_precision(case):
+    def run(ranks):
+        return ctpwa.fit(make(case, "weighted", ranks, precision="mixed"), progress=False)
+
+    expected, found = run(ONE), on_ranks(2, run)
+    assert expected.precision.nll != 0
+    for result in found:
+        assert result.precision.nll == pytest.approx(expected.precision.nll, rel=1e-4)
+        assert result.precision.largest == pytest.approx(expected.precision.largest, rel=1e-4)
+        assert result.precision.parameter == expected.precision.parameter
+
+
+def test_ranks_in_different_precision():
+    with pytest.raises(CtpwaError, match="rank 1 has another model than rank 0"):
+        on_ranks(2, lambda ranks: make("fixed", ranks=ranks, precision=("double", "mixed")[ranks.rank]))
+
+
 def test_ranks_that_fit_in_different_ways():
     with pytest.raises(CtpwaError, match="rank 1 has another way to fit than rank 0"):
         on_ranks(2, lambda ranks: ctpwa.fit(make("fixed", ranks=ranks), seed=ranks.rank))
