@@ -13,6 +13,8 @@ NAMES = {
     "ConfigError",
     "CtpwaError",
     "DataError",
+    "EventFiles",
+    "EventStream",
     "Events",
     "GenerationError",
     "Likelihood",
@@ -45,6 +47,7 @@ NAMES = {
     "mixed_sample_test",
     "model_values",
     "poles",
+    "open_events",
     "open_fit",
     "OpenedFit",
     "write_report",
@@ -101,6 +104,7 @@ def test_read_and_write_events():
     expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
     expected += ["mass_tolerance=None", "parent_tolerance=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.read_events) == expected
+    assert parameters(ctpwa.open_events) == [parameter for parameter in expected if not parameter.startswith("device")]
     assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "progress=None"]
 
 

@@ -3,8 +3,11 @@
 from ctpwa.analysis import Analysis as Analysis
 from ctpwa.analysis import load_analysis as load_analysis
 from ctpwa.config.read import load_model as load_model
+from ctpwa.data.event_files import EventFiles as EventFiles
+from ctpwa.data.event_files import open_events as open_events
 from ctpwa.data.events import Events as Events
 from ctpwa.data.files import read_events as read_events
+from ctpwa.data.stream import EventStream as EventStream
 from ctpwa.data.summary import SampleSummary as SampleSummary
 from ctpwa.data.write import write_events as write_events
 from ctpwa.engine.intensity import ModelIntensity as ModelIntensity

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,18 @@ from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import DataSet, FileSource, Source, data_sets
 from ctpwa.data.checks import SampleChecks
+from ctpwa.data.event_files import EventFiles, open_events
 from ctpwa.data.events import Events, concatenate
-from ctpwa.data.files import CHUNK, read_events
+from ctpwa.data.files import CHUNK
+from ctpwa.data.located import TEXT
+from ctpwa.data.stream import EventStream, JoinedStream
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
+from ctpwa.engine.memory_plan import Limits
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.memory import available_bytes, parse_bytes, processes_here
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
 from ctpwa.observe.variable import ProjectionSpec, default_projections
@@ -29,6 +35,8 @@ from ctpwa.ranks import ONE, Ranks, current_ranks
 from ctpwa.results.fit import fit as fit_likelihood
 from ctpwa.results.result import FitResult
 
+STREAMED = ("data", "phase_space", "truth")  # samples that may be read in pieces
+MOMENTA_FRACTION = 0.25  # of the main memory that momenta may take; what is computed from them has to find room as well
 NO_SAMPLES = "add  samples: {data: data.root, phase_space: {generate: 500000}}  to the model file"
 
 
@@ -42,15 +50,22 @@ class SampleSet:
         phase_space:  events for the normalisation
         background:   events whose contribution is subtracted; None if there are none
         truth:        phase space before acceptance; None if it is not given
-        summaries:    one for each source, in the order data, phase space, background, truth
+        sources:      where they come from, in the order data, phase space, background, truth
+
+    Samples in files that are too large for main memory are streams of events.
     """
 
     name: str
-    data: Events
-    phase_space: Events
+    data: Events | EventStream
+    phase_space: Events | EventStream
     background: Events | None
-    truth: Events | None
-    summaries: tuple[SampleSummary, ...]
+    truth: Events | EventStream | None
+    sources: tuple[Events | EventFiles, ...]
+
+    @property
+    def summaries(self) -> tuple[SampleSummary, ...]:
+        """One for each source; files that nobody has read to their end yet are read now. All ranks must ask for it."""
+        return tuple(source.summary for source in self.sources if source.summary is not None)
 
 
 class Analysis:
@@ -226,7 +241,8 @@ class Analysis:
         precision: str | None,
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
-        return Likelihood(
+        limits = {name: self._part(name) for name in ("device_memory", "host_memory")}
+        likelihood = Likelihood(
             self.model,
             samples.data,
             samples.phase_space,
@@ -242,56 +258,104 @@ class Analysis:
             progress=progress,
             ranks=self.ranks,
             precision=precision or settings.precision,
+            scratch=settings.scratch,
+            **limits,
         )
+        _ = samples.summaries  # of files that were read just now, on all ranks
+        return likelihood
+
+    @property
+    def memory_limits(self) -> Limits:
+        """How much memory the likelihood of each data set may use."""
+        return Limits.read(self._part("device_memory"), self._part("host_memory"), self.settings.scratch)
+
+    def _part(self, name: str) -> int | None:
+        """The memory that each of the data sets may use."""
+        size = getattr(self.settings, name)
+        return None if size is None else max(parse_bytes(size, name) // len(self.data_sets), 1)
 
     def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
-        start = f"{data_set.name} " if data_set.name else ""
-        read = {
-            kind: [
-                self._source(source, f"{start}{kind.replace('_', ' ')}" + (f" {i + 1}" if len(sources) > 1 else ""), progress)
-                for i, source in enumerate(sources)
-            ]
-            for kind in ("data", "phase_space", "background", "truth")
-            if (sources := getattr(data_set, kind))
-        }
-        summaries = tuple(events.summary for parts in read.values() for events in parts if events.summary is not None)
-        samples = {kind: concatenate(parts) for kind, parts in read.items()}
+        in_pieces = self._too_large(data_set)
+        read: dict[str, list[Events | EventFiles]] = {}
+        for kind, source, name in _named_sources(data_set):
+            read.setdefault(kind, []).append(self._source(source, name, progress, in_pieces and kind in STREAMED))
+        sources = tuple(part for parts in read.values() for part in parts)
+        samples = {kind: _joined(parts) for kind, parts in read.items()}
         background = samples.get("background")
+        assert background is None or isinstance(background, Events)
         if background is not None and background.weights is not None and (total := self._total(background.weights)) <= 0:
             raise DataError(
-                f"{start}background: its weights add up to {total:.6g}\n"
+                f"{(data_set.name + ' ').lstrip()}background: its weights add up to {total:.6g}\n"
                 " fix: give positive weights and a positive scale; the background is subtracted"
             )
-        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), summaries)
+        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), sources)
+
+    def _too_large(self, data_set: DataSet) -> bool:
+        """Whether momenta in files would take too much of the main memory; if so on one rank, then on all."""
+        files = [(source, name) for kind, source, name in _named_sources(data_set) if kind in STREAMED and isinstance(source, FileSource)]
+        room = self._part("host_memory")
+        if room is None and (free := available_bytes(torch.device("cpu"))) is not None:
+            room = free // processes_here()
+        if not files or room is None:
+            return False
+        n_events = sum(self._open(source, name, None).n_events for source, name in files if _in_pieces(source))
+        needed = 4 * 8 * len(self.model.decay.labels) * n_events
+        return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
     def _total(self, weights: torch.Tensor) -> float:
         return float(self.ranks.sum(1, lambda: np.array([float(weights.sum())]), b"background")[0])
 
-    def _source(self, source: Source, name: str, progress: bool | None) -> Events:
+    def _open(self, source: FileSource, name: str, progress: bool | None) -> EventFiles:
+        options = source.options
+        return open_events(
+            self.model,
+            source.files,
+            tree=options.tree,
+            momenta=options.momenta,
+            weight=options.weight,
+            weight_file=source.weight_files or None,
+            scale=source.scale,
+            order=options.order,
+            unit=options.unit,
+            mass_tolerance=options.mass_tolerance,
+            parent_tolerance=options.parent_tolerance,
+            name=name,
+            progress=progress,
+            ranks=self.ranks,
+        )
+
+    def _source(self, source: Source, name: str, progress: bool | None, in_pieces: bool) -> Events | EventFiles:
         if isinstance(source, FileSource):
-            options = source.options
-            return read_events(
-                self.model,
-                source.files,
-                tree=options.tree,
-                momenta=options.momenta,
-                weight=options.weight,
-                weight_file=source.weight_files or None,
-                scale=source.scale,
-                order=options.order,
-                unit=options.unit,
-                mass_tolerance=options.mass_tolerance,
-                parent_tolerance=options.parent_tolerance,
-                name=name,
-                progress=progress,
-                ranks=self.ranks,
-            )
+            files = self._open(source, name, progress)
+            return files if in_pieces and _in_pieces(source) else files.load()
         events = generate_phase_space(self.model, source.n_events, source.seed, progress=progress, ranks=self.ranks)
         checks = SampleChecks(self.model.decay)
         for start in range(0, events.n_events, CHUNK):
             checks.check([p[start : start + CHUNK] for p in events.values()], start)
         notes = (f"generated, seed {source.seed}",)
         return replace(events, summary=SampleSummary(name, (), source.n_events, None, checks.joined(self.ranks).mass, (), notes))
+
+
+def _named_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:
+    """Kind, source and name of every source of a data set."""
+    start = f"{data_set.name} " if data_set.name else ""
+    for kind in ("data", "phase_space", "background", "truth"):
+        sources = getattr(data_set, kind)
+        for i, source in enumerate(sources):
+            yield kind, source, f"{start}{kind.replace('_', ' ')}" + (f" {i + 1}" if len(sources) > 1 else "")
+
+
+def _in_pieces(source: FileSource) -> bool:
+    """Whether any part of the files can be read without the rest."""
+    return all(Path(file).suffix.lower() not in TEXT for file in source.files)
+
+
+def _joined(parts: Sequence[Events | EventFiles]) -> Events | EventStream:
+    """Several sources as one sample."""
+    if len(parts) == 1:
+        return parts[0]
+    events = [part for part in parts if isinstance(part, Events)]
+    return concatenate(events) if len(events) == len(parts) else JoinedStream(parts)
 
 
 def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], ranks: Ranks | None = None) -> Analysis:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
 from pathlib import Path
-
-import torch
 
 from ctpwa.analysis import Analysis, SampleSet
 from ctpwa.config.fit_settings import fit_settings
@@ -18,6 +16,7 @@ from ctpwa.config.read import load_document
 from ctpwa.config.samples import DataSet, FileSource, data_sets
 from ctpwa.data.columns import sha256_of
 from ctpwa.data.events import Events
+from ctpwa.data.stream import picked_events
 from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.engine.values import ModelValues
 from ctpwa.errors import CtpwaError, DataError
@@ -28,6 +27,25 @@ from ctpwa.results.take_over import fitted_values
 
 KINDS = ("data", "phase_space", "background", "truth")
 FILES = ("files", "weight_files")
+
+
+@dataclass(frozen=True)
+class LoadedSamples:
+    """The samples of one data set in main memory.
+
+    Attributes:
+        name:           of the data set; empty if there is only one
+        data:           measured events
+        phase_space:    events for the normalisation, or some of them
+        background:     events whose contribution is subtracted; None if there are none
+        n_phase_space:  how many events for the normalisation there are
+    """
+
+    name: str
+    data: Events
+    phase_space: Events
+    background: Events | None
+    n_phase_space: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +81,7 @@ class OpenedFit:
         """
         return ModelIntensity(self.model, couplings=self.values.couplings, parameters=self.values.parameters, engine=engine, device=device)
 
-    def read(self, phase_space: int | None = None, *, progress: bool | None = None) -> tuple[SampleSet, ...]:
+    def read(self, phase_space: int | None = None, *, progress: bool | None = None) -> tuple[LoadedSamples, ...]:
         """The samples of all data sets.
 
         Args:
@@ -75,9 +93,7 @@ class OpenedFit:
         """
         read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
         _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
-        if phase_space is None:
-            return read
-        return tuple(replace(samples, phase_space=_thinned(samples.phase_space, phase_space)) for samples in read)
+        return tuple(_loaded(samples, phase_space) for samples in read)
 
     def project(
         self, engine: str = "auto", device: str | None = None, *, phase_space: int | None = None, progress: bool | None = None
@@ -143,15 +159,15 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
     return OpenedFit(found, _fitted_one(candidates, found), path)
 
 
-def _thinned(events: Events, most: int) -> Events:
-    """At most so many events, evenly picked."""
-    if most < 1:
-        raise DataError(f"at most {most} phase-space events\n fix: give at least 1")
-    if events.n_events <= most:
-        return events
-    chosen = (torch.arange(most, dtype=torch.float64) * (events.n_events / most)).to(torch.int64)
-    weights = None if events.weights is None else events.weights[chosen]
-    return Events({name: p4[chosen] for name, p4 in events.items()}, weights, events.summary)
+def _loaded(samples: SampleSet, phase_space: int | None) -> LoadedSamples:
+    """Samples in main memory, with at most so many phase-space events."""
+    return LoadedSamples(
+        samples.name,
+        picked_events(samples.data, None),
+        picked_events(samples.phase_space, phase_space),
+        samples.background,
+        samples.phase_space.n_events,
+    )
 
 
 def _folders(result: FitResult, path: str) -> list[Path]:

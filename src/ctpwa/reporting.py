@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ctpwa.analysis import SampleSet
 from ctpwa.data.events import Events
 from ctpwa.data.summary import grouped
 from ctpwa.decay.chain import Decay
@@ -18,7 +17,7 @@ from ctpwa.model.lineshapes.formula import Formula
 from ctpwa.model.model import Model
 from ctpwa.observe.variable import Variable, default_variables, parse_variable
 from ctpwa.progress import Progress
-from ctpwa.reopen import OpenedFit, open_fit
+from ctpwa.reopen import LoadedSamples, OpenedFit, open_fit
 from ctpwa.report.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
 from ctpwa.results.argand import argand
 from ctpwa.results.goodness import adaptive_chi2, mixed_sample_test, point_to_point
@@ -81,9 +80,9 @@ def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_
         phase_space:  how many phase-space events they were made with, at most
     """
     views = []
-    for samples, whole in zip(opened.read(phase_space), opened.read(), strict=True):
+    for samples in opened.read(phase_space):
         found = projected[samples.name]
-        n, of = samples.phase_space.n_events, whole.phase_space.n_events
+        n, of = samples.phase_space.n_events, samples.n_phase_space
         words = f"The fit is drawn with {grouped(n)} {'' if n == of else f'of the {grouped(of)} '}phase-space events."
         views.append(
             DataSetView(samples.name, found, goodness_rows(opened, samples, found), moment_views(opened.model.decay, samples, found), words)
@@ -99,7 +98,7 @@ def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_
     )
 
 
-def goodness_rows(opened: OpenedFit, samples: SampleSet, projected: Projected) -> tuple[GoodnessRow, ...]:
+def goodness_rows(opened: OpenedFit, samples: LoadedSamples, projected: Projected) -> tuple[GoodnessRow, ...]:
     """Tests in all masses at once: of the Dalitz plot of three particles, of all pairs of more."""
     decay = opened.model.decay
     pair = dalitz_pair(decay, samples.data.n_events)
@@ -139,7 +138,7 @@ def goodness_rows(opened: OpenedFit, samples: SampleSet, projected: Projected) -
     return tuple(rows)
 
 
-def moment_views(decay: Decay, samples: SampleSet, projected: Projected) -> tuple[MomentsView, ...]:
+def moment_views(decay: Decay, samples: LoadedSamples, projected: Projected) -> tuple[MomentsView, ...]:
     """Angular moments of pairs of particles in decays to three."""
     if len(decay.final) != 3 or samples.data.n_events < MIN_EVENTS:
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ import yaml
 
 import ctpwa
 from ctpwa.data.events import Events
+from ctpwa.engine import memory_plan
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.model.lineshapes.formula import Callback, Formula, LineshapeParameter, s
 from ctpwa.model.model import Model
@@ -178,7 +179,7 @@ CASES = {
     "kk_eta fixed": Case(kk_eta_fixed, 65, 129, 30, "positive"),
     "small": Case(small, 129, 300, compiled=True),
     "small polar": Case(small, 127, 129, 30, "mixed", {"representation": "polar"}, compiled=True),
-    "small streamed": Case(small, 129, 120, 60, "mixed", {"chunk_events": 50}, compiled=True),
+    "small streamed": Case(small, 129, 120, 60, "mixed", {"chunk": 50}, compiled=True),
     "small not streamed": Case(small, 129, 120, 60, "mixed", compiled=True),
     "one event": Case(small, 1, 1, compiled=True),
     "flatte": Case(flatte, 127, 129, 30, "positive"),
@@ -227,14 +228,34 @@ def plain_python() -> Iterator[None]:
         numba.config.DISABLE_JIT = before
 
 
-def make(name: str, engine: str, **changes: Any) -> Likelihood:
-    """The likelihood of a case with changed samples or options."""
+def make(name: str, engine: str, *, chunk: int | None = None, spill: bool = False, **changes: Any) -> Likelihood:
+    """The likelihood of a case with changed samples or options; with ``chunk`` nothing stays on the device, and perhaps not in memory."""
     case = CASES[name]
     arguments = {**samples(name), **case.options, **changes, "engine": engine}
-    if case.compiled or COMPILE_ALL or engine != "cpu":
+    size = arguments.pop("chunk", None) if chunk is None else chunk
+    with ExitStack() as stack:
+        if size is not None:
+            stack.enter_context(streamed_in(size, spill))
+        if not (case.compiled or COMPILE_ALL or engine != "cpu"):
+            stack.enter_context(plain_python())
         return Likelihood(model(name), **arguments)
-    with plain_python():
-        return Likelihood(model(name), **arguments)
+
+
+@contextmanager
+def streamed_in(size: int, spill: bool) -> Iterator[None]:
+    """Likelihoods that are made inside keep their samples in chunks of so many events, in main memory or on disk."""
+
+    def plan_memory(*arguments: Any) -> memory_plan.MemoryPlan:
+        plan = planned(*arguments)
+        placed = {
+            k: memory_plan.Placed(0, 0, n) if spill else memory_plan.Placed(0, n, 0) for k, n in arguments[1].items() if k in plan.placed
+        }
+        return replace(plan, placed=placed, chunk_events=size, piece_events=size)
+
+    planned = memory_plan.plan_memory
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ctpwa.engine.likelihood.plan_memory", plan_memory)
+        yield
 
 
 @cache

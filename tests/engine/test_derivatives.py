@@ -147,7 +147,7 @@ def test_gradient_and_hessian_equal_finite_differences(engine):
 
 def assert_large_samples_agree(name, n, device):
     data, phase_space = events(name, n, 1, "mixed"), events(name, n + 77, 2, "positive")
-    arguments = {"data": data, "phase_space": phase_space, "chunk_events": None}
+    arguments = {"data": data, "phase_space": phase_space}
     cuda, reference = make(name, "cuda", **arguments), make(name, "reference", device=device, **arguments)
     x = point(cuda)
     for found, expected in zip(cuda.value_grad_hessian(x), reference.value_grad_hessian(x), strict=True):
@@ -172,9 +172,9 @@ def test_the_same_without_a_gpu():
 @pytest.mark.skipif(not GPU, reason="needs a CUDA device")
 def test_streaming_through_the_gpu():
     data = events("small", 30_000, 1, "mixed")
-    whole, streamed = (make("small", "cuda", data=data, phase_space=data, chunk_events=n) for n in (None, 7_001))
+    whole, streamed = (make("small", "cuda", data=data, phase_space=data, chunk=n) for n in (None, 7_001))
     assert streamed.memory().streamed
-    assert streamed.data[0].K.device.type == "cpu"
+    assert streamed.data.chunks[0].block.is_pinned()
     x = point(whole)
     for found, expected in zip(streamed.value_grad_hessian(x), whole.value_grad_hessian(x), strict=True):
         assert_close(found, expected, EACH_OTHER, 30_000)

@@ -1,6 +1,7 @@
 """Mistakes are refused with what is wrong and what to do; memory is what it says."""
 
 import dataclasses
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_mistakes_in_data_weights(data, message):
 
 def test_number_of_an_event_in_a_chunk_counts_from_the_start():
     with pytest.raises(DataError, match="the weight of event 77 is not finite"):
-        build(data=weights(at(77, np.nan)), chunk_events=50)
+        build(data=weights(at(77, np.nan)), chunk=50)
 
 
 def test_too_much_background():
@@ -192,8 +193,12 @@ def test_memory_is_what_is_allocated(name):
     groups = {"data": like.data, "phase space": like.phase_space, "background": like.background}
     total = 0
     for key, planned in plan.samples.items():
-        held = sum(t.numel() * t.element_size() for sample in groups[key] for t in (sample.K, sample.E, sample.w))
-        n = sum(sample.n_events for sample in groups[key])
+        held = sum(
+            t.numel() * t.element_size()
+            for sample in groups[key].resident
+            for t in (sample.K, sample.E, sample.w, *chain(*sample.vertices.values()))
+        )
+        n = sum(sample.n_events for sample in groups[key].resident)
         assert held == planned == n * plan.bytes_per_event
         total += held
     assert plan.total == total
@@ -202,7 +207,7 @@ def test_memory_is_what_is_allocated(name):
 
 def test_memory_without_copies():
     # every tensor is as large as its storage: no view keeps a larger one alive
-    for sample in likelihood("small", "cpu").data:
+    for sample in likelihood("small", "cpu").data.resident:
         for tensor in (sample.K, sample.E, sample.w):
             assert tensor.is_contiguous()
             assert tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()

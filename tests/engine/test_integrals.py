@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.engine.stored import StoredSample
 from engine.cases import events, likelihood, make, model, point, samples
 
 CASES = ["small", "rho_rho", "own_lineshapes", "kk_eta fixed"]
@@ -72,11 +73,13 @@ def scores_of_single_events():
     every = likelihood("small not streamed", "reference")
     x = point(every)
     total = np.zeros((len(x), len(x)))
-    for sample in (*every.data, *every.background):
+    for sample in (*every.data.resident, *every.background.resident):
         for i in range(sample.n_events):
             one = copy(every)
             w = torch.ones(1, dtype=torch.float64)
-            one.data, one.background, one.weight = [replace(sample, K=sample.K[..., [i]], E=sample.E[:, [i]], w=w, n_positive=1)], [], 1.0
+            single = replace(sample, K=sample.K[..., [i]], E=sample.E[:, [i]], w=w, n_positive=1)
+            one.data, one.background = (StoredSample.on_device(own, every.streamer) for own in ([single], []))
+            one.weight = 1.0
             score = one.value_and_grad(x)[1]
             total += float(sample.w[i]) ** 2 * np.outer(score, score)
     return total
@@ -124,9 +127,9 @@ def test_a_coarse_batch_equals_its_single_vectors():
 def test_a_coarse_likelihood_keeps_the_weight_on_average():
     like = make("small", "cpu", data=events("small", 3000, 1))
     coarse = like.coarse(like.start, 300)
-    assert sum(sample.n_events for sample in coarse.data) == 300
+    assert sum(sample.n_events for sample in coarse.data.resident) == 300
     assert coarse.weight == pytest.approx(3000)
-    assert like.data[0].n_events == 3000
+    assert like.data.n_events == 3000
 
 
 @pytest.mark.parametrize("name", ["small", "small polar", "four_pions"])

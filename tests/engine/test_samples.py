@@ -113,15 +113,15 @@ def test_streaming_gives_the_same_numbers(engine):
     streamed, whole = likelihood("small streamed", engine), likelihood(MIXED, engine)
     assert streamed.memory().streamed
     assert not whole.memory().streamed
-    assert [sample.n_events for sample in streamed.data] == [50, 50, 29]
-    assert str(streamed.memory()).endswith("streamed in chunks")
+    assert [chunk.layout.n_events for chunk in streamed.data.chunks] == [50, 50, 29]
+    assert str(streamed.memory()).endswith("in main memory, streamed in chunks of 50 events")
     for found, expected in zip(expansion("small streamed", engine), expansion(MIXED, engine), strict=True):
         assert_close(found, expected, TOLERANCE, 300)
 
 
 def test_a_streamed_normalisation_collapses_too():
     x = point(likelihood("kk_eta fixed", "reference"))
-    streamed = make("kk_eta fixed", "reference", chunk_events=50)
+    streamed = make("kk_eta fixed", "reference", chunk=50)
     for found, expected in zip(streamed.value_grad_hessian(x), expansion("kk_eta fixed", "reference"), strict=True):
         assert_close(found, expected, TOLERANCE, 300)
 

@@ -17,7 +17,7 @@ BUILD = {
     "fixed": lambda ranks: make("fixed", "weighted", ranks, constraints={"phi(3)(1850)[K+ K-] (3,3)(3,0).re": (80.0, 5.0)}),
     "nothing for some": lambda ranks: make("fixed", "nothing for some", ranks),
     "several rows": lambda ranks: make("rows", "rows", ranks),
-    "streamed": lambda ranks: make("floating", "weighted", ranks, chunk_events=150),
+    "streamed": lambda ranks: make("floating", "weighted", ranks, host_memory=12_000),
     "two data sets": pair,
     "compiled, fixed": lambda ranks: make("fixed", "weighted", ranks, "cpu"),
     "compiled, nothing for some": lambda ranks: make("fixed", "nothing for some", ranks, "cpu"),
@@ -114,8 +114,8 @@ def test_intensities_are_those_of_the_own_events():
 
 
 def test_memory_is_that_of_each_rank():
-    whole = make("fixed").memory().samples
-    shares = on_ranks(3, lambda ranks: make("fixed", ranks=ranks).memory().samples)
+    whole = make("floating").memory().samples
+    shares = on_ranks(3, lambda ranks: make("floating", ranks=ranks).memory().samples)
     for name, size in whole.items():
         assert sum(share[name] for share in shares) == size
         assert max(share[name] for share in shares) < 0.35 * size
@@ -214,7 +214,7 @@ def test_a_shuffle_hits_every_place_once(total):
 
 
 def test_a_coarse_part_does_not_depend_on_chunks():
-    whole, chunked = make("floating", "weighted"), make("floating", "weighted", chunk_events=60)
+    whole, chunked = make("floating", "weighted"), make("floating", "weighted", host_memory="8 kB")
     x = whole.start
     assert chunked.coarse(x, 100).value(x) == pytest.approx(whole.coarse(x, 100).value(x), rel=1e-12)
-    assert sum(sample.n_events for sample in whole.coarse(x, 100).data) == 100
+    assert sum(sample.n_events for sample in whole.coarse(x, 100).data.resident) == 100

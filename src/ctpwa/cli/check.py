@@ -49,6 +49,7 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
         "free_parameters": report.n_free,
         "bytes_per_event": report.plan.bytes_per_event if read is None else read.memory.bytes_per_event,
         "samples": None if read is None else [summary.as_dict() for summary in read.summaries],
-        "bytes": None if read is None else dict(read.memory.samples) | {"total": read.memory.total},
+        "bytes": None if read is None else read.memory.samples | {"total": read.memory.total},
+        "places": None if read is None else {"device": read.memory.device, "host": read.memory.host, "disk": read.memory.disk},
         "notes": list(model.notes),
     }

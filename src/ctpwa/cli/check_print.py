@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -10,7 +9,7 @@ from rich.text import Text
 
 from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import out
-from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.memory import format_bytes
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameter
 
@@ -49,11 +48,8 @@ def print_samples(report: CheckReport, read: SampleReport | None) -> None:
     for summary in read.summaries:
         typer.echo(str(summary))
     typer.echo(f"memory: {read.memory}")
-    free = available_bytes(torch.device("cpu"))
-    if free is not None and read.memory.total > free:
-        typer.echo(f"warning: {format_bytes(free)} are free here", err=True)
     if not report.n_floating:
-        typer.echo("no lineshape parameter floats: the phase-space sample becomes one matrix, and its memory is released")
+        typer.echo("no lineshape parameter floats: the phase-space sample becomes one matrix while it is read")
 
 
 def _wave_table(report: CheckReport) -> Table:

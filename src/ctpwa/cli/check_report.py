@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+import torch
 from torch import Tensor
 
 from ctpwa.analysis import Analysis, SampleSet
+from ctpwa.config.fit_settings import FitSettings
 from ctpwa.data.events import Events
+from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.build import find_rotation
 from ctpwa.engine.channels import ModelChannels, model_channels
-from ctpwa.engine.likelihood import MemoryPlan
+from ctpwa.engine.memory_plan import MemoryPlan, plan_memory
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.precision import planned
+from ctpwa.engine.share import own_share
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model
@@ -87,27 +91,36 @@ class SampleReport:
     def of(cls, analysis: Analysis, report: CheckReport) -> SampleReport:
         """Read every data set, one after the other."""
         summaries: list[SampleSummary] = []
-        sizes: dict[str, int] = {}
-        plan = report.plan
+        plans: dict[str, MemoryPlan] = {}
         for data_set in analysis.data_sets:
             samples = analysis.read(data_set.name)
             summaries += samples.summaries
-            parts = _parts(samples)
-            rotation = find_rotation(report.model, [_momenta(report.model, events) for events in parts.values()])
-            plan = max(plan, _plan(analysis, report.channels, rotation), key=lambda own: own.bytes_per_event)
-            start = f"{data_set.name} " if data_set.name else ""
-            sizes |= {start + name: events.n_events for name, events in parts.items()}
+            shares = {name: own_share(name, events, report.model, analysis.ranks) for name, events in _parts(samples).items()}
+            rotation = find_rotation(report.model, [share.first(PROBE_EVENTS) for share in shares.values()])
+            counts = {name: share.rows.count for name, share in shares.items()}
+            own = _plan(analysis, report.channels, rotation)
+            plans[data_set.name] = plan_memory(own, counts, *place_of(analysis.settings), analysis.memory_limits)
             analysis.forget()
-        return cls(tuple(summaries), MemoryPlan(plan.bytes_per_event, {k: n * plan.built_bytes(k) for k, n in sizes.items()}, False))
+        return cls(tuple(summaries), MemoryPlan.joined(plans))
 
 
 def _plan(analysis: Analysis, channels: ModelChannels, rotation: RowRotation) -> Plan:
     return planned(channels.plan(analysis.model, rotation.n_rows), rotation, analysis.settings.precision)
 
 
-def _parts(samples: SampleSet) -> dict[str, Events]:
+def place_of(settings: FitSettings) -> tuple[str, torch.device]:
+    """The engine and the device of a fit on this machine."""
+    wanted = None if settings.device is None else torch.device(settings.device)
+    on_gpu = settings.engine in ("auto", "cuda") or (wanted is not None and wanted.type == "cuda")
+    if torch.cuda.is_available() and on_gpu and (wanted is None or wanted.type == "cuda"):
+        index = torch.cuda.current_device() if wanted is None or wanted.index is None else wanted.index
+        return ("cuda" if settings.engine == "auto" else settings.engine), torch.device("cuda", index)
+    return "cpu", torch.device("cpu")
+
+
+def _parts(samples: SampleSet) -> dict[str, Events | EventStream]:
     """What a likelihood keeps; truth is not part of it."""
-    parts = {"data": samples.data, "phase space": samples.phase_space}
+    parts: dict[str, Events | EventStream] = {"data": samples.data, "phase space": samples.phase_space}
     return parts if samples.background is None else parts | {"background": samples.background}
 
 

@@ -15,8 +15,9 @@ from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, is_terminal, print_
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, Rescue, lost_message
 from ctpwa.cli.result_print import print_result
 from ctpwa.engine.choice import ENGINES
-from ctpwa.engine.likelihood import Likelihood, MemoryPlan
+from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.likelihood_sum import LikelihoodSum
+from ctpwa.engine.memory_plan import MemoryPlan
 from ctpwa.engine.precision import PRECISIONS
 from ctpwa.errors import CtpwaError
 from ctpwa.ranks import Ranks, RanksLost, current_ranks
@@ -259,8 +260,7 @@ def _memory(analysis: Analysis, likelihood: Likelihood | LikelihoodSum) -> Memor
     if isinstance(likelihood, Likelihood):
         return likelihood.memory()
     plans = {data_set.name: term.memory() for data_set, term in zip(analysis.data_sets, likelihood.terms, strict=True)}
-    samples = {f"{name} {kind}": size for name, plan in plans.items() for kind, size in plan.samples.items()}
-    return MemoryPlan(max(p.bytes_per_event for p in plans.values()), samples, any(p.streamed for p in plans.values()))
+    return MemoryPlan.joined(plans)
 
 
 def _of_each(ranks: Ranks) -> str:

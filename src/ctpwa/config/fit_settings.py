@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import FitSpec
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.errors import DataError, PhysicsError, suggest
+from ctpwa.memory import parse_bytes
 from ctpwa.model.couplings import coupling_names, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import PARTS
@@ -26,6 +27,9 @@ class FitSettings:
         seed:            seed of random start points
         engine, device:  what computes the likelihood, and where
         precision:       ``double`` or ``mixed``
+        device_memory:   how much prepared events may take on a GPU; None: most of what is free
+        host_memory:     the same for main memory
+        scratch:         folder for what does not fit into main memory
         representation:  couplings as ``cartesian`` or ``polar`` parameters
         reference_wave:  the coupling that is fixed to 1; None: the first
         couplings:       ``wave`` or ``vertex``
@@ -42,6 +46,9 @@ class FitSettings:
     engine: str = "auto"
     device: str | None = None
     precision: str = "double"
+    device_memory: float | str | None = None
+    host_memory: float | str | None = None
+    scratch: str | None = None
     representation: str = "cartesian"
     reference_wave: str | None = None
     couplings: str = "wave"
@@ -61,6 +68,9 @@ def fit_settings(spec: FitSpec) -> FitSettings:
         spec.engine,
         spec.device,
         spec.precision,
+        spec.device_memory,
+        spec.host_memory,
+        spec.scratch,
         spec.representation,
         spec.reference_wave,
         spec.couplings,
@@ -79,6 +89,9 @@ def check_fit(spec: FitSpec, model: Model, problems: Problems) -> None:
     if spec.reference_wave is not None and spec.reference_wave not in names:
         error = SpecError(f"no coupling is called {spec.reference_wave!r}", _near(spec.reference_wave, names))
         problems.add(error, (SECTION,), "reference_wave")
+    for key in ("device_memory", "host_memory"):
+        with problems.collect((SECTION,), key):
+            _check_size(getattr(spec, key), key)
     for name, (other, factor) in spec.ties.items():
         with problems.collect((SECTION, "ties", name)):
             _check_tie(name, other, factor, names)
@@ -106,6 +119,15 @@ def check_fit(spec: FitSpec, model: Model, problems: Problems) -> None:
         if name not in free:
             error = SpecError(f"{name!r} is not a free parameter", _how_to_free(name, free, model), word=name)
             problems.add(error, (SECTION, "minos", i))
+
+
+def _check_size(size: float | str | None, key: str) -> None:
+    try:
+        if size is not None:
+            parse_bytes(size, key)
+    except DataError as error:
+        what, _, fix = str(error).partition("\n fix: ")
+        raise SpecError(what, fix) from None
 
 
 def _check_tie(name: str, other: float | str, factor: float | str, names: tuple[str, ...]) -> None:

@@ -171,6 +171,11 @@ class FitSpec(_Strict):
     precision: Literal["double", "mixed"] = Field(
         "double", description="mixed: spin amplitudes are stored in single precision, everything is computed in double"
     )
+    device_memory: Finite | str | None = Field(
+        None, description="bytes, or a size such as 4 GB, that prepared events may take on a GPU; most of what is free, if left out"
+    )
+    host_memory: Finite | str | None = Field(None, description="the same for main memory; what does not fit goes to disk")
+    scratch: str | None = Field(None, description="folder for what goes to disk; that for temporary files if left out")
     representation: Literal["cartesian", "polar"] = Field("cartesian", description="couplings as re, im or as abs, phase")
     reference_wave: str | None = Field(None, description="the coupling that is fixed to 1; the first if left out")
     couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")

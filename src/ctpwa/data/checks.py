@@ -175,14 +175,21 @@ def check_weights(weights: Tensor, place: str, first_event: int = 0) -> None:
         )
 
 
-def summarise_weights(weights: Tensor, ranks: Ranks = ONE) -> WeightSummary:
-    """Sum and range of weights, those of all ranks together; refuses weights that are all zero."""
-    own = [(float(weights.sum()), float(weights.min()), float(weights.max()))] if len(weights) else []
+WeightRange = tuple[float, float, float]  # sum, smallest, largest
+
+
+def weight_range(weights: Tensor) -> WeightRange:
+    """Sum, smallest and largest of some weights."""
+    return float(weights.sum()), float(weights.min()), float(weights.max())
+
+
+def joined_weights(own: Sequence[WeightRange], ranks: Ranks = ONE) -> WeightSummary:
+    """Sum and range of weights from those of their parts, those of all ranks together; refuses weights that are all zero."""
     parts = [part for content in ranks.gather(json.dumps(own).encode()) for part in json.loads(content)] if ranks.size > 1 else own
     return ranks.together(lambda: _joined_weights(parts))
 
 
-def _joined_weights(parts: Sequence[tuple[float, float, float]]) -> WeightSummary:
+def _joined_weights(parts: Sequence[WeightRange]) -> WeightSummary:
     totals, smallest, largest = zip(*parts, strict=True)
     summary = WeightSummary(math.fsum(totals), min(smallest), max(largest))
     if summary.smallest == summary.largest == 0:

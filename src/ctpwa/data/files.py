@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.data.checks import MassTolerance, SampleChecks, check_weights, summarise_weights
+from ctpwa.data.checks import MassTolerance, SampleChecks, WeightRange, check_weights, joined_weights, weight_range
 from ctpwa.data.columns import sha256_of
 from ctpwa.data.events import Events
-from ctpwa.data.located import LocatedFile, open_events
+from ctpwa.data.located import LocatedFile, open_file
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import ORDERS, FilePath, ReadOptions, expand
 from ctpwa.data.rows import Rows
@@ -86,9 +86,9 @@ def read_events(
     """
     options = ReadOptions(tree, {} if momenta is None else momenta, weight, order, unit, mass_tolerance, parent_tolerance)
     try:
-        reader = SampleReader(model.decay, options, torch.device(device), ranks or ONE)
+        reader = SampleReader(model.decay, options, torch.device(device), ranks or ONE, scale)
         weight_paths = [] if weight_file is None else expand(weight_file)
-        return reader.read(expand(path), weight_paths, scale, name, progress if reader.ranks.first else False)
+        return reader.read(expand(path), weight_paths, name, progress if reader.ranks.first else False)
     except DataError as error:
         if not name:
             raise
@@ -96,15 +96,52 @@ def read_events(
 
 
 @dataclass(frozen=True)
-class _Share:
-    """What one process has read of a sample."""
+class Located:
+    """The open files of a sample, and which of its events belong to this process.
 
-    events: Events
+    Attributes:
+        files:           the files, in their order
+        n_events:        events of all of them
+        first, last:     the events of this process
+        weights:         theirs, if they stand in files of their own
+        weight_records:  these files
+        weighted:        whether events have weights
+    """
+
+    files: tuple[LocatedFile, ...]
+    n_events: int
+    first: int
+    last: int
+    weights: np.ndarray | None
+    weight_records: tuple[FileRecord, ...]
+    weighted: bool
+
+    @property
+    def rows(self) -> Rows:
+        """Which rows of the whole sample belong to this process."""
+        return Rows(((self.first, self.last),), self.n_events)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a summary needs to know of the files and of the events that one process has read.
+
+    Attributes:
+        name:            of the sample
+        records:         the files, with hashes on the first process
+        n_events:        events of the whole sample
+        weight_records:  files of weights
+        checks:          what was remembered while events were checked
+        weights:         sums and ranges of weights, chunk by chunk; None if there are none
+        weight_notes:    weights that were found without being asked for
+    """
+
     name: str
     records: tuple[FileRecord, ...]
     n_events: int
     weight_records: tuple[FileRecord, ...]
     checks: SampleChecks
+    weights: Sequence[WeightRange] | None
     weight_notes: tuple[str, ...]
 
     def summary(self, ranks: Ranks) -> SampleSummary:
@@ -113,75 +150,122 @@ class _Share:
         if ranks.size > 1:
             hashes = ranks.gather("\n".join(record.sha256 for record in records).encode())[0].decode().split("\n")
             records = tuple(replace(record, sha256=sha256) for record, sha256 in zip(records, hashes, strict=True))
-        weights = None if self.events.weights is None else summarise_weights(self.events.weights, ranks)
+        weights = None if self.weights is None else joined_weights(self.weights, ranks)
         notes = (*checks.notes, *self.weight_notes)
         return SampleSummary(self.name, records, self.n_events, weights, checks.mass, self.weight_records, notes)
 
 
 class SampleReader:
-    """Reads the files of one sample into tensors.
+    """Reads the files of one sample.
 
     Args:
         decay:    parent and final particles
         options:  how to understand the files
         device:   where to put the tensors
         ranks:    processes that share the sample
+        scale:    multiplies all weights
     """
 
-    def __init__(self, decay: Decay, options: ReadOptions, device: torch.device, ranks: Ranks = ONE) -> None:
-        self.decay, self.options, self.device, self.ranks = decay, options, device, ranks
-        self._checks = self._new_checks()
-
-    def read(self, paths: Sequence[Path], weight_paths: Sequence[Path], scale: float, name: str, progress: bool | None) -> Events:
-        """All events of all files, in their order; with several ranks those of this one."""
-        own = self.ranks.together(lambda: self._read_own(paths, weight_paths, scale, name, progress))
-        return replace(own.events, summary=own.summary(self.ranks))
-
-    def _read_own(self, paths: Sequence[Path], weight_paths: Sequence[Path], scale: float, name: str, progress: bool | None) -> _Share:
+    def __init__(self, decay: Decay, options: ReadOptions, device: torch.device, ranks: Ranks = ONE, scale: float = 1.0) -> None:
+        self.decay, self.options, self.device, self.ranks, self.scale = decay, options, device, ranks, scale
         if not math.isfinite(scale) or scale == 0:
             raise DataError(f"scale is {scale}\n fix: give a finite number other than zero")
+
+    def read(self, paths: Sequence[Path], weight_paths: Sequence[Path], name: str, progress: bool | None) -> Events:
+        """All events of all files, in their order; with several ranks those of this one."""
+        events, found = self.ranks.together(lambda: self._read_own(paths, weight_paths, name, progress))
+        return replace(events, summary=found.summary(self.ranks))
+
+    def _read_own(self, paths: Sequence[Path], weight_paths: Sequence[Path], name: str, progress: bool | None) -> tuple[Events, Found]:
+        checks = self.new_checks()
+        with self.located(paths, weight_paths) as located:
+            n = located.last - located.first
+            momenta, weights = self._allocate(n, located.weighted)
+            with Progress(f"reading {name or paths[0].name}", n, show=progress) as bar:
+                start = 0
+                for p4, own in self.chunks(located, checks):
+                    into = slice(start, start + len(p4[0]))
+                    for label, p in zip(self.decay.labels, p4, strict=True):
+                        momenta[label][into] = p.to(self.device)
+                    if weights is not None and own is not None:
+                        weights[into] = own.to(self.device)
+                    start = into.stop
+                    bar.advance(len(p4[0]))
+            ranges = None if weights is None else ([weight_range(weights)] if len(weights) else [])
+            found = self.found(located, name, checks, ranges)
+        return Events(momenta, weights, rows=located.rows if self.ranks.size > 1 else None), found
+
+    def new_checks(self) -> SampleChecks:
+        """Checks of one pass over the events."""
+        return SampleChecks(self.decay, self.options.mass_tolerance, self.options.parent_tolerance)
+
+    @contextmanager
+    def located(self, paths: Sequence[Path], weight_paths: Sequence[Path]) -> Iterator[Located]:
+        """The files, open, with the places of everything in them."""
         if weight_paths and self.options.weight:
             raise DataError(
                 f"weights from {self.options.weight!r} and from {weight_paths[0]}\n fix: give 'weight' or 'weight_file', not both"
             )
         with ExitStack() as stack:
-            opened = [stack.enter_context(open_events(path, self.decay, self.options)) for path in paths]
-            files = [LocatedFile.of(file, self.decay, self.options, bool(weight_paths)) for file in opened]
+            opened = [stack.enter_context(open_file(path, self.decay, self.options)) for path in paths]
+            files = tuple(LocatedFile.of(file, self.decay, self.options, bool(weight_paths)) for file in opened)
             n_events = sum(file.rows for file in files)
             if n_events == 0:
                 raise DataError(f"{', '.join(file.place for file in opened)}: no events\n fix: check the selection that wrote the file")
             given, weight_records = read_weight_files(weight_paths, n_events)
             first, last = self.ranks.share(n_events)
-            momenta, weights = self._allocate(last - first, None if given is None else given[first:last], files, scale)
-            with Progress(f"reading {name or paths[0].name}", last - first, show=progress) as bar:
-                before = start = 0
-                for file in files:
-                    for n in self._read_file(file, momenta, weights, start, max(first - before, 0), min(last - before, file.rows)):
-                        bar.advance(n)
-                        start += n
-                    before += file.rows
-        if weights is not None and scale != 1:
-            weights *= scale
-        rows = Rows(((first, last),), n_events) if self.ranks.size > 1 else None
+            weighted = given is not None or self._weighted(files)
+            yield Located(files, n_events, first, last, None if given is None else given[first:last], weight_records, weighted)
+
+    def found(self, located: Located, name: str, checks: SampleChecks, weights: Sequence[WeightRange] | None) -> Found:
+        """What a summary needs after a pass; hashes the files on the first process."""
+        files = located.files
         hashes = [sha256_of(file.file.path) if self.ranks.first else "" for file in files]
         records = tuple(FileRecord(str(file.file.path), file.rows, sha256) for file, sha256 in zip(files, hashes, strict=True))
-        return _Share(Events(momenta, weights, rows=rows), name, records, n_events, weight_records, self._checks, self._weight_notes(files))
+        return Found(name, records, located.n_events, located.weight_records, checks, weights, self._weight_notes(files))
 
-    def _new_checks(self) -> SampleChecks:
-        return SampleChecks(self.decay, self.options.mass_tolerance, self.options.parent_tolerance)
+    def chunks(self, located: Located, checks: SampleChecks) -> Iterator[tuple[list[Tensor], Tensor | None]]:
+        """The events of this process in order, checked: momenta of all particles and weights of some at a time."""
+        before, done = 0, 0
+        for file in located.files:
+            first, last = max(located.first - before, 0), min(located.last - before, file.rows)
+            for p4, weights in self._file_chunks(file, first, last, checks):
+                if located.weights is not None:
+                    weights = torch.from_numpy(located.weights[done : done + len(p4[0])].copy())
+                elif located.weighted and weights is None:
+                    weights = torch.ones(len(p4[0]), dtype=torch.float64)
+                done += len(p4[0])
+                yield p4, weights if weights is None or self.scale == 1 else weights * self.scale
+            before += file.rows
 
-    def _allocate(
-        self, n_events: int, given: np.ndarray | None, files: Sequence[LocatedFile], scale: float
-    ) -> tuple[dict[str, Tensor], Tensor | None]:
-        """Room for all momenta; and the weights if they are known already, or room for them."""
+    def _file_chunks(self, file: LocatedFile, first: int, last: int, checks: SampleChecks) -> Iterator[tuple[list[Tensor], Tensor | None]]:
+        """The events ``first`` to ``last`` of one file."""
+        done = 0
+        for chunk in file.chunks(CHUNK, first, last) if first < last else ():
+            p4 = [file.momentum(label, chunk, self.options) for label in self.decay.labels]
+            self._check(file, p4, chunk, first + done, checks)
+            weights = None
+            if file.weight is not None:
+                weights = torch.from_numpy(chunk[file.weight].astype(np.float64))
+                check_weights(weights, file.file.place, first + done)
+            done += len(p4[0])
+            yield p4, weights
+        if done != max(last - first, 0):
+            raise DataError(f"{file.file.place}: {last - first} events expected, {done} found\n fix: the file is damaged; write it again")
+
+    def _allocate(self, n_events: int, weighted: bool) -> tuple[dict[str, Tensor], Tensor | None]:
+        """Room for all momenta, and for weights if there are any."""
         needed, free = n_events * len(self.decay.labels) * 4 * 8, available_bytes(self.device)
         if free is not None and needed > free:
             raise DataError(
-                f"{n_events} events need {format_bytes(needed)}, but {self.device} has {format_bytes(free)} left\n fix: read fewer events"
+                f"{n_events} events need {format_bytes(needed)}, but {self.device} has {format_bytes(free)} left\n"
+                " fix: read fewer events; a likelihood takes files that open_events has opened, and reads them in pieces"
             )
         momenta = {label: torch.empty(n_events, 4, dtype=torch.float64, device=self.device) for label in self.decay.labels}
-        if given is not None:
-            return momenta, torch.from_numpy(given).to(self.device)
+        return momenta, torch.empty(n_events, dtype=torch.float64, device=self.device) if weighted else None
+
+    def _weighted(self, files: Sequence[LocatedFile]) -> bool:
+        """Whether the events get weights from the files, or from the scale alone."""
         with_weights = [file for file in files if file.weight is not None]
         if with_weights and len(with_weights) < len(files):
             without = next(file for file in files if file.weight is None)
@@ -189,33 +273,13 @@ class SampleReader:
                 f"{with_weights[0].file.place} has weights, {without.file.place} has none\n"
                 " fix: give all files weights, or say weight: false to use none"
             )
-        wanted = bool(with_weights) or scale != 1
-        return momenta, torch.ones(n_events, dtype=torch.float64, device=self.device) if wanted else None
+        return bool(with_weights) or self.scale != 1
 
-    def _read_file(
-        self, file: LocatedFile, momenta: Mapping[str, Tensor], weights: Tensor | None, start: int, first: int, last: int
-    ) -> Iterator[int]:
-        """Fill in the events ``first`` to ``last`` of one file from ``start`` on; yields how many more it has read."""
-        done = 0
-        for chunk in file.chunks(CHUNK, first, last) if first < last else ():
-            p4 = [file.momentum(label, chunk, self.options) for label in self.decay.labels]
-            n = len(p4[0])
-            self._check(file, p4, chunk, first + done)
-            into = slice(start + done, start + done + n)
-            for label, p in zip(self.decay.labels, p4, strict=True):
-                momenta[label][into] = p.to(self.device)
-            if file.weight is not None and weights is not None:
-                own = torch.from_numpy(chunk[file.weight].astype(np.float64))
-                check_weights(own, file.file.place, first + done)
-                weights[into] = own.to(self.device)
-            done += n
-            yield n
-        if done != max(last - first, 0):
-            raise DataError(f"{file.file.place}: {last - first} events expected, {done} found\n fix: the file is damaged; write it again")
-
-    def _check(self, file: LocatedFile, p4: Sequence[Tensor], chunk: Mapping[str, np.ndarray], first_event: int) -> None:
+    def _check(
+        self, file: LocatedFile, p4: Sequence[Tensor], chunk: Mapping[str, np.ndarray], first_event: int, checks: SampleChecks
+    ) -> None:
         try:
-            self._checks.check(p4, first_event)
+            checks.check(p4, first_event)
         except DataError as error:
             order = self._better_order(file, chunk)
             what, separator, fix = str(error).partition("\n fix: ")
@@ -227,7 +291,7 @@ class SampleReader:
         for order in ORDERS if file.order_unknown else ():
             options = replace(self.options, order=order)
             try:
-                self._new_checks().check([file.momentum(label, chunk, options) for label in self.decay.labels], 0)
+                self.new_checks().check([file.momentum(label, chunk, options) for label in self.decay.labels], 0)
             except DataError:
                 continue
             return order

@@ -24,7 +24,7 @@ SUFFIXES = (".root", ".parquet", ".npz", ".txt", ".dat")
 TEXT = (".txt", ".dat")
 
 
-def open_events(path: Path, decay: Decay, options: ReadOptions) -> EventFile:
+def open_file(path: Path, decay: Decay, options: ReadOptions) -> EventFile:
     """The file, opened by its suffix."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:

@@ -6,7 +6,7 @@ To second order   y_j = Re Σ_r ψ̄_r ∂_jψ_r / I,   ∂² Σ w ln I = 2 Re �
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -36,8 +36,11 @@ class ColumnSource(Protocol):
         """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
 
 
-class BatchEngine(Protocol):
+class BatchEngine(ColumnSource, Protocol):
     """An engine that evaluates many coupling vectors in one pass."""
+
+    def set_batch(self, mix: np.ndarray, p: np.ndarray) -> Tensor:
+        """Couplings as ``coupling_mix`` arranges them, on the device, perhaps with vectors that fill them up; and the iteration numbers."""
 
     def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
         """Begin ``batch_sums``; what is returned waits for the result."""
@@ -61,6 +64,17 @@ def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray,
         order:   1 or 2
     """
     return _first_order(engine, sample, mix, p) if order == 1 else _second_order(engine, sample, mix, p)
+
+
+def batch_sums_of_chunks(engine: BatchEngine, samples: Iterable[Sample], mix: np.ndarray, p: np.ndarray, order: int) -> Tensor | None:
+    """``batch_sums`` of a sample in chunks that pass through the device, added up there; None if there are none."""
+    on_device: Tensor | None = None
+    total: Tensor | None = None
+    for sample in samples:
+        on_device = engine.set_batch(mix, p) if on_device is None else on_device
+        sums = batch_sums(engine, sample, on_device, p, order)
+        total = sums if total is None else total.add_(sums)
+    return total
 
 
 def _first_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray) -> Tensor:

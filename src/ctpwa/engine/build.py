@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ctpwa.data.rows import Rows
 from ctpwa.engine.plan import Plan
-from ctpwa.engine.sample import Sample, build_sample, fill_callback
+from ctpwa.engine.sample import Sample, build_sample, callback_point, fill_callback
 from ctpwa.model.model import Model
 from ctpwa.ranks import ONE, Ranks
 from ctpwa.spin.build import build_rotated_rows
@@ -25,21 +25,20 @@ def find_rotation(model: Model, samples: Sequence[Sequence[Tensor]], rows: Seque
 
     Args:
         model:    the model
-        samples:  for each sample the momenta of all final particles, each [event, 4]
+        samples:  for each sample the momenta of all final particles, each [event, 4]; the first ``PROBE_EVENTS`` are enough
         rows:     which rows of the whole samples they are, if several processes share them
         ranks:    processes that share the events: all of them find the same
     """
-    if ranks.size == 1:
-        first = [[p[:PROBE_EVENTS].cpu() for p in p4] for p4 in samples]
-    else:
-        first = [_first_events(p4, own, ranks) for p4, own in zip(samples, rows, strict=True)]
+    first = [[p[:PROBE_EVENTS].cpu() for p in p4] for p4 in samples]
+    if ranks.size > 1:
+        first = [_first_events(p4, own, ranks) for p4, own in zip(first, rows, strict=True)]
     together = {label: torch.cat([p4[i] for p4 in first]) for i, label in enumerate(model.decay.labels)}
     return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
 
 
 def _first_events(p4: Sequence[Tensor], rows: Rows, ranks: Ranks) -> list[Tensor]:
     """The first events of the whole sample, in their order."""
-    numbers = rows.numbers()
+    numbers = rows.numbers(0, len(p4[0]))  # they ascend: the first events of the whole are the first ones here
     here = np.flatnonzero(numbers < PROBE_EVENTS)
     table = np.concatenate([numbers[here, None], *(p[torch.from_numpy(here).to(p.device)].cpu().numpy() for p in p4)], axis=1)
     found = np.concatenate([np.frombuffer(part).reshape(-1, table.shape[1]) for part in ranks.gather(table.tobytes())])
@@ -57,6 +56,8 @@ def sample_of(
     progress: bool | None = False,
     *,
     exact: bool = False,
+    first: int = 0,
+    chunk_bytes: int | None = None,
 ) -> Sample:
     """A sample on a device, ready for the kernels.
 
@@ -69,6 +70,8 @@ def sample_of(
         device:    where to compute
         progress:  whether to show a progress bar
         exact:     K in double precision, also if the plan is for mixed precision
+        first:     number of the first event, for messages
+        chunk_bytes:  temporary memory on a GPU; default: a fixed amount
 
     Raises:
         RowsNeeded: some event needs more rows than ``rotation`` keeps
@@ -84,23 +87,29 @@ def sample_of(
         zou_bugg=model.zou_bugg,
         device=device,
         progress=progress,
+        first=first,
+        chunk_bytes=chunk_bytes,
     )
     return build_sample(plan, K, momenta, weights)
 
 
-def refresh_callbacks(plan: Plan, sample: Sample, theta: np.ndarray, order: int) -> None:
-    """Fill the event rows of lineshapes without a formula.
+class CallbackValues:
+    """Parameters of lineshapes without a formula at one point, brought to the device once for all samples.
 
     Args:
         plan:    the tables
-        sample:  a sample on the engine's device
         theta:   values of ``plan.parameters``
-        order:   highest derivative that is wanted
+        device:  that of the engine
     """
-    if plan.callbacks:
-        values: Mapping[str, float] = dict(plan.fixed) | dict(zip(plan.parameters, theta, strict=True))
-        for callback in plan.callbacks:
-            fill_callback(callback, sample, values, order)
+
+    def __init__(self, plan: Plan, theta: np.ndarray, device: torch.device) -> None:
+        values = dict(plan.fixed) | dict(zip(plan.parameters, theta, strict=True)) if plan.callbacks else {}
+        self._filled = [(callback, *callback_point(callback, values, device)) for callback in plan.callbacks]
+
+    def __call__(self, sample: Sample, order: int) -> None:
+        """Fill their rows of the event table of a sample on the device, with derivatives up to ``order``."""
+        for callback, present, directions in self._filled:
+            fill_callback(callback, sample, present, directions, order)
 
 
 def original_order(I: Tensor, order: Tensor | None) -> Tensor:

@@ -5,9 +5,13 @@ Which ones depends on their numbers in the whole sample and on a seed alone: nei
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import torch
+from torch import Tensor
 
+from ctpwa.data.rows import Rows
 from ctpwa.engine.sample import Sample
 
 ROUNDS = 6
@@ -58,11 +62,44 @@ def random_part(sample: Sample, numbers: np.ndarray, total: int, n: int, seed: i
         seed:     which ones
         device:   where to put them
     """
-    if n == total:
-        return sample.to(device)
     keep = torch.from_numpy(shuffled(numbers, total, seed) < n).to(sample.w.device)
     chosen = (keep if sample.order is None else keep[sample.order]).nonzero()[:, 0]
     w = sample.w[chosen] * (total / n)
     vertices = {place: (s[chosen], q2[chosen]) for place, (s, q2) in sample.vertices.items()}
     part = Sample(sample.K[..., chosen].contiguous(), sample.E[:, chosen].contiguous(), w, int((w >= 0).sum()), None, vertices)
     return part.to(device)
+
+
+def random_part_of(samples: Iterable[Sample], rows: Rows, share: float, seed: int, device: torch.device) -> Sample | None:
+    """A share of the events of a sample in several pieces, as one piece; None if this process has none of them.
+
+    Args:
+        samples:  the pieces, in the order of the input, each used before the next is asked for
+        rows:     which rows of the whole sample they are
+        share:    how much to keep of the whole
+        seed:     which events
+        device:   where to put them
+    """
+    parts, done = [], 0
+    for sample in samples:
+        numbers = rows.numbers(done, done + sample.n_events)
+        done += sample.n_events
+        part = random_part(sample, numbers, rows.total, kept_number(share, rows.total), seed, device)
+        parts += [part] if part.n_events else []
+    return _joined(parts) if len(parts) > 1 else (parts[0] if parts else None)
+
+
+def _joined(parts: Sequence[Sample]) -> Sample:
+    """Several samples as one, those with weight ≥ 0 first."""
+    w = torch.cat([part.w for part in parts])
+    order = torch.argsort((w < 0).to(torch.int8), stable=True)
+
+    def events(tensors: Sequence[Tensor]) -> Tensor:
+        return torch.cat(list(tensors), dim=-1)[..., order].contiguous()
+
+    vertices = {
+        place: (events([part.vertices[place][0] for part in parts]), events([part.vertices[place][1] for part in parts]))
+        for place in parts[0].vertices
+    }
+    K, E = events([part.K for part in parts]), events([part.E for part in parts])
+    return Sample(K, E, w[order], int((w >= 0).sum()), None, vertices)

@@ -40,6 +40,7 @@ class CpuEngine:
         self.tables = Tables(plan)
         self.device = torch.device("cpu")
         self._module = load_generated("cpu", cpu_source(plan, BLOCK))
+        self._present = np.zeros(0), np.zeros(0)
 
     def prepare(self) -> None:
         """Compile all kernels, or get them from the disk: with one event that stands for any."""
@@ -63,15 +64,40 @@ class CpuEngine:
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
-        result = []
-        for sample, mode in tasks:
-            gram = self.gram(sample, mode, c, p) if order >= 2 else None
-            result.append(from_sums(self.tables, self.sums(sample, mode, c, p, order), gram, c, mode))
-        return result
+        self.set_numbers(c, p)
+        return [self.expansion(self.sum_row(sample, mode, order).numpy(), mode, order) for sample, mode in tasks]
 
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
         """``evaluate``, when it is wanted."""
         return lambda: self.evaluate(tasks, c, p, order)
+
+    def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        """The couplings and iteration numbers of what follows."""
+        self._present = c, p
+
+    def sum_row(self, sample: Sample, mode: int, order: int) -> torch.Tensor:
+        """Sums of every channel, and to second order the Gram matrices behind them."""
+        row = torch.from_numpy(self.sums(sample, mode, *self._present, order).row)
+        return torch.cat([row, self.gram_row(sample, mode)]) if order >= 2 else row
+
+    def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
+        """The expansion of a row of sums."""
+        layout = self.tables.layouts[order]
+        gram = self.gram_of(row[layout.length :]) if order >= 2 else None
+        return from_sums(self.tables, ChannelSums(row[: layout.length], layout), gram, self._present[0], mode)
+
+    def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
+        """Gram matrices of ∂ψ over a sample, as a row of numbers."""
+        return self._gram_sums(sample, mode, *self._present).flatten()
+
+    def gram_of(self, row: np.ndarray) -> Gram:
+        """The Gram matrices of a row of sums."""
+        size = 2 * (self.plan.n_couplings + self.plan.n_floating)
+        return gram_from_sums(row.reshape(2, size, size))
+
+    def intensities(self, sample: Sample) -> torch.Tensor:
+        """I of every event."""
+        return self.intensity(sample, *self._present)
 
     def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
         """One pass over a sample."""
@@ -85,6 +111,9 @@ class CpuEngine:
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
+        return gram_from_sums(self._gram_sums(sample, mode, c, p).numpy())
+
+    def _gram_sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
         total = ScaledGramAccumulator(n_columns, self.device)
@@ -93,7 +122,7 @@ class CpuEngine:
         for start, stop in sample.chunks(GRAM_CHUNK):
             D, z = self._columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
             total.add(D[:0] if only_z else D, z, negative=start >= sample.n_positive)
-        return gram_from_sums(total.sums.numpy())
+        return total.sums
 
     def _columns(
         self, sample: Sample, w: np.ndarray, mode: int, start: int, n: int, arguments: tuple[Any, ...]
@@ -108,6 +137,10 @@ class CpuEngine:
         plan = self.plan
         own = (plan.factors.real.copy(), plan.factors.imag.copy(), plan.coupling_of, self.tables.p_column, plan.n_couplings)
         return (*self._channel_arguments(c, p), *own)
+
+    def set_batch(self, mix: np.ndarray, p: np.ndarray) -> torch.Tensor:
+        """The couplings of many vectors for ``batch_sums``."""
+        return torch.from_numpy(mix)
 
     def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
         """Σ w ln I of many coupling vectors and its derivatives, when they are wanted."""

@@ -54,6 +54,7 @@ class CudaEngine:
         entries, ranges = column_entries(self.tables)
         self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
         self._numbers = _Buffer((max(len(plan.channels), 1), n_numbers(plan)), device)
+        self._present = np.zeros(0)
         self._mixes: dict[int, _Buffer] = {}
         self._ones: dict[int, Tensor] = {}
 
@@ -70,9 +71,33 @@ class CudaEngine:
         if host.shape[1] > 2:
             host[:, 2:] = self.tables.channel_p(p)
 
-    def _set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+    def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        """The couplings and iteration numbers of what follows."""
         self._fill_numbers(c, p)
         self._numbers.upload()
+        self._present = c
+
+    def sum_row(self, sample: Sample, mode: int, order: int) -> Tensor:
+        """Sums of every channel, and to second order the Gram matrices behind them."""
+        return self._results([(sample, mode)], order)[0]
+
+    def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
+        """The expansion of a row of sums."""
+        return self._expansion(row, self._present, mode, order)
+
+    def gram_row(self, sample: Sample, mode: int) -> Tensor:
+        """Gram matrices of ∂ψ over a sample, as a row of numbers."""
+        return self._gram_sums(sample, mode).flatten()
+
+    def gram_of(self, row: np.ndarray) -> Gram:
+        """The Gram matrices of a row of sums."""
+        size = 2 * (self.plan.n_couplings + self.plan.n_floating)
+        return gram_from_sums(row.reshape(2, size, size))
+
+    def _expansion(self, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
+        layout = self.tables.layouts[order]
+        gram = self.gram_of(row[layout.length :]) if order >= 2 else None
+        return from_sums(self.tables, ChannelSums(row[: layout.length], layout), gram, c, mode)
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
@@ -82,17 +107,7 @@ class CudaEngine:
         """Begin the passes over all samples; what is returned waits for the results."""
         self._fill_numbers(c, p)
         wait = self._begin((order, *((s.number, mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
-        layout = self.tables.layouts[order]
-        size = 2 * (self.plan.n_couplings + self.plan.n_floating)
-
-        def result() -> list[Expansion]:
-            found = []
-            for row, (_, mode) in zip(wait(), tasks, strict=True):
-                gram = gram_from_sums(row[layout.length :].reshape(2, size, size)) if order >= 2 else None
-                found.append(from_sums(self.tables, ChannelSums(row[: layout.length], layout), gram, c, mode))
-            return found
-
-        return result
+        return lambda: [self._expansion(row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
 
     def _recorded(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> np.ndarray:
         return self._begin(key, tasks, work, *inputs)()
@@ -168,15 +183,30 @@ class CudaEngine:
     def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
         """Begin Σ w ln I of many coupling vectors and its derivatives; what is returned waits for the result."""
         n = len(mix) // 2
+        buffer = self._fill_batch(mix, p)
+        filled = len(buffer.array) // 2
+        key = ("batch", order, sample.number, filled)
+        wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order), buffer)
+        return lambda: wait()[:n]
+
+    def set_batch(self, mix: np.ndarray, p: np.ndarray) -> Tensor:
+        """The couplings of many vectors for ``batch_sums``, filled up with copies of the first."""
+        buffer = self._fill_batch(mix, p)
+        self._numbers.upload()
+        buffer.upload()
+        return buffer.device
+
+    def _fill_batch(self, mix: np.ndarray, p: np.ndarray) -> _Buffer:
+        n = len(mix) // 2
         filled = -(-n // BATCH_STEP) * BATCH_STEP
-        buffer = self._mixes.setdefault(filled, _Buffer((2 * filled, mix.shape[1]), self.device))
+        if filled not in self._mixes:
+            self._mixes[filled] = _Buffer((2 * filled, mix.shape[1]), self.device)
+        buffer = self._mixes[filled]
         host = buffer.array.reshape(2, filled, -1)
         host[:, :n] = mix.reshape(2, n, -1)
         host[:, n:] = host[:, :1]
         self._fill_numbers(np.ones(self.plan.n_couplings, dtype=complex), p)
-        key = ("batch", order, sample.number, filled)
-        wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order), buffer)
-        return lambda: wait()[:n]
+        return buffer
 
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
@@ -201,7 +231,11 @@ class CudaEngine:
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> Tensor:
         """I of every event, in the order of the sample."""
-        self._set_numbers(c, p)
+        self.set_numbers(c, p)
+        return self.intensities(sample)
+
+    def intensities(self, sample: Sample) -> Tensor:
+        """I of every event, for the present numbers."""
         n = sample.n_events
         I = torch.empty(n, dtype=torch.float64, device=self.device)
         if n:

@@ -60,14 +60,33 @@ class Engine(Protocol):
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event."""
 
+    # for samples in many chunks: numbers are set once, results stay on the device until they are all added up
+
+    def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        """The couplings and iteration numbers of what follows."""
+
+    def sum_row(self, sample: Sample, mode: int, order: int) -> torch.Tensor:
+        """What an expansion is made of, on the device; rows of several samples add up."""
+
+    def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
+        """The expansion of a row of sums."""
+
+    def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
+        """What Gram matrices are made of, on the device; rows of several samples add up."""
+
+    def gram_of(self, row: np.ndarray) -> Gram:
+        """The Gram matrices of a row of sums."""
+
+    def intensities(self, sample: Sample) -> torch.Tensor:
+        """I of every event, on the device."""
+
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], at the numbers used last."""
 
 
-def score_products(engine: Engine, sample: Sample, c: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Σ w (∂ ln I)(∂ ln I) over (Re c, Im c, floating p)."""
-    gram = engine.gram(sample, LOG, c, p)
-    return 4 * _real_parts(gram.outer, len(c))
+def score_products(gram: Gram, n_couplings: int) -> np.ndarray:
+    """Σ w (∂ ln I)(∂ ln I) over (Re c, Im c, floating p), from the Gram matrices of Σ w ln I."""
+    return 4 * _real_parts(gram.outer, n_couplings)
 
 
 def from_sums(tables: Tables, sums: ChannelSums, gram: Gram | None, c: np.ndarray, mode: int) -> Expansion:
@@ -109,6 +128,36 @@ class ReferenceEngine:
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan
         self.device = device
+        self._present = NOTHING, NOTHING
+
+    def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        """The couplings and iteration numbers of what follows."""
+        self._present = c, p
+
+    def sum_row(self, sample: Sample, mode: int, order: int) -> torch.Tensor:
+        """Value, gradient and Hessian one after the other."""
+        found = self.evaluate([(sample, mode)], *self._present, order)[0]
+        return torch.from_numpy(np.concatenate([[found.value], found.gradient, found.hessian.ravel()]))
+
+    def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
+        """The expansion of a row of sums."""
+        n = 2 * self.plan.n_couplings + self.plan.n_floating
+        return Expansion(float(row[0]), row[1 : 1 + n] if order >= 1 else NOTHING, row[1 + n :].reshape(n, n) if order >= 2 else NOTHING)
+
+    def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
+        """Real and imaginary part and outer products one after the other."""
+        gram = self.gram(sample, mode, *self._present)
+        return torch.from_numpy(np.concatenate([gram.re.ravel(), gram.im.ravel(), gram.outer.ravel()]))
+
+    def gram_of(self, row: np.ndarray) -> Gram:
+        """The Gram matrices of a row of sums."""
+        n = self.plan.n_couplings + self.plan.n_floating
+        re, im, outer = np.split(row, [n * n, 2 * n * n])
+        return Gram(re.reshape(n, n), im.reshape(n, n), outer.reshape(2 * n, 2 * n))
+
+    def intensities(self, sample: Sample) -> torch.Tensor:
+        """I of every event."""
+        return self.intensity(sample, *self._present)
 
     def prepare(self) -> None:
         """There is nothing to prepare."""

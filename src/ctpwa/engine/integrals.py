@@ -14,13 +14,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from ctpwa.engine.build import refresh_callbacks
+from ctpwa.engine.build import CallbackValues
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.expansion import Engine
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import PLAIN
+from ctpwa.errors import DataError
 from ctpwa.ranks import ONE, Ranks
 
 
@@ -33,12 +36,14 @@ class WaveIntegrals:
         coupling:  index of its coupling
         matrix:    M [member, member]
         slopes:    ∂M/∂θ [θ, member, member] over the floating lineshape parameters
+        weight:    Σ w of the sample
     """
 
     wave: np.ndarray
     coupling: np.ndarray
     matrix: np.ndarray
     slopes: np.ndarray
+    weight: float
 
 
 class Integrator:
@@ -69,15 +74,16 @@ class Integrator:
         self._source = np.array([i for _, i in floating], dtype=np.int64)
         self.untied = replace(plan, n_couplings=len(members), channels=tuple(channels), n_floating=n_own)
         self.engine = make_engine(engine.name, self.untied, engine.device)
-        self.engine.use_graphs = False  # samples of every size pass through, once each
+        self._sums_on = torch.device("cpu") if engine.name == "reference" else self.engine.device
 
-    def integrals(self, samples: Iterable[Sample], theta: np.ndarray, ranks: Ranks = ONE) -> WaveIntegrals:
+    def integrals(self, samples: Iterable[Sample], theta: np.ndarray, ranks: Ranks = ONE, name: str = "phase-space") -> WaveIntegrals:
         """Integrals over the samples.
 
         Args:
-            samples:  the events, in one or more pieces
+            samples:  the events on the engine's device, in one or more pieces; each is used before the next is asked for
             theta:    values of the plan's floating parameters
             ranks:    processes that share the events
+            name:     of the sample, for messages
         """
         plan, n = self.plan, len(self.wave)
         p = plan.iteration.values(theta)
@@ -85,15 +91,22 @@ class Integrator:
         size = n + len(self._owner)
 
         def local() -> np.ndarray:
-            sums = np.zeros(2 * size * size + 1)
+            self.engine.set_numbers(np.ones(n, dtype=complex), own_p)
+            refresh = CallbackValues(plan, theta, self.engine.device)
+            row: Tensor | None = None
             for sample in samples:
-                resident = sample.to(self.engine.device)
-                refresh_callbacks(plan, resident, theta, 1)
-                gram = self.engine.gram(resident, PLAIN, np.ones(n, dtype=complex), own_p)
-                sums += np.concatenate([gram.re.ravel(), gram.im.ravel(), [resident.total_weight]])
-            return sums
+                refresh(sample, 1)
+                own = torch.cat([self.engine.gram_row(sample, PLAIN), sample.w.sum()[None].to(self._sums_on)])
+                row = own if row is None else row.add_(own)
+            if row is None:
+                return np.zeros(2 * size * size + 1)
+            found = row.cpu().numpy()
+            gram = self.engine.gram_of(found[:-1])
+            return np.concatenate([gram.re.ravel(), gram.im.ravel(), found[-1:]])
 
         sums = ranks.sum(2 * size * size + 1, local, b"integrals" + theta.tobytes(), self.engine.device)
+        if not sums[-1] > 0:
+            raise DataError(f"the weights of the {name} sample add up to {sums[-1]:.6g}\n fix: check them")
         re, im = sums[:-1].reshape(2, size, size)
         G = (re + 1j * im) / sums[-1]
         over_p = np.zeros((plan.n_floating, n, n), dtype=complex)
@@ -101,4 +114,4 @@ class Integrator:
             over_p[i, :, member] += G[:n, n + column]
             over_p[i, member, :] += G[:n, n + column].conj()
         slopes = np.einsum("pt,pjk->tjk", plan.iteration.jacobian(theta), over_p)
-        return WaveIntegrals(self.wave, self.coupling, G[:n, :n], slopes)
+        return WaveIntegrals(self.wave, self.coupling, G[:n, :n], slopes, float(sums[-1]))

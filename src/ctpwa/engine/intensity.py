@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
 from ctpwa.engine.batch import coupling_mix
-from ctpwa.engine.build import find_rotation, refresh_callbacks, sample_of
+from ctpwa.engine.build import CallbackValues, find_rotation, sample_of
 from ctpwa.engine.channels import ModelChannels, model_channels
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.expansion import Engine
@@ -106,7 +106,7 @@ class ModelIntensity:
         with Progress("intensities", n_events, show=progress) as bar:
             for start, sample, plan, engine in self._samples(p4):
                 theta = np.array([self.parameters[name] for name in plan.parameters])
-                refresh_callbacks(plan, sample, theta, 0)
+                CallbackValues(plan, theta, engine.device)(sample, 0)
                 numbers = plan.iteration.values(theta)
                 for name, c in masked.items():
                     found[name].append(engine.intensity(sample, c, numbers))
@@ -127,7 +127,7 @@ class ModelIntensity:
         with Progress("amplitudes", n_events, show=progress) as bar:
             for first, sample, plan, engine in self._samples(p4):
                 theta = np.array([self.parameters[name] for name in plan.parameters])
-                refresh_callbacks(plan, sample, theta, 0)
+                CallbackValues(plan, theta, engine.device)(sample, 0)
                 numbers = plan.iteration.values(theta)
                 I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
                 for start, stop, columns in engine.raw_columns(sample, numbers, 2 * len(groups) * plan.n_rows):

@@ -5,10 +5,11 @@ NLL = −Σ_data w ln I + Σ_background w ln I + (Σ w_data − Σ w_background)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import log
 from typing import Any
 
@@ -16,76 +17,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.data.momenta import read_momenta
-from ctpwa.data.rows import Rows
 from ctpwa.engine.batch import coupling_mix
-from ctpwa.engine.build import PROBE_EVENTS, find_rotation, original_order, refresh_callbacks, sample_of
+from ctpwa.engine.build import PROBE_EVENTS, CallbackValues, find_rotation
 from ctpwa.engine.channels import model_channels
 from ctpwa.engine.choice import make_engine, use_threads
-from ctpwa.engine.coarse import kept_number, random_part
+from ctpwa.engine.coarse import random_part_of
 from ctpwa.engine.expansion import Collapsed, Expansion, score_products
 from ctpwa.engine.integrals import Integrator, WaveIntegrals
 from ctpwa.engine.likelihood_sum import LikelihoodSum, advice, checked_vector
+from ctpwa.engine.memory_plan import Limits, MemoryPlan, has_own_memory, plan_memory
+from ctpwa.engine.passes import begin_batches, begin_expansions, intensities, squared_sums
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.precision import DOUBLE, MIXED, Rebuilt, checked_precision, planned
+from ctpwa.engine.prepare import Preparation
 from ctpwa.engine.pull_back import PullBack
-from ctpwa.engine.sample import Sample, checked_weights
+from ctpwa.engine.share import SampleInput, own_share
 from ctpwa.engine.shared import SharedTask, pack, packed_size, run_shared, unpack
+from ctpwa.engine.stored import SampleSource, StoredSample
+from ctpwa.engine.stream import Streamer
 from ctpwa.engine.tables import LOG, PLAIN
 from ctpwa.engine.totals import Totals
 from ctpwa.errors import DataError, PhysicsError
-from ctpwa.memory import available_bytes, format_bytes
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import CARTESIAN, Parameters
-from ctpwa.ranks import Ranks, check_devices, current_ranks, same_arrays, threads_per_rank
-from ctpwa.spin.rotate import RowsNeeded
-
-PIECE_EVENTS, PIECE_BYTES = 1 << 20, 1 << 30  # of a sample that is passed through once, at a time
-STREAM_FRACTION = 0.8  # of the free memory may be used before samples are streamed
-
-
-@dataclass(frozen=True)
-class MemoryPlan:
-    """What a likelihood needs.
-
-    Attributes:
-        bytes_per_event:  cached for every event
-        samples:          bytes of each sample while it is built; a collapsed one is released afterwards
-        streamed:         whether samples stay in main memory and pass through the device in chunks
-    """
-
-    bytes_per_event: int
-    samples: Mapping[str, int]
-    streamed: bool
-
-    @property
-    def total(self) -> int:
-        """Bytes of all samples."""
-        return sum(self.samples.values())
-
-    def __str__(self) -> str:
-        parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.samples.items())
-        return f"{self.bytes_per_event} bytes per event; {parts}; {format_bytes(self.total)} in all" + (
-            ", streamed in chunks" if self.streamed else ""
-        )
-
-
-@dataclass(frozen=True)
-class _Share:
-    """The events of a sample that belong to this process.
-
-    Attributes:
-        name:     of the sample
-        p4:       momenta of the final particles, each [event, 4]
-        weights:  [event]; None if all are 1
-        rows:     which of the whole sample they are
-    """
-
-    name: str
-    p4: list[Tensor]
-    weights: Any
-    rows: Rows
+from ctpwa.ranks import Ranks, check_devices, current_ranks, threads_per_rank
 
 
 class Likelihood:
@@ -93,7 +49,8 @@ class Likelihood:
 
     Args:
         model:           what is fitted
-        data:            measured events; momenta by name, weights if it is an ``Events``
+        data:            measured events; momenta by name, weights if it is an ``Events``; or files that ``open_events`` has opened,
+                         which are read in pieces
         phase_space:     phase-space or accepted signal Monte Carlo events for the normalisation, with weights
         background:      events whose contribution is subtracted
         engine:          ``auto``, ``cuda``, ``cpu`` or ``reference``
@@ -104,7 +61,10 @@ class Likelihood:
         ties:            coupling → (other coupling, complex factor): it is factor times the other
         constraints:     parameter name → (mean, standard deviation) of a Gaussian
         limits:          parameter name → (lower, upper); fits stay between them
-        chunk_events:    stream samples in chunks of this many events; default: only if they do not fit
+        device_memory:   bytes, or a size such as ``"4 GB"``, that prepared events may take on a GPU; what is left passes through it
+                         in chunks, in every evaluation. Default: most of what is free there
+        host_memory:     the same for main memory; what is left goes to disk. Default: most of what is free
+        scratch:         folder for what goes to disk; default: that of the system for temporary files
         progress:        show progress bars; default: on a terminal when something takes more than two seconds
         ranks:           processes that share the events, each with its own part of every sample; default: those that torchrun
                          started, or this one alone
@@ -118,9 +78,9 @@ class Likelihood:
     def __init__(
         self,
         model: Model,
-        data: Mapping[str, Any],
-        phase_space: Mapping[str, Any],
-        background: Mapping[str, Any] | None = None,
+        data: SampleInput,
+        phase_space: SampleInput,
+        background: SampleInput | None = None,
         engine: str = "auto",
         device: str | torch.device | None = None,
         *,
@@ -130,20 +90,24 @@ class Likelihood:
         ties: Ties | None = None,
         constraints: Mapping[str, tuple[float, float]] | None = None,
         limits: Mapping[str, tuple[float, float]] | None = None,
-        chunk_events: int | None = None,
+        device_memory: float | str | None = None,
+        host_memory: float | str | None = None,
+        scratch: str | None = None,
         progress: bool | None = None,
         ranks: Ranks | None = None,
         precision: str = DOUBLE,
     ) -> None:
         self.model = model
         self.precision = checked_precision(precision)
+        memory_limits = Limits.read(device_memory, host_memory, scratch)
         self.ranks: Ranks = current_ranks() if ranks is None else ranks
         progress = progress if self.ranks.first else False
         channels = model_channels(model)
         samples = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
-        shares = {name: self._own_share(name, sample) for name, sample in samples.items()}
+        shares = {name: own_share(name, sample, model, self.ranks) for name, sample in samples.items()}
         self._rows = {name: share.rows for name, share in shares.items()}
-        self._rotation = find_rotation(model, [share.p4 for share in shares.values()], list(self._rows.values()), self.ranks)
+        first = self.ranks.together(lambda: [share.first(PROBE_EVENTS) for share in shares.values()])
+        self._rotation = find_rotation(model, first, list(self._rows.values()), self.ranks)
         self.plan: Plan = planned(channels.plan(model, self._rotation.n_rows), self._rotation, precision)
         self.engine = make_engine(engine, self.plan, device)
         self.coupling_names = channels.couplings
@@ -162,28 +126,29 @@ class Likelihood:
         self.constraints = dict(constraints or {})
         self._check_constraints()
         self._check_ranks()
-        self._memory = self._plan_memory(chunk_events)
-        self._chunk_events = chunk_events or self._stream_chunk() if self._memory.streamed else None
-        self.engine.use_graphs = not self._memory.streamed  # streamed chunks come and go
+        counts = {name: rows.count for name, rows in self._rows.items()}
+        self._memory = plan_memory(self.plan, counts, self.engine.name, self.engine.device, memory_limits)
+        self.streamer = Streamer(self.engine.device, has_own_memory(self.engine.name, self.engine.device))
+        self._preparation = Preparation(model, self.plan, self._rotation, self.engine.device, self._memory, self.streamer)
         self._shares = shares if precision == MIXED else {}  # the momenta, for ``in_double``
-        built = self.ranks.together(lambda: {name: self._build(share, progress) for name, share in shares.items()})
-        self.data, self.background = built["data"], built.get("background", [])
+        stored = self.ranks.together(lambda: self._preparation.stored(shares, progress))
+        self.data: SampleSource = stored["data"]
+        self.background: SampleSource = stored.get("background", StoredSample(self.streamer))
         self.subtracts = "background" in self._rows and self._rows["background"].total > 0
-        self._totals = Totals.of(self.data, self.background, self.ranks)
-        self.weight = self._totals.data - self._totals.background
-        if self.weight <= 0:
-            raise DataError(
-                f"the weights of the data minus the background add up to {self.weight:.6g}\n fix: check the scale of the background weights"
-            )
-        self._phsp_weight = float(self.ranks.sum(1, lambda: np.array([_total(built["phase space"])]), b"phase space")[0])
-        if self._phsp_weight <= 0:
-            raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
-        self.phase_space: list[Sample] | Collapsed = built["phase space"]
+        self._set_totals(stored["data"], stored.get("background"))
+        self.phase_space: SampleSource | Collapsed
         self._fixed_integrals: WaveIntegrals | None = None
         if self.plan.collapses:
-            integrator = Integrator(self.plan, self.engine)
-            self._fixed_integrals = integrator.integrals(built.pop("phase space"), np.zeros(0), self.ranks)
+            pieces = self._preparation.exact_pieces(shares["phase space"], progress)
+            self._fixed_integrals = Integrator(self.plan, self.engine).integrals(pieces, np.zeros(0), self.ranks)
+            self._phsp_weight = self._fixed_integrals.weight
             self.phase_space = self._collapsed(self._fixed_integrals)
+        else:
+            self.phase_space = stored["phase space"]
+            total = stored["phase space"].weights.total
+            self._phsp_weight = float(self.ranks.sum(1, lambda: np.array([total]), b"phase space")[0])
+            if self._phsp_weight <= 0:
+                raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
 
     # parameters
 
@@ -229,14 +194,11 @@ class Likelihood:
         if samples is None or isinstance(samples, Collapsed):
             known = "data, background, phase space" if samples is None else "the phase-space sample was released: no resonance floats"
             raise DataError(f"no intensities of {sample!r}\n fix: {known}")
-        numbers = self.plan.iteration.values(theta[self._theta_order])
-        parts = []
-        for part in samples:
-            resident = part.to(self.engine.device)
-            self._refresh(resident, theta, 0)
-            I = self.engine.intensity(resident, c, numbers)
-            parts.append(original_order(I, resident.order))
-        return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+        if not isinstance(samples, StoredSample):
+            raise DataError("no intensities of a likelihood that computes its samples anew\n fix: ask the one it was made from")
+        floating = theta[self._theta_order]
+        refresh = CallbackValues(self.plan, floating, self.engine.device)
+        return intensities(self.engine, samples, c, self.plan.iteration.values(floating), refresh)
 
     # what a fit needs besides
 
@@ -289,25 +251,25 @@ class Likelihood:
         n = len(x)
 
         def local() -> np.ndarray:
-            sums = np.zeros(n * n + n + 1)
+            sums = np.zeros(n * n + n)
             J = self._pull_back.matrix(x, floating)
-            for sample in (*self.data, *self.background):
-                squared = replace(sample.to(self.engine.device), w=sample.w.to(self.engine.device).square(), n_positive=sample.n_events)
-                self._refresh(squared, theta, 1)
-                products = J.T @ score_products(self.engine, squared, c, numbers) @ J
-                slopes = self.engine.evaluate([(squared, LOG)], c, numbers, 1)[0].gradient @ J
-                sums += np.concatenate([products.ravel(), slopes, [squared.total_weight]])
+            refresh = CallbackValues(self.plan, floating, self.engine.device)
+            for source in (self.data, self.background):
+                found = squared_sums(self.engine, source, c, numbers, refresh)
+                if found is not None:
+                    products = J.T @ score_products(found[0], self.plan.n_couplings) @ J
+                    sums += np.concatenate([products.ravel(), found[1].gradient @ J])
             return sums
 
-        sums = self.ranks.sum(n * n + n + 1, local, b"scores" + x.tobytes(), self.engine.device)
-        S, s, total = sums[: n * n].reshape(n, n).copy(), sums[n * n : -1], float(sums[-1])
+        sums = self.ranks.sum(n * n + n, local, b"scores" + x.tobytes(), self.engine.device)
+        S, s, total = sums[: n * n].reshape(n, n).copy(), sums[n * n :], self._totals.squared
         S += total * np.outer(d_norm, d_norm) - np.outer(s, d_norm) - np.outer(d_norm, s)
         for name, (_, sigma) in self.constraints.items():
             index = self.names.index(name)
             S[index, index] += 1 / sigma**2
         return S
 
-    def integrals(self, p: Any, truth: Mapping[str, Any] | None = None) -> WaveIntegrals:
+    def integrals(self, p: Any, truth: SampleInput | None = None) -> WaveIntegrals:
         """Integrals of products of waves over the phase-space sample, or over another one.
 
         Args:
@@ -318,13 +280,14 @@ class Likelihood:
         if truth is None and isinstance(self.phase_space, Collapsed):
             assert self._fixed_integrals is not None
             return self._fixed_integrals
-        samples = self.phase_space if truth is None else self._exact_pieces(self._own_share("truth", truth))
-        assert not isinstance(samples, Collapsed)
-        return Integrator(self.plan, self.engine).integrals(samples, theta[self._theta_order], self.ranks)
+        if truth is None:
+            return self._integrals_at(theta)
+        pieces = self._preparation.exact_pieces(own_share("truth", truth, self.model, self.ranks))
+        return Integrator(self.plan, self.engine).integrals(pieces, theta[self._theta_order], self.ranks, "truth")
 
-    def check_truth(self, truth: Mapping[str, Any]) -> None:
-        """Refuse events that ``integrals`` could not use, before anything takes time."""
-        share = self._own_share("truth", truth)
+    def check_truth(self, truth: SampleInput) -> None:
+        """Refuse events that ``integrals`` could not use, before anything takes time; weights in files are looked at when they are read."""
+        share = own_share("truth", truth, self.model, self.ranks)
         total = self.ranks.sum(1, lambda: np.array([share.rows.count if share.weights is None else float(share.weights.sum())]), b"truth")
         if not share.rows.total or total[0] <= 0:
             raise DataError("truth: there are no events, or their weights do not add up to more than 0\n fix: check the sample")
@@ -340,11 +303,10 @@ class Likelihood:
         _, theta = self.parameters.native(self._vector(p))
         share = min(1.0, n_events / max(self.n_events, 1))
         part = copy(self)
-        part.data = self._random_part("data", self.data, share, seed)
-        part.background = self._random_part("background", self.background, share, seed + 1)
-        part._totals = Totals.of(part.data, part.background, self.ranks)
-        part.weight = part._totals.data - part._totals.background
-        part._chunk_events = None
+        data = self._random_part("data", self.data, share, seed)
+        background = self._random_part("background", self.background, share, seed + 1)
+        part.data, part.background = data, background
+        part._set_totals(data, background)
         part.phase_space = self._collapse_at(theta)
         return part
 
@@ -372,23 +334,28 @@ class Likelihood:
         exact = copy(self)
         exact.precision = DOUBLE
         exact.engine = make_engine(self.engine.name, self.plan, self.engine.device)
-        exact.engine.use_graphs = False
-        exact._chunk_events = PIECE_EVENTS
-        rebuilt: dict[str, Any] = {name: Rebuilt(partial(self._exact_pieces, share)) for name, share in self._shares.items()}
-        exact.data, exact.background = rebuilt["data"], rebuilt.get("background", [])
+        rebuilt = {name: Rebuilt(partial(self._preparation.exact_pieces, share)) for name, share in self._shares.items()}
+        exact.data, exact.background = rebuilt["data"], rebuilt.get("background", StoredSample(self.streamer))
         exact.phase_space = self.phase_space if isinstance(self.phase_space, Collapsed) else rebuilt["phase space"]
         return exact
 
-    def _random_part(self, name: str, samples: Sequence[Sample], share: float, seed: int) -> list[Sample]:
-        """A share of the events of a sample."""
-        result, done = [], 0
-        for sample in samples:
-            rows = self._rows[name]
-            numbers = rows.numbers(done, done + sample.n_events)
-            part = random_part(sample, numbers, rows.total, kept_number(share, rows.total), seed, self.engine.device)
-            done += sample.n_events
-            result += [part] if part.n_events else []
-        return result
+    def _random_part(self, name: str, source: SampleSource, share: float, seed: int) -> StoredSample:
+        """A share of the events of a sample, on the device."""
+        if not isinstance(source, StoredSample):
+            raise DataError("no part of a likelihood that computes its samples anew\n fix: take it of the one it was made from")
+        if name not in self._rows:
+            return StoredSample(self.streamer)
+        part = random_part_of(source.wherever(), self._rows[name], share, seed, self.engine.device)
+        return StoredSample.on_device([] if part is None else [part], self.streamer)
+
+    def _set_totals(self, data: StoredSample, background: StoredSample | None) -> None:
+        """Sums over weights, and whether they make sense."""
+        self._totals = Totals.of(data.weights, None if background is None else background.weights, self.ranks)
+        self.weight = self._totals.data - self._totals.background
+        if self.weight <= 0:
+            raise DataError(
+                f"the weights of the data minus the background add up to {self.weight:.6g}\n fix: check the scale of the background weights"
+            )
 
     def _vector(self, p: Any) -> np.ndarray:
         return checked_vector(p, len(self.names))
@@ -455,36 +422,20 @@ class Likelihood:
 
     def _expansions(self, c: np.ndarray, theta: np.ndarray, order: int) -> tuple[Expansion, Expansion, Expansion]:
         """Σ w ln I of data and background and Σ w I of phase space, over (Re c, Im c, floating p)."""
-        numbers = self.plan.iteration.values(theta[self._theta_order])
+        floating = theta[self._theta_order]
         groups = [(self.data, LOG), (self.background, LOG)]
         if not isinstance(self.phase_space, Collapsed):
             groups.append((self.phase_space, PLAIN))
         size = 2 * self.plan.n_couplings + self.plan.n_floating
-        if self._chunk_events is None:
-            tasks = [(sample, mode) for samples, mode in groups for sample in samples]
-            for sample, _ in tasks if self.plan.callbacks else ():
-                self._refresh(sample, theta, order)
-            wait = self.engine.begin(tasks, c, numbers, order) if tasks else list
-            norm = self._collapsed_norm(c, order)
-            results: Iterator[Expansion] = iter(wait())
-            found = [_add_up([next(results) for _ in samples], size, order) for samples, _ in groups]
-        else:
-            norm = self._collapsed_norm(c, order)
-            found = [_add_up([self._streamed(s, mode, c, numbers, theta, order) for s in samples], size, order) for samples, mode in groups]
-        found += norm
+        refresh = CallbackValues(self.plan, floating, self.engine.device)
+        wait = begin_expansions(self.engine, groups, c, self.plan.iteration.values(floating), order, refresh, size)
+        norm = self._collapsed_norm(c, order)
+        found = wait() + norm
         return found[0], found[1], found[2]
 
     def _collapsed_norm(self, c: np.ndarray, order: int) -> list[Expansion]:
         """The normalisation, if it is one matrix."""
         return [self.phase_space.expand(c, order, self.plan.n_floating)] if isinstance(self.phase_space, Collapsed) else []
-
-    def _streamed(self, sample: Sample, mode: int, c: np.ndarray, numbers: np.ndarray, theta: np.ndarray, order: int) -> Expansion:
-        resident = sample.to(self.engine.device)
-        self._refresh(resident, theta, order)
-        return self.engine.evaluate([(resident, mode)], c, numbers, order)[0]
-
-    def _refresh(self, sample: Sample, theta: np.ndarray, order: int) -> None:
-        refresh_callbacks(self.plan, sample, theta[self._theta_order], order)
 
     def _combine(self, data: Expansion, background: Expansion, norm: Expansion, order: int) -> tuple[float, np.ndarray, np.ndarray]:
         W = self.weight
@@ -530,11 +481,8 @@ class Likelihood:
         mix = coupling_mix(self.parameters.couplings_of(x))
         _, theta = self.parameters.native(x[0])  # the same for all
         numbers = self.plan.iteration.values(theta[self._theta_order])
-        signed = [(sign, sample) for sign, samples in ((-1.0, self.data), (1.0, self.background)) for sample in samples]
-        engine: Any = self.engine
-        begun: Iterable[Any] = ((sign, engine.begin_batch(sample.to(engine.device), mix, numbers, order)) for sign, sample in signed)
-        if self._chunk_events is None:
-            begun = list(begun)  # all at once, while the host goes on; streamed chunks one after the other
+        signed = ((-1.0, self.data), (1.0, self.background))
+        begun = [(sign, begin_batches(self.engine, source, mix, numbers, order)) for sign, source in signed]
         n_c = 2 * self.plan.n_couplings
         nothing = np.zeros((len(x), 1 + n_c + (n_c**2 if order == 2 else 0)))
         return lambda: sum((sign * result() for sign, result in begun), nothing)
@@ -559,31 +507,6 @@ class Likelihood:
         return values, grads, H
 
     # construction
-
-    def _own_share(self, name: str, sample: Mapping[str, Any]) -> _Share:
-        """The events of a sample that belong to this rank, on the device they came on."""
-        p4, weights, rows, ranks = (
-            _read(name, sample, self.model),
-            getattr(sample, "weights", None),
-            getattr(sample, "rows", None),
-            self.ranks,
-        )
-        n = len(p4[0])
-        if weights is not None and len(weights) != n:
-            raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
-        if rows is None:
-            same_arrays(ranks, name, [*p4, None if weights is None else torch.as_tensor(weights)])
-            first, last = ranks.share(n)
-            if ranks.size > 1:
-                p4, weights = [p[first:last] for p in p4], None if weights is None else weights[first:last]
-            return _Share(name, p4, weights, Rows(((first, last),), n))
-        everywhere = ranks.sum(1, lambda: np.array([float(n)]), b"rows")[0]
-        if n != rows.count or everywhere != rows.total:
-            raise DataError(
-                f"{name}: {everywhere:.0f} events are left of a sample of {rows.total} that several processes share\n"
-                " fix: give each process what it has read as it is, or the whole sample"
-            )
-        return _Share(name, p4, weights, rows)
 
     def _check_ranks(self) -> None:
         """Refuse ranks that do not compute the same, before they wait for each other."""
@@ -611,40 +534,6 @@ class Likelihood:
             if len(pair) != 2 or not np.all(np.isfinite(pair)) or pair[1] <= 0:
                 raise PhysicsError(f"constraint on {name!r} is {pair!r}", "give (mean, standard deviation > 0)")
 
-    def _plan_memory(self, chunk_events: int | None) -> MemoryPlan:
-        per_event = self.plan.bytes_per_event
-        samples = {name: rows.count * self.plan.built_bytes(name) for name, rows in self._rows.items()}
-        free = available_bytes(self.engine.device)
-        streamed = chunk_events is not None or (
-            free is not None and self.engine.device.type == "cuda" and sum(samples.values()) > STREAM_FRACTION * free
-        )
-        return MemoryPlan(per_event, samples, streamed)
-
-    def _stream_chunk(self) -> int:
-        free = available_bytes(self.engine.device) or 1 << 32
-        return max(int(free * STREAM_FRACTION / 4 / self.plan.bytes_per_event), 1)
-
-    def _build(self, share: _Share, progress: bool | None) -> list[Sample]:
-        """A sample in one piece on the device, or in chunks in main memory."""
-        n, p4 = share.rows.count, share.p4
-        w = None if share.weights is None else checked_weights(share.weights, n, self.engine.device)
-        size = self._chunk_events or max(n, 1)
-        pieces = []
-        for start in range(0, n, size):
-            exact = share.name == "phase space" and self.plan.collapses
-            sample = self._sample([p[start : start + size] for p in p4], None if w is None else w[start : start + size], progress, exact)
-            pieces.append(sample if self._chunk_events is None else sample.to(torch.device("cpu")))
-        return pieces
-
-    def _sample(self, p4: Sequence[Tensor], w: Tensor | None, progress: bool | None, exact: bool = False) -> Sample:
-        try:
-            return sample_of(self.model, self.plan, self._rotation, p4, w, self.engine.device, progress, exact=exact)
-        except RowsNeeded:
-            raise DataError(
-                f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
-                " need\n fix: shuffle the samples so that their first events are typical"
-            ) from None
-
     def _collapsed(self, integrals: WaveIntegrals) -> Collapsed:
         """Waves that share a coupling added up."""
         adding = np.zeros((self.plan.n_couplings, len(integrals.coupling)))
@@ -655,28 +544,20 @@ class Likelihood:
         """The normalisation with lineshapes that stand still at ``theta``."""
         if isinstance(self.phase_space, Collapsed):
             return self.phase_space
-        return self._collapsed(Integrator(self.plan, self.engine).integrals(self.phase_space, theta[self._theta_order], self.ranks))
+        return self._collapsed(self._integrals_at(theta))
 
-    def _exact_pieces(self, share: _Share) -> Iterator[Sample]:
-        """A sample in double precision, piece by piece."""
-        p4 = share.p4
-        w = None if share.weights is None else checked_weights(share.weights, len(p4[0]), self.engine.device)
-        size = max(min(PIECE_EVENTS, PIECE_BYTES // self.plan.exact_bytes_per_event), 1)
-        for start in range(0, len(p4[0]), size):
-            cut = slice(start, start + size)
-            yield self._sample([p[cut] for p in p4], None if w is None else w[cut], False, exact=True)
+    def _integrals_at(self, theta: np.ndarray) -> WaveIntegrals:
+        """Integrals over the phase-space sample, which is there."""
+        source = self.phase_space
+        assert not isinstance(source, Collapsed)
+        with closing(source.passing()) as passing:
+            samples = chain(source.resident, passing)
+            return Integrator(self.plan, self.engine).integrals(samples, theta[self._theta_order], self.ranks)
 
 
 def _theta_order(plan: Plan, names: Sequence[str]) -> np.ndarray:
     """Where the plan's floating parameters stand among all lineshape parameters."""
     return np.array([names.index(name) for name in plan.parameters], dtype=np.int64)
-
-
-def _read(name: str, sample: Mapping[str, Any], model: Model) -> list[Tensor]:
-    try:
-        return read_momenta(dict(sample), model.decay.labels)
-    except DataError as error:
-        raise DataError(f"{name}: {error}") from None
 
 
 def _stacked(
@@ -687,18 +568,3 @@ def _stacked(
     values = np.array([value for value, _, _ in results])
     grads = np.array([grad for _, grad, _ in results]).reshape(x.shape)
     return values, grads, np.array([H for _, _, H in results]).reshape(len(x), n, n)
-
-
-def _total(samples: Sequence[Sample]) -> float:
-    return float(sum(sample.total_weight for sample in samples))
-
-
-def _add_up(parts: Sequence[Expansion], size: int, order: int) -> Expansion:
-    if len(parts) == 1:
-        return parts[0]
-    grad = np.zeros(size if order >= 1 else 0)
-    H = np.zeros((size, size) if order >= 2 else (0, 0))
-    for part in parts:
-        grad = grad + part.gradient if order >= 1 else grad
-        H = H + part.hessian if order >= 2 else H
-    return Expansion(float(sum(part.value for part in parts)), grad, H)

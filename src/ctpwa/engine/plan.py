@@ -237,7 +237,7 @@ class Plan:
 
     @property
     def bytes_per_event(self) -> int:
-        """Bytes cached for every event: K, event table and weight."""
+        """Bytes cached for every event: K, event table, weight, and s and q² of vertices of callbacks."""
         return self._bytes(8 if self.exponents is None else 4)
 
     @property
@@ -245,17 +245,14 @@ class Plan:
         """Whether no lineshape changes during a fit: a sample for the normalisation then becomes one matrix."""
         return self.n_floating == 0 and not self.callbacks
 
-    def built_bytes(self, sample: str) -> int:
-        """Bytes per event of a sample while it is built: what becomes a matrix is built in double precision."""
-        return self.exact_bytes_per_event if self.collapses and sample.endswith("phase space") else self.bytes_per_event
-
     @property
     def exact_bytes_per_event(self) -> int:
         """The same with K in double precision."""
         return self._bytes(8)
 
     def _bytes(self, number: int) -> int:
-        return number * self.n_structures * self.n_rows * (1 if self.real else 2) + 8 * (self.n_event_rows + 1)
+        vertices = {(callback.system, callback.daughters) for callback in self.callbacks}
+        return number * self.n_structures * self.n_rows * (1 if self.real else 2) + 8 * (self.n_event_rows + 1 + 2 * len(vertices))
 
     @property
     def n_native(self) -> int:

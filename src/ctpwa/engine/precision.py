@@ -6,7 +6,7 @@ double in all of them (torch, Numba, Triton).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from ctpwa.engine.plan import Plan
@@ -27,9 +27,15 @@ class Rebuilt:
         build:  gives its pieces
     """
 
-    build: Callable[[], Iterator[Sample]]
+    build: Callable[[], Generator[Sample]]
 
-    def __iter__(self) -> Iterator[Sample]:
+    @property
+    def resident(self) -> tuple[Sample, ...]:
+        """Nothing stays on the device."""
+        return ()
+
+    def passing(self) -> Generator[Sample]:
+        """All events, each piece on the device until the next is asked for."""
         return self.build()
 
 

@@ -137,11 +137,23 @@ def _basis_values(basis: Basis, s_R: Tensor, q2_R: Tensor) -> Tensor:
     return torch.as_tensor(values.astype(complex), device=s_R.device)
 
 
-def fill_callback(callback: CallbackRows, sample: Sample, values: Mapping[str, float], order: int) -> None:
-    """Write F of a callback and, up to ``order``, its derivatives into the event table."""
+def callback_point(callback: CallbackRows, values: Mapping[str, float], device: torch.device) -> tuple[Tensor, Tensor]:
+    """The parameters of a callback, and the directions of those that float, on a device."""
+    present = torch.tensor([values[name] for name in callback.names], dtype=torch.float64)
+    floating = torch.eye(len(callback.names), dtype=torch.float64)[list(callback.floating)]
+    return present.to(device), floating.to(device)
+
+
+def fill_callback(callback: CallbackRows, sample: Sample, present: Tensor, floating: Tensor, order: int) -> None:
+    """Write F of a callback and, up to ``order``, its derivatives into the event table.
+
+    Args:
+        callback:           the lineshape and its rows
+        sample:             the events
+        present, floating:  what ``callback_point`` gives
+        order:              highest derivative that is wanted
+    """
     s_R, q2_R = sample.vertices[callback.system, callback.daughters]
-    present = torch.tensor([values[name] for name in callback.names], dtype=torch.float64, device=s_R.device)
-    floating = torch.eye(len(callback.names), dtype=torch.float64, device=s_R.device)[list(callback.floating)]
 
     def F(theta: Tensor) -> Tensor:
         parameters = {p.name: theta[i] for i, p in enumerate(callback.lineshape.parameters)}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ctpwa.engine.sample import Sample
+from ctpwa.engine.stored import WeightSums
 from ctpwa.ranks import Ranks
 
 
@@ -30,20 +29,9 @@ class Totals:
     unequal: float
 
     @classmethod
-    def of(cls, data: Sequence[Sample], background: Sequence[Sample], ranks: Ranks) -> Totals:
+    def of(cls, data: WeightSums, background: WeightSums | None, ranks: Ranks) -> Totals:
         """Of the samples of this process and of all others."""
-
-        def local() -> np.ndarray:
-            both = (*data, *background)
-            return np.array(
-                [
-                    sum(s.total_weight for s in data),
-                    sum(s.total_weight for s in background),
-                    sum(float(s.w.abs().sum()) for s in both),
-                    sum(float(s.w.square().sum()) for s in both),
-                    sum(int((s.w != 1).sum()) for s in data),
-                ],
-                dtype=float,
-            )
-
-        return cls(*map(float, ranks.sum(5, local, b"totals")))
+        subtracted = background or WeightSums()
+        both = data + subtracted
+        own = np.array([data.total, subtracted.total, both.absolute, both.squared, data.unequal], dtype=float)
+        return cls(*map(float, ranks.sum(5, lambda: own, b"totals")))

@@ -19,7 +19,7 @@ from ctpwa.results.result import FitResult
 
 SCHEMA = 1
 HOW_TO_FIT = frozenset(
-    {"method", "starts", "seed", "engine", "device", "precision", "start", "minos"}
+    {"method", "starts", "seed", "engine", "device", "precision", "device_memory", "host_memory", "scratch", "start", "minos"}
 )  # keys of ``fit`` that leave the likelihood alone
 OF_A_SAMPLE = ("name", "n_events", "notes")
 

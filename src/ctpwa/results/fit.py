@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.data.stream import EventStream
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
+from ctpwa.engine.share import SampleInput
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.minimise.drive import Record, Watch, drive
 from ctpwa.minimise.lbfgs import lbfgs
@@ -37,7 +39,7 @@ INTERRUPTED = "interrupted"
 VANISHING = 1e-9  # intensity, in units of its mean
 TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L
 Fittable = Likelihood | LikelihoodSum
-Truth = Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None
+Truth = SampleInput | Sequence[SampleInput | None] | None
 
 
 def fit(
@@ -231,10 +233,10 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
         raise DataError(f"max_iterations is {max_iterations!r}\n fix: give at least 1, or leave it out")
 
 
-def _truths(likelihood: Fittable, truth: Truth) -> Sequence[Mapping[str, Any] | None]:
+def _truths(likelihood: Fittable, truth: Truth) -> Sequence[SampleInput | None]:
     """A truth sample, or none, for every likelihood."""
     terms = _terms(likelihood)
-    truths = [truth] * len(terms) if truth is None or isinstance(truth, Mapping) else truth
+    truths = [truth] * len(terms) if truth is None or isinstance(truth, (Mapping, EventStream)) else truth
     if len(truths) != len(terms):
         raise DataError(f"{len(truths)} truth samples for {len(terms)} likelihoods\n fix: give one for each, None where there is none")
     for term, own in zip(terms, truths, strict=True):

@@ -73,8 +73,13 @@ def build_rotated_rows(
     zou_bugg: bool = False,
     device: str | torch.device | None = None,
     progress: bool | None = None,
+    first: int = 0,
+    chunk_bytes: int | None = None,
 ) -> Tensor:
-    """K with barrier factors and only the rows that ``rotation`` keeps: all that an intensity needs; stored as ``storage`` says."""
+    """K with barrier factors and only the rows that ``rotation`` keeps: all that an intensity needs; stored as ``storage`` says.
+
+    ``first`` is the number of the first event, for messages; ``chunk_bytes`` limits the temporary memory on a GPU.
+    """
     structures, _ = collect_structures(waves, barrier=True)
     return _compute(
         decay,
@@ -88,6 +93,8 @@ def build_rotated_rows(
         device=device,
         chunk_size=None,
         progress=progress,
+        first=first,
+        chunk_bytes=chunk_bytes,
     )
 
 
@@ -104,6 +111,8 @@ def _compute(
     device: str | torch.device | None,
     chunk_size: int | None,
     progress: bool | None,
+    first: int = 0,
+    chunk_bytes: int | None = None,
 ) -> Tensor:
     p4 = read_momenta(momenta, decay.labels, device)
     n_events = len(p4[0])
@@ -115,7 +124,7 @@ def _compute(
 
     def evaluate(start: int, stop: int) -> int:
         chunk = [_on_shell(p[start:stop].T.contiguous(), particle.massless) for p, particle in zip(p4, decay.final, strict=True)]
-        check_momenta([p[start:stop].T for p in p4], decay.labels, decay.final, start)
+        check_momenta([p[start:stop].T for p in p4], decay.labels, decay.final, first + start)
         evaluator = Evaluator(decay.final, chunk, max_L, barrier=barrier, zou_bugg=zou_bugg)
         in_place = n_rows == rows.n_rows and storage is None
         shape = (len(structures), rows.n_rows, stop - start)
@@ -125,11 +134,11 @@ def _compute(
             rows.store(A, parts[0][0].total_L, target[index])
         if not in_place:
             kept = target if rotation is None else rotation.apply(target)
-            K[..., start:stop] = kept if storage is None else storage.stored(kept, start)
+            K[..., start:stop] = kept if storage is None else storage.stored(kept, first + start)
         return evaluator.cached_bytes + (0 if in_place else ROW_COPIES * target.numel() * target.element_size())
 
     if n_events:
-        size = chunk_size or _chunk_size(evaluate, where.type)
+        size = chunk_size or _chunk_size(evaluate, where.type, chunk_bytes)
         _for_chunks(evaluate, n_events, size, where.type, progress)
     return K
 
@@ -182,10 +191,11 @@ def _allocate(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) 
     return torch.empty(shape, dtype=dtype, device=device)
 
 
-def _chunk_size(evaluate: Callable[[int, int], int], device_type: str) -> int:
-    """Events per chunk from the bytes that a single event takes."""
+def _chunk_size(evaluate: Callable[[int, int], int], device_type: str, most: int | None) -> int:
+    """Events per chunk from the bytes that a single event takes, and perhaps the most that a chunk may take on a GPU."""
     per_event = max(evaluate(0, 1), 1)
-    size = CHUNK_BYTES.get(device_type, CHUNK_BYTES["cuda"]) // per_event
+    budget = CHUNK_BYTES.get(device_type, CHUNK_BYTES["cuda"])
+    size = (budget if most is None or device_type == "cpu" else min(budget, most)) // per_event
     if device_type == "cpu":
         size = max(size, min(LONG_CHUNK, MANY_BYTES // torch.get_num_threads() // per_event))
     return min(max(size, MIN_CHUNK), MAX_CHUNK)

@@ -190,6 +190,9 @@ def test_all_keys_of_the_fit(load, tmp_path):
   engine: cpu
   device: cpu
   precision: mixed
+  device_memory: 4 GB
+  host_memory: 1000000000
+  scratch: /big
   representation: polar
   reference_wave: {KSTAR}
   couplings: wave
@@ -200,7 +203,8 @@ def test_all_keys_of_the_fit(load, tmp_path):
     load(with_fit(text))
     settings = fit_settings(load_document(tmp_path / "model.yml").spec.fit)
     assert settings == FitSettings(
-        "minuit", 3, 4, "cpu", "cpu", "mixed", "polar", KSTAR, "wave", {"phi(1680).mass": (1.68, 0.02)}, {"phi(1680).mass": (1.6, 1.8)}, {},
+        "minuit", 3, 4, "cpu", "cpu", "mixed", "4 GB", 1e9, "/big", "polar", KSTAR, "wave",
+        {"phi(1680).mass": (1.68, 0.02)}, {"phi(1680).mass": (1.6, 1.8)}, {},
         {"phi(1680).mass": 1.7, f"{PHI}.abs": 2.0}, ("phi(1680).mass",),
     )  # fmt: skip
 
