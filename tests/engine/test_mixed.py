@@ -16,10 +16,11 @@ from ctpwa.engine.expansion import Collapsed, ReferenceEngine
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.plan import ChannelSpec, build_plan
 from ctpwa.engine.sample import Sample
+from ctpwa.engine.stored import StoredSample
 from ctpwa.engine.tables import LOG
 from ctpwa.errors import CtpwaError, DataError
 from ctpwa.spin.storage import SINGLE, Storage, exponents_near
-from engine.cases import COMPILE_ALL, ENGINES, assert_close, example, model, plain_python, point
+from engine.cases import COMPILE_ALL, ENGINES, assert_close, example, model, plain_python, point, streamed_in
 
 SIZES = {"data": 33, "phase_space": 40, "background": 9}
 
@@ -76,8 +77,9 @@ def rounded(name):
     """The reference engine in double precision, with K rounded to single precision wherever mixed precision keeps it."""
     like = copy(double(name))
 
-    def parts(pieces):
-        return [replace(s, K=s.K.to(SINGLE[s.K.dtype]).to(s.K.dtype)) for s in pieces]
+    def parts(stored):
+        samples = [replace(s, K=s.K.to(SINGLE[s.K.dtype]).to(s.K.dtype)) for s in stored.resident]
+        return StoredSample.on_device(samples, like.streamer)
 
     like.data, like.background = parts(like.data), parts(like.background)
     if not isinstance(like.phase_space, Collapsed):
@@ -97,7 +99,7 @@ def test_equals_double_precision_with_rounded_amplitudes(name, engine):
     x = point(like)
     value, grad, H = like.value_grad_hessian(x)
     exact_value, exact_grad, exact_H = expected(name)
-    assert {s.K.dtype for s in like.data} == {torch.complex64 if name == "complex" else torch.float32}
+    assert {s.K.dtype for s in like.data.resident} == {torch.complex64 if name == "complex" else torch.float32}
     assert abs(value - exact_value) <= 1e-12 * abs(exact_value)
     assert_close(grad, exact_grad, 1e-12, scale=abs(exact_value))
     assert_close(H, exact_H, 1e-12, scale=abs(exact_value))
@@ -123,7 +125,9 @@ def test_a_batch(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_samples_in_chunks(engine):
-    whole, streamed = mixed("two rows", engine), build("two rows", engine, precision="mixed", chunk_events=14)
+    with streamed_in(14, spill=False):
+        whole, streamed = mixed("two rows", engine), build("two rows", engine, precision="mixed")
+    assert [chunk.layout.dtype for chunk in streamed.data.chunks] == 3 * [torch.float32]
     x = point(whole)
     assert_close(streamed.value_and_grad(x)[1], whole.value_and_grad(x)[1], 1e-12)
 
@@ -141,14 +145,15 @@ def test_in_double_is_double_precision(name, engine):
     assert like.in_double() is like
 
 
-def test_pieces_of_double_precision_do_not_matter(monkeypatch):
+def test_pieces_of_double_precision_do_not_matter():
     whole = mixed("two rows", "reference").in_double()
     x = point(whole)
     value, grad = whole.value_and_grad(x)
-    monkeypatch.setattr("ctpwa.engine.likelihood.PIECE_BYTES", 1000)
-    size = 1000 // whole.plan.exact_bytes_per_event
-    assert [s.n_events for s in whole.data] == [size] * (33 // size) + [33 % size] * (33 % size > 0)
-    found, found_grad = whole.value_and_grad(x)
+    with streamed_in(14, spill=False):
+        pieces = build("two rows", "reference", precision="mixed").in_double()
+    assert [(s.n_events, s.K.dtype) for s in pieces.data.passing()] == [(14, torch.float64), (14, torch.float64), (5, torch.float64)]
+    assert not pieces.data.resident
+    found, found_grad = pieces.value_and_grad(x)
     assert abs(found - value) <= 1e-12 * abs(value)
     assert_close(found_grad, grad, 1e-12, scale=abs(value))
 
@@ -174,15 +179,15 @@ def test_normalisation_and_truth_are_in_double_precision():
 def test_memory_is_that_of_what_is_stored():
     for name in ("two rows", "complex"):
         like = mixed(name, "reference")
-        for pieces, n in ((like.data, SIZES["data"]), (like.phase_space, SIZES["phase_space"])):
-            stored = sum(t.numel() * t.element_size() for s in pieces for t in (s.K, s.E, s.w))
+        for sample, n in ((like.data, SIZES["data"]), (like.phase_space, SIZES["phase_space"])):
+            stored = sum(t.numel() * t.element_size() for s in sample.resident for t in (s.K, s.E, s.w))
             assert stored == like.memory().bytes_per_event * n
         assert like.memory().samples["data"] == like.memory().bytes_per_event * SIZES["data"]
         assert like.memory().samples["phase space"] == like.memory().bytes_per_event * SIZES["phase_space"]
     own, exact = mixed("fixed", "reference").memory(), double("fixed").memory()
     assert own.bytes_per_event < exact.bytes_per_event
-    assert own.samples["data"] == own.bytes_per_event * SIZES["data"]
-    assert own.samples["phase space"] == exact.bytes_per_event * SIZES["phase_space"]  # until it has become a matrix
+    assert own.piece_events == exact.piece_events  # of the normalisation, which is in double precision until it has become a matrix
+    assert list(own.samples) == ["data", "background"]
 
 
 def test_unknown_precision():
@@ -265,7 +270,7 @@ def test_small_amplitudes_beside_large_ones_are_kept_as_well_as_possible():
 def test_double_precision_is_untouched():
     like = double("two rows")
     assert like.plan.exponents is None
-    assert like.data[0].K.dtype == torch.float64
+    assert like.data.resident[0].K.dtype == torch.float64
     other = mixed("two rows", "reference").plan
     assert [c.factor for c in like.plan.channels] == [c.factor / 2.0 ** other.exponents[c.structure] for c in other.channels]
     assert any(other.exponents)
