@@ -228,8 +228,7 @@ class Memory:
 
 def held_bytes(likelihood: Likelihood) -> int:
     """Bytes of all samples of a likelihood."""
-    samples = [*likelihood.data, *(() if isinstance(likelihood.phase_space, Collapsed) else likelihood.phase_space)]
-    return sum(x.numel() * x.element_size() for sample in samples for x in (sample.K, sample.E, sample.w))
+    return likelihood.memory().total
 
 
 def check_engines(model, data, phsp, device: str, engine: str) -> dict:
