@@ -99,17 +99,17 @@ def milliseconds(work: Callable[[], Any], device: str, budget_s: float = 3.0, *,
     return statistics.median(times)
 
 
-def bandwidth(device: str) -> float:
+def bandwidth(device: str, budget_s: float = 1.0) -> float:
     """Measured read bandwidth, bytes per second."""
     x = torch.ones(1 << (28 if device == "cuda" else 25), dtype=torch.float64, device=device)
-    return 1e3 * x.numel() * 8 / milliseconds(lambda: x.sum(), device, 1.0)
+    return 1e3 * x.numel() * 8 / milliseconds(lambda: x.sum(), device, budget_s)
 
 
-def fp64_throughput(device: str) -> float:
+def fp64_throughput(device: str, budget_s: float = 1.0) -> float:
     """Measured floating-point operations per second of a large matrix product in double precision."""
     n = 8192 if device == "cuda" else 1536
     a = torch.ones(n, n, dtype=torch.float64, device=device)
-    return 1e3 * 2 * n**3 / milliseconds(lambda: a @ a, device, 1.0)
+    return 1e3 * 2 * n**3 / milliseconds(lambda: a @ a, device, budget_s)
 
 
 def hardware(device: str) -> str:

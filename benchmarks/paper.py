@@ -21,7 +21,7 @@ import argparse
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ PARTS = {"a": "iterations", "b": "synthetic", "c": "demo"}
 PAGE = ROOT / "docs" / "performance.md"
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 BEGIN, END = "<!-- made by benchmarks/paper.py: {name} -->", "<!-- end of {name} -->"
+BUDGET_S = 1.0  # for every time that is measured
+FIGURE_OF = {"a": ("iterations", draw_iterations), "b": ("synthetic", draw_synthetic), "c": ("pulls", draw_pulls_of_fit)}
 FIGURES = ("iterations", "synthetic", "projections", "pulls")
 
 
@@ -66,7 +68,7 @@ class Run:
         about = {"device": self.device, "engine": self.engine, "hardware": hardware(self.device), "quick": self.quick}
         about |= {"torch": torch.__version__, "ctpwa": ctpwa.__version__, "date": time.strftime("%Y-%m-%d")}
         about |= {"n_data": self.n_data, "n_phsp": self.n_phsp}
-        return about | {"bandwidth": bandwidth(self.device), "fp64": fp64_throughput(self.device), "seconds": {}}
+        return about | {"bandwidth": bandwidth(self.device, BUDGET_S), "fp64": fp64_throughput(self.device, BUDGET_S), "seconds": {}}
 
     def say(self, text: str) -> None:
         """Print a line with the time since the start."""
@@ -80,20 +82,20 @@ class Run:
             {"a": self.iterations, "b": self.synthetic, "c": self.demo}[part]()
             self.results["about"]["seconds"][part] = time.perf_counter() - begin
             self.save()
+            name, draw = FIGURE_OF[part]
+            save_figure(draw(self.results), self.out / name)
         print(f"\n{tables.summary(self.results)}\nwritten to {self.out}: results.json, tables.md, figures as PDF and PNG")
 
     def save(self) -> None:
-        """Write results, tables and figures."""
+        """Write results and tables."""
         texts = {"results.json": json.dumps(self.results, indent=1) + "\n", "tables.md": tables.summary(self.results)}
         write_texts(self.out, texts)
-        for name, figure in figures(self.results).items():
-            save_figure(figure, self.out / name)
 
     def iterations(self) -> None:
         """Part (a)."""
         rows = self.results["iterations"] = []
         for n in self.sizes:
-            rows.append(recompute(n, self.device, self.engine, most=100_000 if self.cuda else 10_000, budget_s=1.0))
+            rows.append(recompute(n, self.device, self.engine, most=100_000 if self.cuda else 10_000, budget_s=BUDGET_S))
             self.say(
                 f"(a) N_data = {n}: {rows[-1]['gradient_ms']:.3g} ms, computed again {rows[-1].get('recompute_ms', float('nan')):.4g} ms"
             )
@@ -105,7 +107,7 @@ class Run:
             most |= {"cpu_autograd_gradient": 1_000_000, "cpu_autograd_hessian": 10_000}
         rows = self.results["synthetic"] = []
         for n in self.sizes:
-            rows.append(synthetic(n, self.device, self.engine, most=most, budget_s=1.0))
+            rows.append(synthetic(n, self.device, self.engine, most=most, budget_s=BUDGET_S))
             self.say(f"(b) N_data = {n}: gradient {rows[-1]['gradient_ms']:.3g} ms, Hessian {rows[-1]['hessian_ms']:.3g} ms")
 
     def demo(self) -> None:
@@ -116,7 +118,7 @@ class Run:
         problems: list[dict[str, Any]] = []
         demo = self.results["demo"] = {"samples": seconds, "problems": problems}
         for tied, floating in ((False, False), (False, True), (True, False), (True, True)):
-            name = f"(c) {23 if tied else 33} couplings, {'floating' if floating else 'fixed'}:"
+            name = f"(c) {'tied' if tied else 'untied'}, {'floating' if floating else 'fixed'}:"
             limits = self._limits(tied)
             row, likelihood, result = measure_problem(
                 data,
@@ -140,16 +142,9 @@ class Run:
     def _limits(self, tied: bool) -> dict[str, Any]:
         """How much is measured: on a CPU autograd is compared with less, which the tables say."""
         if self.cuda:
-            return {"budget_s": 1.0, "hessian_events": self.n_data // 4, "lbfgs": True, "starts": 64}
+            return {"budget_s": BUDGET_S, "hessian_events": self.n_data // 4, "lbfgs": True, "starts": 64}
         hessian_events = 0 if tied else max(self.n_data // 100, min(self.n_data, 200))
-        return {"budget_s": 1.0, "hessian_events": hessian_events, "lbfgs": tied and not self.quick, "starts": 4 if self.quick else 8}
-
-
-def figures(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures that need no events, by name, as far as there are results for them."""
-    drawn = {"iterations": draw_iterations, "synthetic": draw_synthetic}
-    found = {name: draw(results) for name, draw in drawn.items() if name in results}
-    return found | ({"pulls": draw_pulls_of_fit(results)} if "truth" in results.get("demo", {}) else {})
+        return {"budget_s": BUDGET_S, "hessian_events": hessian_events, "lbfgs": tied and not self.quick, "starts": 4 if self.quick else 8}
 
 
 def write_page(files: Sequence[Path], page: Path) -> None:
