@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import ctpwa
-from common import load_kk_eta, perturbed, timed
+from common import first, load_kk_eta, perturbed, timed
 from ctpwa.data.events import Events
 from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.engine.likelihood import Likelihood
@@ -21,13 +21,14 @@ from ctpwa.report.projections import draw_projections
 from ctpwa.report.style import save_figure
 from ctpwa.results.closure import Closure
 from ctpwa.results.labels import group_label, parameter_label
-from ctpwa.results.projections import project
+from ctpwa.results.projections import project, resonance_groups
 from ctpwa.results.result import FitResult
 from fit import many_starts, whole_fit
 from likelihood import measure, measure_autograd
 from roofline import evaluation_costs
 
-BINS = 100
+BINS, DRAWN = 100, 6
+MOST_PROJECTED = 1_000_000  # phase-space events in projections: they are filled on the host
 PAIRS = ("K+, K-", "K+, eta", "K-, eta")
 DATA_SEED, PHASE_SPACE_SEED = 1, 2
 
@@ -92,8 +93,13 @@ def draw_demo(
     intensity = ModelIntensity(model, couplings=values.couplings, parameters=values.parameters, engine=engine, device=device)
     variables = [parse_variable(f"mass({pair})", model.decay) for pair in PAIRS]
     axes = [ProjectionSpec(variable, BINS, variable.limits) for variable in variables]
-    found = project(intensity, data, phsp, axes=axes, progress=False)
-    (page,) = draw_projections(found.projections, model, title=decay_label(model.decay))
+    fractions = result.fractions[0].groups["resonances"]
+    drawn = [fractions.names[k] for k in np.argsort(-fractions.values)[:DRAWN]]
+    own = resonance_groups(model)
+    groups = {name: own[name] for name in drawn} | {"others": [k for name, waves in own.items() if name not in drawn for k in waves]}
+    some = Events(first(phsp, MOST_PROJECTED))
+    found = project(intensity, data, some, axes=axes, groups={name: waves for name, waves in groups.items() if waves}, progress=False)
+    (page,) = draw_projections(found.projections, model, components=drawn, title=decay_label(model.decay))
     save_figure(page, folder / "projections")
     return [
         {"variable": p.variable.name, "chi2": p.chi2.value, "ndf": p.chi2.ndf, "p": p.chi2.p_value, "bins": BINS} for p in found.projections
