@@ -327,8 +327,9 @@ class TestSums:
         assert (found.n_events, found.weight) == (400, 400.0)
         if method == "newton":
             scale = np.outer(whole.errors, whole.errors)
-            np.testing.assert_allclose(found.x / whole.errors, whole.x / whole.errors, rtol=1e-8, atol=1e-7)
-            np.testing.assert_allclose(found.covariance / scale, whole.covariance / scale, rtol=1e-8, atol=1e-8)
+            # a fit stops where no more than 1e-9 is left to gain: 4e-5 standard deviations at most
+            np.testing.assert_allclose(found.x / whole.errors, whole.x / whole.errors, rtol=0, atol=1e-5)
+            np.testing.assert_allclose(found.covariance / scale, whole.covariance / scale, rtol=0, atol=1e-6)
 
     def test_fractions_of_every_data_set(self):
         found, whole = ctpwa.fit(self.split()), result("floating")

@@ -62,7 +62,14 @@ def random_part(sample: Sample, numbers: np.ndarray, total: int, n: int, seed: i
         seed:     which ones
         device:   where to put them
     """
-    keep = torch.from_numpy(shuffled(numbers, total, seed) < n).to(sample.w.device)
+    kept = np.sort(shuffled(np.arange(n), total, seed))
+    by_number = np.argsort(numbers, kind="stable") if np.any(numbers[1:] < numbers[:-1]) else None
+    at = np.searchsorted(numbers, kept, sorter=by_number)
+    at = at[at < len(numbers)]
+    places = at if by_number is None else by_number[at]
+    here = np.zeros(len(numbers), dtype=bool)
+    here[places[np.isin(numbers[places], kept)]] = True
+    keep = torch.from_numpy(here).to(sample.w.device)
     chosen = (keep if sample.order is None else keep[sample.order]).nonzero()[:, 0]
     w = sample.w[chosen] * (total / n)
     vertices = {place: (s[chosen], q2[chosen]) for place, (s, q2) in sample.vertices.items()}

@@ -126,8 +126,8 @@ class CudaEngine:
         return lambda: result.cpu().numpy()
 
     def _record(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], inputs: Sequence[_Buffer]) -> None:
-        if self._graph_memory is None:
-            self._graph_memory = torch.cuda.graph_pool_handle()
+        if not self._graphs:
+            self._graph_memory = torch.cuda.graph_pool_handle()  # the last graph takes the old one with it
         while len(self._graphs) >= MOST_GRAPHS:
             del self._graphs[next(iter(self._graphs))]  # the oldest
         self._graphs[key] = _Graph(self.device, tasks, work, inputs, self._graph_memory)

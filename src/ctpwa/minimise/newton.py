@@ -8,6 +8,7 @@ point is left and not taken for a minimum.
 from __future__ import annotations
 
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -21,7 +22,9 @@ NO_CURVATURE = 1e-14  # of the largest curvature: lost in rounding
 NEGLIGIBLE = 1e-10  # of the whole gain
 
 
-def newton(x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_iterations: int = 300, noise: float = 0.0) -> Steps:
+def newton(
+    x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_iterations: int = 300, noise: float = 0.0, eager: bool = False
+) -> Steps:
     """Minimise from ``x``.
 
     Args:
@@ -30,6 +33,7 @@ def newton(x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_it
         tolerance:       stop when the expected gain ½ g·H⁻¹·g is below this
         max_iterations:  give up after so many steps
         noise:           rounding of f; smaller gains are trusted without looking at f
+        eager:           ask for the Hessian at every trial point at once, not only where a step is taken: fewer questions
     """
     x = inside(np.asarray(x, dtype=float), bounds)
     answer = yield Ask(x, HESSIAN)
@@ -62,12 +66,12 @@ def newton(x: np.ndarray, bounds: np.ndarray, *, tolerance: float = 1e-9, max_it
                     return Stop(x, f, True, "converged", iteration)
                 radius *= GROW
                 continue
-            tried = yield Ask(trial, VALUE)
+            tried = yield Ask(trial, HESSIAN if eager else VALUE)
             actual = f - tried.value
             ratio = 1.0 if gain < noise and abs(actual) < 10 * noise else (actual / gain if np.isfinite(actual) else -1.0)
             length = float(np.linalg.norm(step / scale))
             if ratio > ACCEPT:
-                answer = yield Ask(trial, HESSIAN)
+                answer = tried if eager else (yield Ask(trial, HESSIAN))
                 if not _finite(answer):
                     ratio = -1.0
             if ratio < POOR:
@@ -198,7 +202,7 @@ def trust_region_step(g: np.ndarray, H: np.ndarray, radius: float, lean: np.ndar
 def _trust_region_step(g: np.ndarray, H: _Curvature, radius: float, lean: np.ndarray | None) -> tuple[np.ndarray, bool]:
     if H.cholesky is not None:
         step = -cho_solve(H.cholesky, g, check_finite=False)
-        if np.abs(step).max(initial=0.0) <= radius and np.linalg.norm(step) <= radius:
+        if np.abs(step).max(initial=0.0) <= radius and sqrt(step @ step) <= radius:
             return step, False
     values, vectors = H.eigen
     along = vectors.T @ g
@@ -213,7 +217,7 @@ def _trust_region_step(g: np.ndarray, H: _Curvature, radius: float, lean: np.nda
     t = max(0.0, float((np.abs(slope) / radius - curve).max(initial=0.0)))
     s = np.zeros_like(along)
     s[sloped] = -slope / (curve + t)
-    length = float(np.linalg.norm(s))
+    length = sqrt(s @ s)
     if t == 0 and length <= radius:
         if values[0] >= 0:
             return vectors @ s, False
@@ -223,7 +227,8 @@ def _trust_region_step(g: np.ndarray, H: _Curvature, radius: float, lean: np.nda
     for _ in range(100):  # Newton's method for 1/|s(t)| = 1/radius, which is nearly linear in t; from the left it does not overshoot
         if length - radius <= 1e-13 * radius:
             break
-        t += (length / radius - 1) / float(np.sum((s[sloped] / length) ** 2 / (curve + t)))
+        own = s[sloped]
+        t += (length / radius - 1) * length**2 / float(own @ (own / (curve + t)))
         s[sloped] = -slope / (curve + t)
-        length = float(np.linalg.norm(s))
+        length = sqrt(s @ s)
     return vectors @ s, True

@@ -347,7 +347,7 @@ def _run(
     likelihood: Fittable, x: np.ndarray, method: str, tolerance: float, max_iterations: int | None, watch: Watch | None
 ) -> tuple[Stop, Record]:
     """One fit from one start."""
-    limit = {} if max_iterations is None else {"max_iterations": max_iterations}
+    limit: dict[str, Any] = {} if max_iterations is None else {"max_iterations": max_iterations}
     if method == "minuit":
         return migrad(likelihood, x, tolerance=tolerance, max_calls=max_iterations, watch=watch)
     if method == "newton":

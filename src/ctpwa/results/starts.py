@@ -29,7 +29,8 @@ COARSE_TOLERANCE = 1e-2
 FLOOR, SIGMAS = 30.0, 5.0
 RANDOM_STARTS, RANDOM_SHARE = 16, 0.25  # at least so many starts are random, and this part of many
 PARENTS, TURNED = 4, 0.2  # of how many minima later ones come, and which part of the couplings is turned
-AT_ONCE = 16  # later starts at a time
+AT_ONCE = 16  # starts at a time
+KNOWN = 0.75  # of the random ones must have ended before later ones begin
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,11 @@ def coarse_search(
 
     def begun() -> Iterator[Steps | None]:
         for k, x in enumerate(points):
-            while k >= first and len(ends) < first:
+            while k >= first and len(ends) < KNOWN * first:
                 yield None
-            start = x if k < first else _turned(restricted.names, distinct(ends)[:PARENTS], x, random)
-            yield newton(start, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding)
+            parents = distinct(ends)[:PARENTS] if k >= first else []
+            start = _turned(restricted.names, parents, x, random) if parents else x
+            yield newton(start, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding, eager=True)
 
     with Progress("search from many starts", len(starts), show=progress) as bar:
 
