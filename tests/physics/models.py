@@ -120,6 +120,24 @@ MODELS = {
             },
         ],
     },
+    # 36 exchanges of identical pions, cascades on both sides
+    "three_pi_pairs": {
+        "decay": "J/psi(1S) -> pi+ pi- pi+ pi- pi+ pi-",
+        "resonances": {"rho(770)": {"in": "pi+ pi-"}, "a(1)(1260)": {"in": ["pi+ pi- pi+", "pi- pi+ pi-"]}},
+        "max_L": 1,
+    },
+    # spin 5 above spin 5, with L up to 10 between them
+    "spin_5": {
+        "decay": "B+ -> K+ pi- pi+ eta",
+        "resonances": {
+            "above": {"in": "K+ pi- pi+", "JP": "5+", "mass": 2.6, "width": 0.3},
+            "below": {"in": "K+ pi-", "JP": "5-", "mass": 1.8, "width": 0.2},
+        },
+    },
+    "spin_11_half": {
+        "decay": "J/psi(1S) -> p p~ eta",
+        "resonances": {"N": {"in": ["p eta", "p~ eta"], "JP": "11/2-", "mass": 1.7, "width": 0.15}},
+    },
     # two identical photons from inner vertices, and weak vertices below strong ones
     "six_body": {
         "decay": "psi(2S) -> p pi- p~ pi+ gamma gamma",

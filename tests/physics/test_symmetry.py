@@ -19,6 +19,7 @@ IDENTICAL = {
     "two_pi_pairs": ((0, 2), (1, 3)),
     "p_p_pi0": ((0, 1),),
     "two_p_pbar_pairs": ((0, 1), (2, 3)),
+    "three_pi_pairs": ((0, 2, 4), (1, 3, 5)),
     "six_body": ((4, 5),),
 }
 
