@@ -67,12 +67,24 @@ class IterationNumbers:
         self.constant = np.array(_calls(uses[n_floating:], place, "value")(self._all(np.zeros(self.n_theta))), dtype=float)
         floating = uses[:n_floating]
         self._fixed_at_zero = [j for j, number in enumerate(numbers) if number.centred]
-        self._values, self._first, self._second = (_calls(floating, place, which) for which in ("value", "first", "second"))
+        self._floating, self._place = floating, place
         moving = [[place[use.names[i]] for i in use.template.floating] for use in floating]
         first = [(j, k) for j, own in enumerate(moving) for k in own]
         second = [(j, k, m) for j, own in enumerate(moving) for i, k in enumerate(own) for m in own[i:]]
         self._first_at = np.array(first, dtype=np.int64).reshape(-1, 2)
         self._second_at = np.array(second, dtype=np.int64).reshape(-1, 3)
+
+    @cached_property
+    def _values(self) -> Callable[[Sequence[float]], list[float]]:
+        return _calls(self._floating, self._place, "value")
+
+    @cached_property
+    def _first(self) -> Callable[[Sequence[float]], list[float]]:
+        return _calls(self._floating, self._place, "first")
+
+    @cached_property
+    def _second(self) -> Callable[[Sequence[float]], list[float]]:
+        return _calls(self._floating, self._place, "second")
 
     def _all(self, theta: np.ndarray) -> list[float]:
         return [*theta, *self._others]
