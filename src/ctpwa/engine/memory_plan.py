@@ -123,7 +123,7 @@ class MemoryPlan:
         parts += [f"{name} integrated and not kept" for name in self.integrated]
         text = f"{self.bytes_per_event} bytes per event; {', '.join(parts)}; {format_bytes(self.total)} in all"
         if self.streamed:
-            places = [(self.device, f"on {self.where}"), (self.host, "in main memory"), (self.disk, f"on disk in {self.scratch}")]
+            places = [(self.device, self.where), (self.host, "in main memory"), (self.disk, f"on disk in {self.scratch}")]
             text += ": " + ", ".join(f"{format_bytes(size)} {place}" for size, place in places if size)
             text += ", streamed" + ("" if self.chunk_events is None else f" in chunks of {self.chunk_events} events")
         return text + ("; device_memory has no meaning on a CPU" if self.unused_limit else "")
@@ -166,7 +166,7 @@ def plan_memory(plan: Plan, events: Mapping[str, int], engine: str, device: torc
     per_event, total = plan.bytes_per_event, sum(kept.values()) * plan.bytes_per_event
     piece = _chunk_events(LARGEST_CHUNK if room is None else room / CHUNKS, plan.exact_bytes_per_event)
     unused = not separate and limits.device is not None
-    where = str(device) if separate else "main memory"
+    where = f"on {device}" if separate else "in main memory"
     if room is None or total <= room:
         placed = {name: Placed(n) for name, n in kept.items()}
         return MemoryPlan(per_event, placed, where, separate, None, piece, working, limits.scratch, integrated, unused)
