@@ -109,9 +109,11 @@ class Integrator:
             raise DataError(f"the weights of the {name} sample add up to {sums[-1]:.6g}\n fix: check them")
         re, im = sums[:-1].reshape(2, size, size)
         G = (re + 1j * im) / sums[-1]
-        over_p = np.zeros((plan.n_floating, n, n), dtype=complex)
+        dp = plan.iteration.jacobian(theta)
+        slopes = np.zeros((dp.shape[1], n, n), dtype=complex)
         for column, (member, i) in enumerate(zip(self._owner, self._source, strict=True)):
-            over_p[i, :, member] += G[:n, n + column]
-            over_p[i, member, :] += G[:n, n + column].conj()
-        slopes = np.einsum("pt,pjk->tjk", plan.iteration.jacobian(theta), over_p)
+            for t in np.flatnonzero(dp[i]):  # a number depends on one resonance, and a wave on few numbers
+                own = dp[i, t] * G[:n, n + column]
+                slopes[t, :, member] += own
+                slopes[t, member, :] += own.conj()
         return WaveIntegrals(self.wave, self.coupling, G[:n, :n], slopes, float(sums[-1]))
