@@ -31,6 +31,7 @@ import torch
 import ctpwa
 from common import agree, hardware, load_kk_eta, perturbed, print_table, wait
 from growth_models import of_particles, of_spin, of_waves
+from growth_page import page
 
 SEED = 5
 FAMILIES = ("K+ K- eta", "K- 3pi")
@@ -154,6 +155,8 @@ class Memory:
         if self.before < 0:
             return None
         most = torch.cuda.max_memory_allocated() if self.device == "cuda" else _status("VmHWM")
+        if self.device != "cuda":
+            _give_back_memory()
         self._reset()
         return max(most - self.before, 0)
 
@@ -343,8 +346,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sizes and a tenth of the events")
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS), help="which parts; default: all")
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"], help="which time is measured; cpu needs one thread")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE.json", help="measure nothing; print the tables of an earlier run for the documentation"
+    )
     parser.add_argument("--out", type=Path, help="write all numbers as JSON")
     arguments = parser.parse_args()
+    if arguments.page:
+        print(page(json.loads(arguments.page.read_text(encoding="utf-8"))))
+        return
     if arguments.clock == "cpu":
         if arguments.device == "cuda" or torch.get_num_threads() > 1:
             parser.error("--clock cpu counts all threads together: use --device cpu with NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1")
