@@ -10,6 +10,7 @@ import ctpwa
 from ctpwa.data import files
 from ctpwa.errors import DataError
 from ctpwa.results.checkpoint import hash_of_samples
+from ranks import cases
 from ranks.cases import model, part, phase_space
 from ranks.threads import on_ranks
 
@@ -131,3 +132,25 @@ def test_several_sources_make_one_sample(tmp_path):
         assert found[1] == lines
         assert found[2].nll == pytest.approx(result.nll, rel=1e-10)
         assert found[2].fractions[0].over == result.fractions[0].over == "truth"
+
+
+def test_files_that_are_read_in_pieces_by_their_ranks(tmp_path):
+    """Each rank streams its own rows, in chunks that it keeps on disk."""
+    for key, sample in cases.samples("weighted").items():
+        ctpwa.write_events(tmp_path / f"{key}.parquet", sample, model=cases.model("floating"))
+    whole = cases.make("floating", "weighted")
+    x = whole.start
+
+    def streamed(ranks):
+        model = cases.model("floating")
+        opened = {key: ctpwa.open_events(model, tmp_path / f"{key}.parquet", ranks=ranks) for key in cases.samples("weighted")}
+        like = ctpwa.Likelihood(model, **opened, engine="reference", ranks=ranks, host_memory=9000, scratch=str(tmp_path))
+        assert like.memory().disk > 0
+        summaries = [sample.summary for sample in opened.values()]
+        return like.value_grad_hessian(x), [summary.n_events for summary in summaries], summaries[0].weights.total
+
+    for found, sizes, total in on_ranks(3, streamed):
+        for own, expected in zip(found, whole.value_grad_hessian(x), strict=True):
+            np.testing.assert_allclose(own, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+        assert sizes == [201, 500, 2]
+        assert total == pytest.approx(float(cases.samples("weighted")["data"].weights.sum()), rel=1e-13)

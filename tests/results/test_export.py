@@ -154,7 +154,7 @@ def test_every_event_has_its_weights_in_the_order_of_the_input(fitted, exported)
 
 def test_one_data_set_has_no_folder_of_its_own(fitted, tmp_path):
     samples = fitted.read(progress=False)[1]
-    alone = type(samples)("", *(getattr(samples, name) for name in ("data", "phase_space", "background", "truth", "summaries")))
+    alone = replace(samples, name="")
     from ctpwa.results.export_root import write_root
 
     write_root(tmp_path / "x.root", fitted.intensity("reference"), [(alone, fitted.project("reference")["b"])])
