@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -94,7 +92,7 @@ def drive_many(
     running: dict[int, tuple[Steps, _Best]] = {}
     asks: dict[int, Ask] = {}
     try:
-        with one_thread(), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        with one_thread():
             while True:
                 for generator in islice(source, None if at_once is None else at_once - len(running)):
                     if generator is None:
@@ -104,21 +102,19 @@ def drive_many(
                     stops.append(None)
                 if not asks:
                     break
-                answers = _evaluate_many(objective, asks)
-                for k, answer in answers.items():
+                for k, answer in _evaluate_many(objective, asks).items():
+                    generator, own_best = running[k]
                     record.count(asks[k].order)
-                    running[k][1].improves(asks[k].x, answer.value)
+                    own_best.improves(asks[k].x, answer.value)
                     if best.improves(asks[k].x, answer.value):
                         record.history.append(answer.value)
-                # linear algebra lets other threads run
-                for k, ask in zip(answers, pool.map(_sent, [running[k][0] for k in answers], answers.values()), strict=True):
-                    if isinstance(ask, Ask):
-                        asks[k] = ask
-                        continue
-                    stops[k] = ask
-                    del asks[k], running[k]
-                    if ended is not None:
-                        ended(ask)
+                    try:
+                        asks[k] = generator.send(answer)
+                    except StopIteration as end:
+                        stops[k] = end.value
+                        del asks[k], running[k]
+                        if ended is not None:
+                            ended(end.value)
     except KeyboardInterrupt:
         for k, (_, own_best) in running.items():
             if own_best.x is not None:
@@ -127,14 +123,6 @@ def drive_many(
             raise
     record.seconds = time.perf_counter() - begin
     return stops, record
-
-
-def _sent(steps: Steps, answer: Answer) -> Ask | Stop:
-    """What a minimiser asks next, or its end."""
-    try:
-        return steps.send(answer)
-    except StopIteration as end:
-        return end.value
 
 
 class _Best:

@@ -8,7 +8,7 @@ point is left and not taken for a minimum.
 from __future__ import annotations
 
 from functools import cached_property
-from math import sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -87,7 +87,7 @@ def newton(
 
 
 def _finite(answer: Answer) -> bool:
-    return bool(np.isfinite(answer.value) and np.isfinite(answer.gradient).all() and np.isfinite(answer.hessian).all())
+    return isfinite(answer.value + answer.gradient.sum() + answer.hessian.sum())
 
 
 class _Region:
@@ -95,7 +95,7 @@ class _Region:
 
     def __init__(self, g: np.ndarray, H: np.ndarray, scale: np.ndarray) -> None:
         self.g, self.H, self.scale = g, H, scale
-        self._scaled = H * np.outer(scale, scale)
+        self._scaled = H * (scale[:, None] * scale)
         self._curvatures: dict[bytes, _Curvature] = {}
 
     def step(self, x: np.ndarray, radius: float) -> tuple[np.ndarray, bool]:
