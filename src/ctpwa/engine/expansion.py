@@ -248,7 +248,7 @@ class Collapsed:
 
     def expand(self, c: np.ndarray, order: int, n_floating: int = 0) -> Expansion:
         """Value, gradient and Hessian of c† M c over (Re c, Im c), and over ``n_floating`` numbers on which it does not depend."""
-        Mc = self.matrix @ c
+        Mc = np.einsum("jk,k->j", self.matrix, c)  # not a product of matrices, whose threads would get in the way of those of the kernels
         value = float((c.conj() @ Mc).real)
         grad = 2 * np.concatenate([Mc.real, Mc.imag, np.zeros(n_floating)]) if order >= 1 else NOTHING
         H = np.pad(self.second, (0, n_floating)) if order >= 2 else NOTHING

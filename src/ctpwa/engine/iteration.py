@@ -107,6 +107,14 @@ class IterationNumbers:
         return result
 
     @np.errstate(all="ignore")
+    def pull_back(self, theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Σ_j weights_j ∂p_j/∂θ [θ]; most derivatives are 0 and do not take part."""
+        if not self.n_floating:
+            return np.zeros(self.n_theta)
+        j, k = self._first_at.T
+        return np.bincount(k, weights=weights[j] * np.array(self._first(self._all(theta))), minlength=self.n_theta)
+
+    @np.errstate(all="ignore")
     def second(self, theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Σ_j weights_j ∂²p_j/∂θ∂θ [θ, θ]."""
         result = np.zeros((self.n_theta, self.n_theta))

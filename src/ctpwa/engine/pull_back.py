@@ -30,7 +30,7 @@ class PullBack:
         """∂V/∂x from ∂V/∂(Re c, Im c, p), at the floating parameters ``theta``."""
         if not len(theta):
             return self._gradient(x, grad)
-        return self._gradient(x, self._over_theta(grad, self.plan.iteration.jacobian(theta)))
+        return self._gradient(x, np.concatenate([grad[: self.n_c], self.plan.iteration.pull_back(theta, grad[self.n_c :])]))
 
     def gradient_and_hessian(self, x: np.ndarray, theta: np.ndarray, grad: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """∂V/∂x and ∂²V/∂x∂x from the derivatives over (Re c, Im c, p)."""

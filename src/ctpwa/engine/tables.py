@@ -83,17 +83,16 @@ class Tables:
         return column
 
     @cached_property
-    def first_order_map(self) -> np.ndarray:
-        """The constant matrix from a first-order row of results to the gradient over (Re c, Im c, floating p)."""
+    def first_order_map(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The sparse matrix from a first-order row of results to the gradient over (Re c, Im c, floating p): row, column, value."""
         plan, layout = self.plan, self.layouts[1]
-        n_c, n_channels = plan.n_couplings, len(plan.channels)
-        result = np.zeros((2 * n_c + plan.n_floating, layout.length))
-        re, channels = 1 + 2 * np.arange(n_channels), np.arange(n_channels)
-        coupling, factor = plan.coupling_of, 2 * plan.factors
-        result[coupling[channels], re], result[coupling[channels], re + 1] = factor.real, -factor.imag
-        result[n_c + coupling[channels], re], result[n_c + coupling[channels], re + 1] = -factor.imag, -factor.real
-        result[2 * n_c + layout.p, layout.first] = 2.0
-        return result
+        n_c, coupling, factor = plan.n_couplings, plan.coupling_of, 2 * plan.factors
+        re = 1 + 2 * np.arange(len(plan.channels))
+        rows = np.concatenate([coupling, coupling, n_c + coupling, n_c + coupling, 2 * n_c + layout.p])
+        columns = np.concatenate([re, re + 1, re, re + 1, layout.first])
+        values = np.concatenate([factor.real, -factor.imag, -factor.imag, -factor.real, np.full(len(layout.first), 2.0)])
+        kept = values != 0
+        return rows[kept], columns[kept], values[kept]
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -197,8 +196,9 @@ class ChannelSums:
 def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
     """∂V/∂(Re c, Im c, floating p) of V = Σ w ln I or Σ w I: 2 Re Σ ω ψ̄ ∂ψ."""
     plan, row, layout = tables.plan, sums.row, sums.layout
-    if layout.order == 1:
-        return tables.first_order_map @ row
+    if layout.order == 1:  # not a product of matrices, whose threads would get in the way of those of the kernels
+        rows, columns, values = tables.first_order_map
+        return np.bincount(rows, weights=values * row[columns], minlength=2 * plan.n_couplings + plan.n_floating)
     n_channels, n_c = len(plan.channels), plan.n_couplings
     by_channel = plan.factors * (row[1 : 1 + 2 * n_channels : 2] + 1j * row[2 : 2 + 2 * n_channels : 2])
     result = np.empty(2 * n_c + plan.n_floating)
