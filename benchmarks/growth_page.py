@@ -23,6 +23,7 @@ def page(results: Mapping[str, Any]) -> str:
     parts = results["parts"]
     texts = [f"**{results['hardware']}**, {results['clock']} clock, torch {results['torch']}"]
     exponents = [e for part in parts.values() for e in part["exponents"] if e["quantity"] in QUANTITIES]
+    exponents = [e for e in exponents if (e["over"], e["quantity"]) != ("waves", "planned_bytes")]  # bytes per event say it
     if exponents:
         texts.append(markdown(["over", "model", "of", "exponent", "of the three largest"], [_exponent(e) for e in exponents]))
     if "particles" in parts:
@@ -32,7 +33,8 @@ def page(results: Mapping[str, Any]) -> str:
 
 
 def _exponent(e: Mapping[str, Any]) -> list[str]:
-    span = f"{e['over']}, {e['from']} to {e['to']}"
+    over = "2J+1" if e["over"] == "states" else e["over"]
+    span = f"{over}, {e['from']} to {e['to']}"
     return [
         span,
         e["model"] + LINESHAPES[e.get("floating")],
