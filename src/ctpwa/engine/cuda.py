@@ -21,7 +21,7 @@ from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
-GRAM_BYTES = 192 << 20  # columns of one chunk
+GRAM_BYTES = 96 << 20  # columns of one chunk
 BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
 MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
 BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
@@ -165,6 +165,7 @@ class CudaEngine:
         for start, stop in sample.chunks(size):
             D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
             total.add(D, z, negative=start >= sample.n_positive)
+            del D, z  # before the next chunk takes as much again
         return total.sums
 
     def _launch_columns(self, sample: Sample, w: Tensor, mode: int, start: int, n: int) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ from ctpwa.memory import available_bytes, format_bytes, parse_bytes, processes_h
 
 USED_FRACTION = 0.9  # of the free memory is used if no limit is given
 CHUNKS = 8  # the memory of the device holds so many chunks
-WORKING = 4 << 30  # bytes of a device that kernels need besides prepared events, or a quarter of it if that is less
+WORKING = 2 << 30  # bytes of a device that kernels need besides prepared events, or a quarter of it if that is less
 LARGEST_CHUNK = 256 << 20  # bytes; copies are at full speed long before
 LARGEST_PIECE = 2 << 30  # bytes of events that are not kept: the longer the pieces, the fewer kernels
 POWER_OF_TWO = 1 << 20  # bytes from which on chunks have such a size: locked memory is given out in these

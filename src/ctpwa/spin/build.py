@@ -23,7 +23,7 @@ from ctpwa.spin.rows import Rows
 from ctpwa.spin.storage import Storage
 
 # temporary memory per chunk: small on a CPU so that it stays near the caches, large on a GPU to hide kernel launches
-CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 4 << 30}
+CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 2 << 30}
 MIN_CHUNK, MAX_CHUNK = 1024, 1 << 20
 # with hundreds of structures an event takes so much that chunks would be short, and most of the time spent between operations: all
 # chunks together may then take this much on a CPU
