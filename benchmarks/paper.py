@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from PIL import Image
 
 import ctpwa
 import paper_tables as tables
@@ -172,8 +173,9 @@ def write_page(files: Sequence[Path], page: Path) -> None:
         parts = [part for run in chosen for part in (tables.hardware_line(run), *(make(run) for make in makers))]
         text = replaced(text, name, "\n\n".join(parts), page)
     for name in FIGURES:
-        with written_whole(page.parent / "images" / f"performance-{name}.png") as temporary:
-            temporary.write_bytes((files[0].parent / f"{name}.png").read_bytes())
+        target = page.parent / "images" / f"performance-{name}.png"
+        with written_whole(target) as temporary, Image.open(files[0].parent / f"{name}.png") as image:
+            image.convert("RGB").quantize(128).save(temporary, format="PNG", optimize=True)  # few colours: a third of the size
     with written_whole(page) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
