@@ -196,6 +196,18 @@ def test_hessians_of_many_couplings_equal_single_ones(name, engine):
         np.testing.assert_array_equal(hessians[k], hessians[k].T)
 
 
+def test_hessians_of_large_samples_are_computed_one_by_one_where_that_is_quicker(monkeypatch):
+    like = likelihood("kk_eta fixed", "cpu")
+    X = like.random_couplings(like.start, 2, seed=2)
+    expected = like.hessian(X)
+    asked = []
+    monkeypatch.setattr(like.engine, "begin_batch", lambda *_: asked.append(1))
+    monkeypatch.setattr(like.engine, "most_together", like.n_events - 1, raising=False)
+    assert_close(like.hessian(X), expected, TOLERANCE, 300)
+    assert not asked
+    assert like.coarse(like.start, like.n_events // 2)._can_share_passes(2)  # fewer events
+
+
 def test_a_batch_of_hessians_and_a_batch_of_one():
     like = likelihood("small", "cpu")
     x = np.stack([point(like, seed) for seed in range(2)])

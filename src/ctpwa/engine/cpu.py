@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import Any
 
 import numba
@@ -34,6 +35,7 @@ class CpuEngine:
     name = "cpu"
     use_graphs = False
     shares_passes = True
+    most_together: float = inf
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

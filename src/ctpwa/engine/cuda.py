@@ -37,6 +37,7 @@ class CudaEngine:
 
     name = "cuda"
     shares_passes = True
+    most_together: float = 1 << 17  # beyond, slopes of all vectors take more memory traffic than a pass for each
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan

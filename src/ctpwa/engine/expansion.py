@@ -43,7 +43,8 @@ class Engine(Protocol):
     name: str
     device: torch.device
     use_graphs: bool
-    shares_passes: bool
+    shares_passes: bool  # between the vectors of a batch
+    most_together: float  # events up to which that is worth it for Hessians
 
     def prepare(self) -> None:
         """Do now what would otherwise make the first evaluations slow."""
@@ -124,6 +125,7 @@ class ReferenceEngine:
     name = "reference"
     use_graphs = False
     shares_passes = False
+    most_together = 0.0
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan

@@ -134,6 +134,7 @@ class Likelihood:
         stored = self.ranks.together(lambda: self._preparation.stored(shares, progress))
         self.data: SampleSource = stored["data"]
         self.background: SampleSource = stored.get("background", StoredSample(self.streamer))
+        self._n_summed = sum(rows.total for name, rows in self._rows.items() if name != "phase space")
         self.subtracts = "background" in self._rows and self._rows["background"].total > 0
         self._set_totals(stored["data"], stored.get("background"))
         self.phase_space: SampleSource | Collapsed
@@ -306,6 +307,7 @@ class Likelihood:
         data = self._random_part("data", self.data, share, seed)
         background = self._random_part("background", self.background, share, seed + 1)
         part.data, part.background = data, background
+        part._n_summed = round(share * self._n_summed)
         part._set_totals(data, background)
         part.phase_space = self._collapse_at(theta)
         return part
@@ -366,7 +368,7 @@ class Likelihood:
 
     def shared_batch_task(self, x: np.ndarray, order: int) -> SharedTask:
         """Values and derivatives of a batch [vector, parameter], for all ranks to compute together."""
-        if self._can_share_passes() and len(x):
+        if self._can_share_passes(order) and len(x):
             n_c = 2 * self.plan.n_couplings
             size = len(x) * (1 + n_c + (n_c**2 if order == 2 else 0))
             return SharedTask(size, lambda: self._begin_batch(x, order)().ravel(), lambda sums: self._finish_batch(x, lambda: sums, order))
@@ -466,12 +468,13 @@ class Likelihood:
     def _batch(self, x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self.ranks.size > 1:
             return self._run(self.shared_batch_task(x, order), x)
-        if self._can_share_passes() and len(x):
+        if self._can_share_passes(order) and len(x):
             return self._finish_batch(x, self._begin_batch(x, order), order)
         return _stacked([self._evaluate(row, order) for row in x], x, order)
 
-    def _can_share_passes(self) -> bool:
-        return isinstance(self.phase_space, Collapsed) and self.engine.shares_passes
+    def _can_share_passes(self, order: int) -> bool:
+        few = order < 2 or self._n_summed <= self.engine.most_together
+        return isinstance(self.phase_space, Collapsed) and self.engine.shares_passes and few
 
     def _begin_batch(self, x: np.ndarray, order: int) -> Callable[[], np.ndarray]:
         """Begin the sums over the events for many couplings, one pass for all.
