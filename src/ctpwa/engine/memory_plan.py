@@ -20,7 +20,7 @@ USED_FRACTION = 0.9  # of the free memory is used if no limit is given
 CHUNKS = 8  # the memory of the device holds so many chunks
 WORKING = 2 << 30  # bytes of a device that kernels need besides prepared events, or a quarter of it if that is less
 LARGEST_CHUNK = 256 << 20  # bytes; copies are at full speed long before
-LARGEST_PIECE = 2 << 30  # bytes of events that are not kept: the longer the pieces, the fewer kernels
+LARGEST_PIECE = 2 << 30  # bytes of events on a GPU that are not kept: the longer the pieces, the fewer kernels
 POWER_OF_TWO = 1 << 20  # bytes from which on chunks have such a size: locked memory is given out in these
 MULTIPLE = 128  # of events, if there are many of them: whole blocks of the kernels
 SLACK = 16 << 10  # bytes of a chunk for the alignment of its parts
@@ -165,7 +165,8 @@ def plan_memory(plan: Plan, events: Mapping[str, int], engine: str, device: torc
     kept = {name: n for name, n in events.items() if name != "phase space" or not plan.collapses}
     integrated = tuple(name for name in events if name not in kept)
     per_event, total = plan.bytes_per_event, sum(kept.values()) * plan.bytes_per_event
-    piece = _chunk_events(LARGEST_CHUNK if room is None else room / CHUNKS, plan.exact_bytes_per_event, LARGEST_PIECE)
+    largest = LARGEST_PIECE if separate else LARGEST_CHUNK
+    piece = _chunk_events(largest if room is None else room / CHUNKS, plan.exact_bytes_per_event, largest)
     unused = not separate and limits.device is not None
     where = f"on {device}" if separate else "in main memory"
     if room is None or total <= room:
