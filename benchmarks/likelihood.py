@@ -68,7 +68,8 @@ class Synthetic:
         self.sample, phsp = (self._sample(n, generator) for n in (n_data, 10 * n_data))
         rng = np.random.default_rng(1)
         self.c = rng.normal(size=N_CHANNELS) + 1j * rng.normal(size=N_CHANNELS)
-        gram = self.engine.gram(phsp, PLAIN, self.c, np.zeros(0))
+        self.engine.set_numbers(self.c, np.zeros(0))
+        gram = self.engine.gram_of(self.engine.gram_row(phsp, PLAIN).cpu().numpy())
         self.norm = Collapsed(gram.re + 1j * gram.im)
 
     def _sample(self, n: int, generator: torch.Generator) -> Sample:

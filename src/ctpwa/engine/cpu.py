@@ -13,8 +13,8 @@ import torch
 from ctpwa.engine.batch import batch_sums, weigh
 from ctpwa.engine.codegen.cpu_source import cpu_source
 from ctpwa.engine.codegen.source import load_generated
-from ctpwa.engine.expansion import Expansion, Task, from_sums
-from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_sums
+from ctpwa.engine.expansion import Expansion, Task, from_row
+from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
@@ -33,7 +33,6 @@ class CpuEngine:
     """
 
     name = "cpu"
-    use_graphs = False
     shares_passes = True
     most_together: float = inf
 
@@ -84,18 +83,11 @@ class CpuEngine:
 
     def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
         """The expansion of a row of sums."""
-        layout = self.tables.layouts[order]
-        gram = self.gram_of(row[layout.length :]) if order >= 2 else None
-        return from_sums(self.tables, ChannelSums(row[: layout.length], layout), gram, self._present[0], mode)
-
-    def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
-        """Gram matrices of ∂ψ over a sample, as a row of numbers."""
-        return self._gram_sums(sample, mode, *self._present).flatten()
+        return from_row(self.tables, row, self._present[0], mode, order)
 
     def gram_of(self, row: np.ndarray) -> Gram:
         """The Gram matrices of a row of sums."""
-        size = 2 * (self.plan.n_couplings + self.plan.n_floating)
-        return gram_from_sums(row.reshape(2, size, size))
+        return gram_from_row(row)
 
     def intensities(self, sample: Sample) -> torch.Tensor:
         """I of every event."""
@@ -111,20 +103,17 @@ class CpuEngine:
         out = function(*arrays, 0, sample.n_events, mode, *arguments, layout.offsets, threads)
         return ChannelSums(out.sum(axis=0), layout)
 
-    def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
-        """Gram matrices of ∂ψ over a sample."""
-        return gram_from_sums(self._gram_sums(sample, mode, c, p).numpy())
-
-    def _gram_sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
+    def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
+        """Gram matrices of ∂ψ over a sample, as a row of numbers."""
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
         total = ScaledGramAccumulator(n_columns, self.device)
-        arguments = self._column_arguments(c, p)
+        arguments = self._column_arguments(*self._present)
         only_z = mode == LOG and plan.n_rows == 1
         for start, stop in sample.chunks(GRAM_CHUNK):
             D, z = self._columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
             total.add(D[:0] if only_z else D, z, negative=start >= sample.n_positive)
-        return total.sums
+        return total.sums.flatten()
 
     def _columns(
         self, sample: Sample, w: np.ndarray, mode: int, start: int, n: int, arguments: tuple[Any, ...]

@@ -13,11 +13,11 @@ from ctpwa.engine.batch import batch_sums
 from ctpwa.engine.batch_gpu import weigh
 from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
-from ctpwa.engine.expansion import Expansion, Task, from_sums
-from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_sums
+from ctpwa.engine.expansion import Expansion, Task, from_row
+from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
+from ctpwa.engine.tables import LOG, PLAIN, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
@@ -47,7 +47,6 @@ class CudaEngine:
         tables = self.tables
         self._tabled = [self._upload(t) for t in (tables.structure_order, tables.segment_range, tables.segment_table)]
         self._offsets = {order: self._upload(layout.offsets) for order, layout in tables.layouts.items()}
-        self.use_graphs = True
         self._graphs: dict[tuple, _Graph] = {}
         self._graph_memory: Any = None  # shared by all of them: they run one after the other
         self._seen: set[tuple] = set()
@@ -84,21 +83,11 @@ class CudaEngine:
 
     def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
         """The expansion of a row of sums."""
-        return self._expansion(row, self._present, mode, order)
-
-    def gram_row(self, sample: Sample, mode: int) -> Tensor:
-        """Gram matrices of ∂ψ over a sample, as a row of numbers."""
-        return self._gram_sums(sample, mode).flatten()
+        return from_row(self.tables, row, self._present, mode, order)
 
     def gram_of(self, row: np.ndarray) -> Gram:
         """The Gram matrices of a row of sums."""
-        size = 2 * (self.plan.n_couplings + self.plan.n_floating)
-        return gram_from_sums(row.reshape(2, size, size))
-
-    def _expansion(self, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
-        layout = self.tables.layouts[order]
-        gram = self.gram_of(row[layout.length :]) if order >= 2 else None
-        return from_sums(self.tables, ChannelSums(row[: layout.length], layout), gram, c, mode)
+        return gram_from_row(row)
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
@@ -108,15 +97,12 @@ class CudaEngine:
         """Begin the passes over all samples; what is returned waits for the results."""
         self._fill_numbers(c, p)
         wait = self._begin((order, *((s.number, mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
-        return lambda: [self._expansion(row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
-
-    def _recorded(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> np.ndarray:
-        return self._begin(key, tasks, work, *inputs)()
+        return lambda: [from_row(self.tables, row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
 
     def _begin(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
         """Begin some work with the present numbers, from the second time on as one CUDA graph; what is returned waits for the result."""
         inputs = (self._numbers, *inputs)
-        if key not in self._graphs and key in self._seen and self.use_graphs and self.device.type == "cuda":
+        if key not in self._graphs and key in self._seen and self.device.type == "cuda":
             self._record(key, tasks, work, inputs)
         if key in self._graphs:
             return self._graphs[key].replay()
@@ -137,7 +123,7 @@ class CudaEngine:
         """Sums of every sample, and to second order its Gram matrices behind them: one row each."""
         rows = [self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]
         if order >= 2:
-            rows = [torch.cat([row, self._gram_sums(*task).flatten()]) for row, task in zip(rows, tasks, strict=True)]
+            rows = [torch.cat([row, self.gram_row(*task)]) for row, task in zip(rows, tasks, strict=True)]
         return torch.stack(rows) if len(rows) > 1 else rows[0][None]
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
@@ -152,12 +138,8 @@ class CudaEngine:
             )  # fmt: skip
         return out
 
-    def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
-        """Gram matrices of ∂ψ over a sample."""
-        self._fill_numbers(c, p)
-        return gram_from_sums(self._recorded(("gram", sample.number, mode), [(sample, mode)], lambda: self._gram_sums(sample, mode)))
-
-    def _gram_sums(self, sample: Sample, mode: int) -> Tensor:
+    def gram_row(self, sample: Sample, mode: int) -> Tensor:
+        """Gram matrices of ∂ψ over a sample, as a row of numbers."""
         plan = self.plan
         n_columns = plan.n_couplings + plan.n_floating
         per_event = 16 * n_columns * ((plan.n_rows if mode != LOG or plan.n_rows > 1 else 0) + (1 if mode == LOG else 0))
@@ -167,7 +149,7 @@ class CudaEngine:
             D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
             total.add(D, z, negative=start >= sample.n_positive)
             del D, z  # before the next chunk takes as much again
-        return total.sums
+        return total.sums.flatten()
 
     def _launch_columns(self, sample: Sample, w: Tensor, mode: int, start: int, n: int) -> tuple[Tensor, Tensor]:
         """∂ψ times √|ω| of a chunk, and z."""

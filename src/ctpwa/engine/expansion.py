@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ctpwa.engine import reference
-from ctpwa.engine.gram import Gram
+from ctpwa.engine.gram import Gram, gram_from_row
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import LOG, ChannelSums, Tables, expand_gram, gradient, second_derivative_terms
@@ -42,7 +42,6 @@ class Engine(Protocol):
 
     name: str
     device: torch.device
-    use_graphs: bool
     shares_passes: bool  # between the vectors of a batch
     most_together: float  # events up to which that is worth it for Hessians
 
@@ -54,9 +53,6 @@ class Engine(Protocol):
 
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
         """Begin ``evaluate``; what is returned waits for the result."""
-
-    def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
-        """Gram matrices of ∂ψ over a sample."""
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event."""
@@ -88,6 +84,13 @@ class Engine(Protocol):
 def score_products(gram: Gram, n_couplings: int) -> np.ndarray:
     """Σ w (∂ ln I)(∂ ln I) over (Re c, Im c, floating p), from the Gram matrices of Σ w ln I."""
     return 4 * _real_parts(gram.outer, n_couplings)
+
+
+def from_row(tables: Tables, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
+    """The expansion of a row of numbers: sums of every channel, and to second order the Gram matrices behind them."""
+    layout = tables.layouts[order]
+    gram = gram_from_row(row[layout.length :]) if order >= 2 else None
+    return from_sums(tables, ChannelSums(row[: layout.length], layout), gram, c, mode)
 
 
 def from_sums(tables: Tables, sums: ChannelSums, gram: Gram | None, c: np.ndarray, mode: int) -> Expansion:
@@ -123,7 +126,6 @@ class ReferenceEngine:
     """
 
     name = "reference"
-    use_graphs = False
     shares_passes = False
     most_together = 0.0
 

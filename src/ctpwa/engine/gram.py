@@ -6,6 +6,7 @@ G_jk = Σ_e ω Σ_r conj(∂_jψ_r) ∂_kψ_r,      Z_jk = Σ_e (w/I²) z_j z_k,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 import torch
@@ -61,9 +62,10 @@ class ScaledGramAccumulator:
         return torch.stack([self.outer if self._only_z else self.products, self.outer])
 
 
-def gram_from_sums(sums: np.ndarray) -> Gram:
-    """Name the parts of what a ``ScaledGramAccumulator`` has added up."""
-    products, outer = sums
+def gram_from_row(row: np.ndarray) -> Gram:
+    """Name the parts of what a ``ScaledGramAccumulator`` has added up, as one row of numbers."""
+    size = isqrt(len(row) // 2)
+    products, outer = row.reshape(2, size, size)
     n = len(products) // 2
     re_re, re_im, im_im = products[:n, :n], products[:n, n:], products[n:, n:]
     return Gram(re_re + im_im, re_im - re_im.T, outer)

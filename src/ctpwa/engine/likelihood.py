@@ -180,8 +180,7 @@ class Likelihood:
 
     def hessian(self, p: Any) -> np.ndarray:
         """Matrix of second derivatives of the NLL; [vector, parameter, parameter] for a batch."""
-        x = self._vector(p)
-        return self.value_grad_hessian(x)[2]
+        return self.value_grad_hessian(p)[2]
 
     def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """NLL, gradient and Hessian in one go; arrays for a batch, as above."""

@@ -43,8 +43,7 @@ def begin_expansions(
     for sample, _ in tasks:
         refresh(sample, order)
     wait = engine.begin(tasks, c, p, order) if tasks else list
-    engine.set_numbers(c, p)
-    rows = [_streamed_row(engine, source, mode, order, refresh) for source, mode in groups]
+    rows = [_streamed_row(engine, source, mode, c, p, order, refresh) for source, mode in groups]
 
     def result() -> list[Expansion]:
         found: Iterator[Expansion] = iter(wait())
@@ -145,11 +144,15 @@ class _Total:
         self.row = row if self.row is None else self.row.add_(row)
 
 
-def _streamed_row(engine: Engine, source: SampleSource, mode: int, order: int, refresh: CallbackValues) -> Tensor | None:
-    """Sums over all chunks that pass through the device, for the present numbers."""
+def _streamed_row(
+    engine: Engine, source: SampleSource, mode: int, c: np.ndarray, p: np.ndarray, order: int, refresh: CallbackValues
+) -> Tensor | None:
+    """Sums over all chunks that pass through the device."""
     total = _Total()
     with closing(source.passing()) as samples:
         for sample in samples:
+            if total.row is None:
+                engine.set_numbers(c, p)
             refresh(sample, order)
             total.add(engine.sum_row(sample, mode, order))
     return total.row

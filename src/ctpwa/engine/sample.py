@@ -61,11 +61,6 @@ class Sample:
             for start in range(begin, end, size):
                 yield start, min(start + size, end)
 
-    @property
-    def total_weight(self) -> float:
-        """Σ w."""
-        return float(self.w.sum())
-
 
 def build_sample(plan: Plan, K: Tensor, p4: Sequence[Tensor], weights: Tensor | None) -> Sample:
     """The event table and weights of a sample; K is taken over, not copied, unless events must be put in order.
