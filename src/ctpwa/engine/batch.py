@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.engine.kept import Columns
 from ctpwa.engine.sample import Sample
 
 PIECE = 4096  # events in one matrix product to second order: many products at once keep a GPU busy
+LONG_PIECE = 8192  # to first order, whose products are longer
 
 
 class ColumnSource(Protocol):
@@ -53,7 +55,7 @@ def weigh(psi: Tensor, w: Tensor) -> Tensor:
     return I.log() @ w
 
 
-def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray, order: int) -> Tensor:
+def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray, order: int, kept: Columns | None = None) -> Tensor:
     """Σ w ln I of every vector, its gradient over (Re c, Im c) and, to second order, its Hessian: one row of numbers for each.
 
     Args:
@@ -62,8 +64,9 @@ def batch_sums(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray,
         mix:     couplings as ``coupling_mix`` arranges them, on the device
         p:       iteration numbers, the same for all
         order:   1 or 2
+        kept:    columns of the sample, to first order; default: they are computed again
     """
-    return _first_order(engine, sample, mix, p) if order == 1 else _second_order(engine, sample, mix, p)
+    return _first_order(engine, sample, mix, p, kept) if order == 1 else _second_order(engine, sample, mix, p)
 
 
 def batch_sums_of_chunks(engine: BatchEngine, samples: Iterable[Sample], mix: np.ndarray, p: np.ndarray, order: int) -> Tensor | None:
@@ -77,18 +80,39 @@ def batch_sums_of_chunks(engine: BatchEngine, samples: Iterable[Sample], mix: np
     return total
 
 
-def _first_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray) -> Tensor:
+def _first_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray, kept: Columns | None) -> Tensor:
     n_vectors, n_c = len(mix) // 2, mix.shape[1] // 2
     values = mix.new_zeros(n_vectors)
     G = mix.new_zeros(2 * n_vectors, 2 * n_c)
-    for start, stop, columns in engine.raw_columns(sample, p, 2 * n_vectors * _rows(sample)):
-        D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
-        psi = (mix @ D).view(2, n_vectors, -1, stop - start)
-        values += engine.weigh(psi, sample.w[start:stop])
-        G += psi.view(2 * n_vectors, -1) @ D.T
+    if kept is None:
+        for start, stop, columns in engine.raw_columns(sample, p, 2 * n_vectors * _rows(sample)):
+            D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
+            _add_first_order(engine, sample.w[start:stop], mix, D, values, G)
+    else:
+        some, of_some = mix[:, kept.parts], G[:, kept.parts]
+        for start, stop, D in kept.chunks:
+            _add_first_order(engine, sample.w[start:stop], some, D, values, of_some)
+        G[:, kept.parts] = of_some
     of_re, of_im = G.view(2, n_vectors, 2, n_c).unbind()  # Re ψ and Im ψ, each with Re D and Im D
     over_re, over_im = of_re[:, 0] + of_im[:, 1], of_im[:, 0] - of_re[:, 1]
     return torch.cat([values[:, None], 2 * over_re, 2 * over_im], dim=1)
+
+
+def _add_first_order(engine: ColumnSource, w: Tensor, mix: Tensor, D: Tensor, values: Tensor, G: Tensor) -> None:
+    """Add Σ w ln I and (ω ψ̄) Dᵀ of a chunk with columns D [part, row · event]."""
+    psi = (mix @ D).view(2, len(values), -1, len(w))
+    values += engine.weigh(psi, w)
+    G += _product(psi.view(len(mix), -1), D)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """``a bᵀ`` of long rows, in pieces of them: a GPU has too little to do with a few rows otherwise."""
+    total = a.new_zeros(len(a), len(b))
+    for first, last in _pieces(a.shape[1], LONG_PIECE):
+        size = min(LONG_PIECE, last - first)
+        x, y = (m[:, first:last].unflatten(1, (-1, size)).transpose(0, 1) for m in (a, b))
+        total += torch.bmm(x, y.mT).sum(dim=0) if last > first + size else x[0] @ y[0].T
+    return total
 
 
 def _second_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarray) -> Tensor:
@@ -107,7 +131,7 @@ def _second_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarr
         if n_rows > 1:
             products += (w / I) @ _pair_products(D, j, k).T
         psi /= I[None, :, None]
-        for first, last in _pieces(stop - start):
+        for first, last in _pieces(stop - start, PIECE):
             size = min(PIECE, last - first)
             y = _relative_slopes(_cut(psi, first, last, size), _cut(D, first, last, size))
             weighted = y * w[first:last].view(-1, 1, 1, size)
@@ -127,9 +151,9 @@ def _rows(sample: Sample) -> int:
     return sample.K.shape[1]
 
 
-def _pieces(n: int) -> list[tuple[int, int]]:
+def _pieces(n: int, size: int) -> list[tuple[int, int]]:
     """The part of a chunk that is made of whole pieces, and the rest."""
-    whole = n // PIECE * PIECE
+    whole = n // size * size
     return [(first, last) for first, last in ((0, whole), (whole, n)) if last > first]
 
 

@@ -15,6 +15,7 @@ from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_row
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
+from ctpwa.engine.kept import Columns, KeptColumns
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import LOG, PLAIN, Tables
@@ -24,6 +25,7 @@ WARPS = 1
 GRAM_BYTES = 96 << 20  # columns of one chunk
 BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
 MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
+KEPT_VECTORS = 64  # most vectors of a batch that uses kept columns, which are in chunks for so many
 BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
 
 
@@ -57,6 +59,7 @@ class CudaEngine:
         self._present = np.zeros(0)
         self._mixes: dict[int, _Buffer] = {}
         self._ones: dict[int, Tensor] = {}
+        self._kept = KeptColumns(plan, device)
 
     def prepare(self) -> None:
         """Kernels are compiled for the samples that they meet; that takes seconds."""
@@ -169,9 +172,17 @@ class CudaEngine:
         n = len(mix) // 2
         buffer = self._fill_batch(mix, p)
         filled = len(buffer.array) // 2
-        key = ("batch", order, sample.number, filled)
-        wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order), buffer)
+        kept = self._kept_columns(sample, p) if order == 1 and self.plan.collapses and filled <= KEPT_VECTORS else None
+        key = ("batch", order, sample.number, filled, kept is None)
+        wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order, kept), buffer)
         return lambda: wait()[:n]
+
+    def _kept_columns(self, sample: Sample, p: np.ndarray) -> Columns | None:
+        def compute() -> Iterator[tuple[int, int, Tensor]]:
+            self._numbers.upload()
+            return self.raw_columns(sample, p, 2 * KEPT_VECTORS * self.plan.n_rows)
+
+        return self._kept.of(sample, compute)
 
     def set_batch(self, mix: np.ndarray, p: np.ndarray) -> Tensor:
         """The couplings of many vectors for ``batch_sums``, filled up with copies of the first."""

@@ -106,6 +106,11 @@ class Kind:
         """Symbols of the iteration numbers."""
         return [sp.Symbol(f"p{i}", real=True) for i in range(self.n_p)]
 
+    @property
+    def real(self) -> bool:
+        """Whether F is real for every event."""
+        return not any(self.e_complex) and not is_complex(self.expression)
+
     @cached_property
     def first(self) -> list[sp.Expr]:
         """∂F/∂p for the floating p."""
@@ -268,6 +273,15 @@ class Plan:
     def coupling_of(self) -> np.ndarray:
         """Coupling index of every channel."""
         return np.array([channel.coupling for channel in self.channels], dtype=np.int64)
+
+    @cached_property
+    def column_parts(self) -> np.ndarray:
+        """Which of the real and imaginary parts [re | im · coupling] of ∂ψ/∂c can differ from zero: F = 1 has no imaginary part."""
+        parts = np.zeros((2, self.n_couplings), dtype=bool)
+        for channel in self.channels:
+            mixed = not (self.real and self.kinds[channel.kind].real)
+            parts[:, channel.coupling] |= (mixed or channel.factor.real != 0, mixed or channel.factor.imag != 0)
+        return parts.ravel()
 
     @cached_property
     def iteration(self) -> IterationNumbers:

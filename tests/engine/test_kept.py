@@ -1,0 +1,77 @@
+"""Columns that are kept for batches: without what is zero, as long as their sample, and with the same sums as columns computed anew."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from ctpwa.engine import batch, kept
+from ctpwa.engine.kept import KeptColumns
+from tests.engine.cases import CUDA, assert_close, likelihood, make, point
+
+TOLERANCE = 1e-12
+
+
+@pytest.mark.parametrize("name", ["kk_eta fixed", "p_pbar_eta", "polarised"])
+def test_parts_that_are_left_out_are_zero_in_every_event(name):
+    like = likelihood(name, "reference")
+    (sample,) = like.data.resident
+    values = like.plan.iteration.values(np.array([dict(zip(like.names, like.start, strict=True))[n] for n in like.plan.parameters]))
+    n_c = like.plan.n_couplings
+    sizes = np.zeros(2 * n_c)
+    for _, _, D in like.engine.raw_columns(sample, values, 1):
+        whole = D.reshape(2, -1, D.shape[1])[:, :n_c].reshape(2 * n_c, -1)
+        sizes = np.maximum(sizes, whole.abs().amax(dim=1).numpy())
+    np.testing.assert_array_equal(sizes > 0, like.plan.column_parts)
+
+
+def test_non_resonant_waves_have_no_imaginary_part():
+    plan = likelihood("kk_eta fixed", "reference").plan
+    assert 0 < 2 * plan.n_couplings - plan.column_parts.sum() < plan.n_couplings
+
+
+@pytest.mark.parametrize("engine", [CUDA])
+def test_a_batch_with_kept_columns(engine, monkeypatch):
+    like = make("kk_eta fixed", engine)
+    x = np.stack([point(like, seed) for seed in range(2)])
+    values, grads = like.value_and_grad(x)
+    assert like.engine._kept._kept
+    assert_close(like.value_and_grad(x)[1], grads, TOLERANCE, 300)  # a second time, on a GPU as a graph
+    reference = likelihood("kk_eta fixed", "reference")
+    for k, row in enumerate(x):
+        value, grad = reference.value_and_grad(row)
+        assert_close(values[k], value, TOLERANCE, 300)
+        assert_close(grads[k], grad, TOLERANCE, 300)
+    monkeypatch.setattr(kept, "MOST_BYTES", 0)
+    fresh = make("kk_eta fixed", engine)
+    assert_close(fresh.value_and_grad(x)[1], grads, TOLERANCE, 300)
+    assert not fresh.engine._kept._kept
+
+
+def test_columns_go_with_their_sample_and_there_is_a_limit(monkeypatch):
+    plan = likelihood("kk_eta fixed", "reference").plan
+    (sample,) = make("kk_eta fixed", "reference").data.resident
+    columns = KeptColumns(plan, torch.device("cpu"))
+    D = torch.ones(2 * plan.n_couplings, sample.n_events, dtype=torch.float64)
+    found = columns.of(sample, lambda: [(0, sample.n_events, D)])
+    assert found is not None
+    assert found.chunks[0][2].shape == (plan.column_parts.sum(), sample.n_events)
+    assert columns.of(sample, lambda: pytest.fail("computed again")) is found
+    size = 8 * int(plan.column_parts.sum()) * sample.n_events
+    monkeypatch.setattr(kept, "MOST_BYTES", 2 * size - 1)
+    other = replace(sample)
+    assert columns.of(other, lambda: pytest.fail("no room for it")) is None
+    del sample, found
+    gc.collect()
+    assert columns.of(other, lambda: [(0, other.n_events, D)]) is not None
+
+
+@pytest.mark.parametrize("n", [0, 1, batch.LONG_PIECE - 1, batch.LONG_PIECE, 2 * batch.LONG_PIECE, 3 * batch.LONG_PIECE + 5])
+def test_a_product_in_pieces(n):
+    generator = torch.Generator().manual_seed(1)
+    a, b = (torch.randn(k, n, dtype=torch.float64, generator=generator) for k in (4, 3))
+    assert_close(batch._product(a, b), a @ b.T, 1e-13, 1.0)
