@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tests.engine.cases import CUDA, assert_close, likelihood, make, point
 
 from ctpwa.engine import batch, kept
 from ctpwa.engine.kept import KeptColumns
-from tests.engine.cases import CUDA, assert_close, likelihood, make, point
 
 TOLERANCE = 1e-12
 
@@ -56,8 +56,9 @@ def test_columns_go_with_their_sample_and_there_is_a_limit(monkeypatch):
     plan = likelihood("kk_eta fixed", "reference").plan
     (sample,) = make("kk_eta fixed", "reference").data.resident
     columns = KeptColumns(plan, torch.device("cpu"))
-    D = torch.ones(2 * plan.n_couplings, sample.n_events, dtype=torch.float64)
-    found = columns.of(sample, lambda: [(0, sample.n_events, D)])
+    n = sample.n_events
+    D = torch.ones(2 * plan.n_couplings, n, dtype=torch.float64)
+    found = columns.of(sample, lambda: [(0, n, D)])
     assert found is not None
     assert found.chunks[0][2].shape == (plan.column_parts.sum(), sample.n_events)
     assert columns.of(sample, lambda: pytest.fail("computed again")) is found
@@ -67,7 +68,7 @@ def test_columns_go_with_their_sample_and_there_is_a_limit(monkeypatch):
     assert columns.of(other, lambda: pytest.fail("no room for it")) is None
     del sample, found
     gc.collect()
-    assert columns.of(other, lambda: [(0, other.n_events, D)]) is not None
+    assert columns.of(other, lambda: [(0, n, D)]) is not None
 
 
 @pytest.mark.parametrize("n", [0, 1, batch.LONG_PIECE - 1, batch.LONG_PIECE, 2 * batch.LONG_PIECE, 3 * batch.LONG_PIECE + 5])
