@@ -9,6 +9,7 @@ import torch
 import ctpwa
 from ctpwa.engine import intensity as module
 from ctpwa.engine.intensity import ModelIntensity
+from ctpwa.spin.rotate import RowRotation
 
 MODEL = {
     "decay": "J/psi(1S) -> K+ K- eta",
@@ -130,7 +131,7 @@ def test_first_events_that_need_fewer_rows_than_others(model, events):
     expected = I(events)
     again = ModelIntensity(model, couplings=VALUES, device="cpu")
     needed = I._ready[1].n_rows
-    again._prepare(type(I._ready[1])(needed, 0 * I._ready[1].scale + 1e-30))  # any left-over rounding now counts as a row
+    again._prepare(RowRotation(needed, torch.full((len(I._ready[1].structures),), 1e-30)))  # any left-over rounding now counts as a row
     torch.testing.assert_close(again(events), expected, rtol=1e-11, atol=1e-14 * float(expected.max()))
     assert again._ready[1].n_rows > needed
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ctpwa.data.rows import Rows
+from ctpwa.data.stream import Piece
 from ctpwa.engine.plan import Plan
-from ctpwa.engine.sample import Sample, build_sample, callback_point, fill_callback
+from ctpwa.engine.sample import CHUNK_EVENTS, Sample, build_sample, callback_point, fill_callback, fill_table, vertex_variables
 from ctpwa.model.model import Model
+from ctpwa.progress import Progress
 from ctpwa.ranks import ONE, Ranks
-from ctpwa.spin.build import build_rotated_rows
+from ctpwa.spin.build import collect_structures
 from ctpwa.spin.rotate import RowRotation
+from ctpwa.spin.rows import Rows as PolarisationRows
+from ctpwa.spin.stage import SpinStage
 from ctpwa.spin.storage import Storage
 
 PROBE_EVENTS = 256  # of each sample, to find out how many polarisation rows are needed
@@ -46,51 +50,67 @@ def _first_events(p4: Sequence[Tensor], rows: Rows, ranks: Ranks) -> list[Tensor
     return [torch.from_numpy(found[:, 1 + 4 * i : 5 + 4 * i].copy()) for i in range(len(p4))]
 
 
+def spin_stage(model: Model, rotation: RowRotation, device: torch.device, chunk_bytes: int | None = None) -> SpinStage:
+    """Computes K of a model with barrier factors and only the rows that ``rotation`` keeps: all that an intensity needs.
+
+    ``chunk_bytes`` is the most temporary memory it may take on a GPU.
+    """
+    structures, _ = collect_structures(model.waves, barrier=True)
+    rows = PolarisationRows(model.decay, model.polarisation)
+    return SpinStage(
+        model.decay, structures, rows, device, rotation, barrier=True, zou_bugg=model.zou_bugg, chunk_bytes=chunk_bytes
+    )  # fmt: skip
+
+
 def sample_of(
-    model: Model,
+    stage: SpinStage,
     plan: Plan,
-    rotation: RowRotation,
-    p4: Sequence[Tensor],
-    weights: Tensor | None,
-    device: torch.device,
+    n_events: int,
+    pieces: Iterable[Piece],
     progress: bool | None = False,
     *,
     exact: bool = False,
     first: int = 0,
-    chunk_bytes: int | None = None,
 ) -> Sample:
-    """A sample on a device, ready for the kernels.
+    """A sample on the device of ``stage``, ready for the kernels.
 
     Args:
-        model:     the model
-        plan:      its tables
-        rotation:  which polarisation rows to keep
-        p4:        momenta of the final particles, each [event, 4]
-        weights:   [event]; None if all are 1
-        device:    where to compute
+        stage:     computes spin amplitudes
+        plan:      the tables of the model
+        n_events:  in all pieces together
+        pieces:    momenta of the final particles, each [event, 4], and weights, None if all are 1; each is used before the next is
+                   asked for, and only one is on the device
         progress:  whether to show a progress bar
         exact:     K in double precision, also if the plan is for mixed precision
         first:     number of the first event, for messages
-        chunk_bytes:  temporary memory on a GPU; default: a fixed amount
 
     Raises:
-        RowsNeeded: some event needs more rows than ``rotation`` keeps
+        RowsNeeded: some event needs more rows than ``stage`` keeps
     """
-    momenta = [p.to(device) for p in p4]
-    K = build_rotated_rows(
-        model.decay,
-        model.waves,
-        dict(zip(model.decay.labels, momenta, strict=True)),
-        model.polarisation,
-        RowRotation(rotation.n_rows, rotation.scale.to(device)),
-        storage=None if plan.exponents is None else Storage(plan.exponents, single=not exact),
-        zou_bugg=model.zou_bugg,
-        device=device,
-        progress=progress,
-        first=first,
-        chunk_bytes=chunk_bytes,
-    )
-    return build_sample(plan, K, momenta, weights)
+    storage = None if plan.exponents is None else Storage(plan.exponents, single=not exact)
+    K = stage.allocate(n_events, storage)
+    E = torch.empty(plan.n_event_rows, n_events, dtype=torch.float64, device=stage.device)
+    w = torch.ones(n_events, dtype=torch.float64, device=stage.device)
+    vertices = {(callback.system, callback.daughters): (torch.empty_like(w), torch.empty_like(w)) for callback in plan.callbacks}
+    start = 0
+    with Progress("spin amplitudes", n_events, show=progress) as bar:
+        for p4, weights in pieces:
+            here = slice(start, start + len(p4[0]))
+            momenta = [p.to(stage.device) for p in p4]
+            stage.fill(K[..., here], momenta, storage=storage, first=first + start, advance=bar.advance)
+            fill_table(plan, E[:, here], momenta)
+            for place, (s_R, q2_R) in vertices.items():
+                s_R[here], q2_R[here] = vertex_variables([p.T for p in momenta], *place)
+            if weights is not None:
+                w[here] = torch.as_tensor(weights, dtype=torch.float64, device=stage.device)
+            start = here.stop
+    return build_sample(K, E, w, vertices)
+
+
+def in_pieces(p4: Sequence[Tensor], size: int = CHUNK_EVENTS) -> Iterator[Piece]:
+    """Momenta of events of weight 1, some at a time."""
+    for start in range(0, len(p4[0]), size):
+        yield [p[start : start + size] for p in p4], None
 
 
 class CallbackValues:

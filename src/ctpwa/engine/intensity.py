@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ctpwa.data.momenta import read_momenta
 from ctpwa.engine.batch import coupling_mix
-from ctpwa.engine.build import CallbackValues, find_rotation, sample_of
+from ctpwa.engine.build import CallbackValues, find_rotation, in_pieces, sample_of, spin_stage
 from ctpwa.engine.channels import ModelChannels, model_channels
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.expansion import Engine
@@ -24,9 +24,10 @@ from ctpwa.model.parameters import Parameter
 from ctpwa.progress import Progress
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.rows import Rows
+from ctpwa.spin.stage import SpinStage
 
 Selection = Sequence[str] | Callable[[Wave], bool]
-CHUNK_BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # K and event table of the events that are in memory at a time
+CHUNK_BYTES = {"cpu": 64 << 20, "cuda": 256 << 20}  # K and event table of the events that are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class ModelIntensity:
         self._channels = ModelChannels(own.couplings, own.specs, theta)
         self._c = np.array([self.couplings[name] for name in self._coupling_of])
         self._engine_name, self._device = engine, device
-        self._ready: tuple[Plan, RowRotation, Engine] | None = None
+        self._ready: tuple[Plan, SpinStage, Engine] | None = None
 
     def __call__(self, events: Mapping[str, Any], waves: Selection | None = None, *, progress: bool | None = False) -> Tensor:
         """I of every event, [event].
@@ -149,20 +150,22 @@ class ModelIntensity:
             if self._ready is None:
                 self._prepare(find_rotation(self.model, [p4]))
             assert self._ready is not None
-            plan, rotation, engine = self._ready
+            plan, stage, engine = self._ready
             size = max(CHUNK_BYTES.get(engine.device.type, CHUNK_BYTES["cuda"]) // plan.bytes_per_event, 1024)
             try:
-                sample = sample_of(self._untied, plan, rotation, [p[start : start + size] for p in p4], None, engine.device)
+                chunk = [p[start : start + size] for p in p4]
+                sample = sample_of(stage, plan, len(chunk[0]), in_pieces(chunk))
             except RowsNeeded:  # the first events were not typical: keep all rows from now on
                 rows = Rows(self.model.decay, self.model.polarisation)
-                self._prepare(RowRotation(rows.n_rows, rotation.scale))
+                self._prepare(RowRotation(rows.n_rows, torch.ones(plan.n_structures)))
                 continue
             yield start, sample, plan, engine
             start += size
 
     def _prepare(self, rotation: RowRotation) -> None:
         plan = self._channels.plan(self._untied, rotation.n_rows)
-        self._ready = plan, rotation, make_engine(self._engine_name, plan, self._device)
+        engine = make_engine(self._engine_name, plan, self._device)
+        self._ready = plan, spin_stage(self._untied, rotation, engine.device), engine
 
     def _selected(self, waves: Selection | None) -> np.ndarray:
         """Which of the untied couplings belong to a selection."""

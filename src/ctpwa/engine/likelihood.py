@@ -150,6 +150,7 @@ class Likelihood:
             self._phsp_weight = float(self.ranks.sum(1, lambda: np.array([total]), b"phase space")[0])
             if self._phsp_weight <= 0:
                 raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
+        self._preparation.stage.release()
 
     # parameters
 
@@ -283,7 +284,9 @@ class Likelihood:
         if truth is None:
             return self._integrals_at(theta)
         pieces = self._preparation.exact_pieces(own_share("truth", truth, self.model, self.ranks))
-        return Integrator(self.plan, self.engine).integrals(pieces, theta[self._theta_order], self.ranks, "truth")
+        found = Integrator(self.plan, self.engine).integrals(pieces, theta[self._theta_order], self.ranks, "truth")
+        self._preparation.stage.release()
+        return found
 
     def check_truth(self, truth: SampleInput) -> None:
         """Refuse events that ``integrals`` could not use, before anything takes time; weights in files are looked at when they are read."""

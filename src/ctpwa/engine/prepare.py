@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 
 import torch
-from torch import Tensor
 
-from ctpwa.engine.build import PROBE_EVENTS, sample_of
+from ctpwa.data.stream import Piece
+from ctpwa.engine.build import PROBE_EVENTS, sample_of, spin_stage
 from ctpwa.engine.memory_plan import MemoryPlan, Placed
 from ctpwa.engine.packed import Layout
 from ctpwa.engine.plan import Plan
-from ctpwa.engine.sample import Sample
+from ctpwa.engine.sample import CHUNK_EVENTS, Sample
 from ctpwa.engine.scratch import ScratchFile, check_scratch
 from ctpwa.engine.share import Share
 from ctpwa.engine.stored import StoredSample, WeightSums
@@ -38,8 +38,8 @@ class Preparation:
     def __init__(
         self, model: Model, plan: Plan, rotation: RowRotation, device: torch.device, memory: MemoryPlan, streamer: Streamer
     ) -> None:
-        self.model, self.plan, self.rotation, self.device = model, plan, rotation, device
-        self.memory, self.streamer = memory, streamer
+        self.plan, self.memory, self.streamer = plan, memory, streamer
+        self.stage = spin_stage(model, rotation, device, memory.working_bytes)
 
     def stored(self, shares: Mapping[str, Share], progress: bool | None) -> dict[str, StoredSample]:
         """All samples that are kept."""
@@ -49,12 +49,15 @@ class Preparation:
 
     def _stored(self, share: Share, placed: Placed, progress: bool | None) -> StoredSample:
         result = StoredSample(self.streamer)
-        size = self.memory.chunk_events or (max(share.rows.count, 1) if share.stream is None else self.memory.piece_events)
+        size = self.memory.chunk_events
+        if size is None:
+            result.keep(self._whole(share, progress))
+            return result
         file = ScratchFile(self.memory.scratch) if placed.disk else None
-        done, whole = 0, size >= share.rows.count
-        with Progress(f"preparing {share.name}", share.rows.count, show=False if whole else progress) as bar:
-            for p4, weights in share.pieces(size):
-                sample = self.sample(p4, weights, progress if whole else False, first=done)
+        done = 0
+        with Progress(f"preparing {share.name}", share.rows.count, show=progress) as bar:
+            for piece in share.pieces(size):
+                sample = self.sample(len(piece[0][0]), [piece], False, first=done)
                 if done < placed.device:
                     result.keep(sample)
                 else:
@@ -62,6 +65,11 @@ class Preparation:
                 done += sample.n_events
                 bar.advance(sample.n_events)
         return result
+
+    def _whole(self, share: Share, progress: bool | None) -> Sample:
+        """A sample on the device, in one piece; its momenta come in several if they are elsewhere."""
+        n, at_hand = share.rows.count, share.stream is None and self.stage.device.type == "cpu"
+        return self.sample(n, share.pieces(max(n, 1) if at_hand else _equal_parts(n, CHUNK_EVENTS)), progress)
 
     def _chunk(self, sample: Sample, file: ScratchFile | None) -> Chunk:
         """A sample in main memory, or in a file."""
@@ -78,36 +86,23 @@ class Preparation:
         """A sample in double precision, piece by piece on the device; nothing of it is kept."""
         done = 0
         with Progress(f"integrating {share.name}", share.rows.count, show=progress) as bar:
-            for p4, weights in share.pieces(self.memory.piece_events):
-                yield self.sample(p4, weights, False, exact=True, first=done)
-                done += len(p4[0])
-                bar.advance(len(p4[0]))
+            for piece in share.pieces(_equal_parts(share.rows.count, self.memory.piece_events)):
+                sample = self.sample(len(piece[0][0]), [piece], False, exact=True, first=done)
+                yield sample
+                done += sample.n_events
+                bar.advance(sample.n_events)
 
-    def sample(self, p4: Sequence[Tensor], w: Tensor | None, progress: bool | None, *, exact: bool = False, first: int = 0) -> Sample:
-        """Events on the device.
-
-        Args:
-            p4:        momenta of the final particles, each [event, 4]
-            w:         weights; None if all are 1
-            progress:  show a progress bar
-            exact:     K in double precision, also if the plan is for mixed precision
-            first:     number of the first event, for messages
-        """
+    def sample(self, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0) -> Sample:
+        """Events on the device, or what is wrong with them; see ``sample_of``."""
         try:
-            return sample_of(
-                self.model,
-                self.plan,
-                self.rotation,
-                p4,
-                w,
-                self.device,
-                progress,
-                exact=exact,
-                first=first,
-                chunk_bytes=self.memory.working_bytes,
-            )
+            return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, first=first)
         except RowsNeeded:
             raise DataError(
                 f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
                 " need\n fix: shuffle the samples so that their first events are typical"
             ) from None
+
+
+def _equal_parts(n: int, most: int) -> int:
+    """Events of each of a few parts that have at most so many."""
+    return -(-n // max(-(-n // most), 1)) or 1

@@ -18,6 +18,7 @@ from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.lineshapes.formula import Basis, q2, s
 
 CHUNK_EVENTS = 1 << 18
+Vertex = tuple[System, tuple[System, System]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Sample:
     w: Tensor
     n_positive: int
     order: Tensor | None
-    vertices: Mapping[tuple[System, tuple[System, System]], tuple[Tensor, Tensor]]
+    vertices: Mapping[Vertex, tuple[Tensor, Tensor]]
     number: int = field(default_factory=count().__next__, init=False)
 
     @property
@@ -62,28 +63,20 @@ class Sample:
                 yield start, min(start + size, end)
 
 
-def build_sample(plan: Plan, K: Tensor, p4: Sequence[Tensor], weights: Tensor | None) -> Sample:
-    """The event table and weights of a sample; K is taken over, not copied, unless events must be put in order.
+def build_sample(K: Tensor, E: Tensor, w: Tensor, vertices: Mapping[Vertex, tuple[Tensor, Tensor]]) -> Sample:
+    """A sample of what was computed of its events, which is taken over, and copied only if they must be put in order.
 
     Args:
-        plan:     the tables
-        K:        spin amplitudes [structure, row, event]
-        p4:       momenta of the final particles, each [event, 4]
-        weights:  [event]; None if all are 1
+        K:         spin amplitudes [structure, row, event]
+        E:         event table
+        w:         weights
+        vertices:  (s, q2) of callbacks' vertices
     """
-    n_events = K.shape[-1]
-    w = torch.ones(n_events, dtype=torch.float64, device=K.device) if weights is None else checked_weights(weights, n_events, K.device)
-    order = None
-    if bool((w < 0).any()):
-        order = torch.argsort((w < 0).to(torch.int8), stable=True)
-        K, w = K[..., order].contiguous(), w[order]
-        p4 = [p[order] for p in p4]
-    E = torch.empty(plan.n_event_rows, n_events, dtype=torch.float64, device=K.device)
-    for start in range(0, n_events, CHUNK_EVENTS):
-        _fill(plan, E[:, start : start + CHUNK_EVENTS], [p[start : start + CHUNK_EVENTS].T for p in p4])
-    places = {(c.system, c.daughters) for c in plan.callbacks}
-    vertices = {place: vertex_variables([p.T for p in p4], *place) for place in places}
-    return Sample(K, E, w, int((w >= 0).sum()), order, vertices)
+    if not bool((w < 0).any()):
+        return Sample(K, E, w, len(w), None, vertices)
+    order = torch.argsort((w < 0).to(torch.int8), stable=True)
+    vertices = {place: (s_R[order], q2_R[order]) for place, (s_R, q2_R) in vertices.items()}
+    return Sample(K[..., order].contiguous(), E[:, order].contiguous(), w[order], int((w >= 0).sum()), order, vertices)
 
 
 def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:
@@ -104,8 +97,14 @@ def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[Syst
     return s_R, breakup_momentum_squared(s_R, m1, m2).clamp(min=0)
 
 
+def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
+    """The event table of some events with momenta [event, 4], without the rows of callbacks; a chunk of them at a time."""
+    for start in range(0, E.shape[1], CHUNK_EVENTS):
+        _fill(plan, E[:, start : start + CHUNK_EVENTS], [p[start : start + CHUNK_EVENTS].T for p in p4])
+
+
 def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
-    known: dict[tuple[System, tuple[System, System]], tuple[Tensor, Tensor]] = {}
+    known: dict[Vertex, tuple[Tensor, Tensor]] = {}
     tables: dict[tuple, Tensor] = {}
     for quantity, row in plan.quantities.items():
         place = (quantity.system, quantity.daughters)

@@ -7,6 +7,8 @@ from math import sqrt
 import torch
 from torch import Tensor
 
+from ctpwa.kinematics.constants import constants
+
 
 def wigner_rotation(P4: Tensor, M: Tensor, p4: Tensor, m: Tensor) -> Tensor:
     """SU(2) matrix W between the spin of a daughter in the common frame and in the rest frame of its parent.
@@ -48,9 +50,9 @@ def wigner_d(W: Tensor, two_j: int) -> Tensor:
 
 def _stretched_half(two_j: int, like: Tensor) -> tuple[Tensor, Tensor]:
     """C for s = +1/2 (rows m = j … −j+1) and s = −1/2 (rows m = j−1 … −j), in the order of D^{j−1/2}."""
-    up = [sqrt((two_j - k) / two_j) for k in range(two_j)]
-    down = [sqrt((k + 1) / two_j) for k in range(two_j)]
-    return tuple(torch.tensor(c, dtype=like.dtype, device=like.device) for c in (up, down))  # type: ignore[return-value]
+    up = tuple(sqrt((two_j - k) / two_j) for k in range(two_j))
+    down = tuple(sqrt((k + 1) / two_j) for k in range(two_j))
+    return constants(up, like.dtype, like.device), constants(down, like.dtype, like.device)
 
 
 def _couple(D: Tensor, W: Tensor, C: tuple[Tensor, Tensor]) -> Tensor:
@@ -107,7 +109,7 @@ def _couple_vector(B: Tensor, stretch: Tensor, s: int) -> Tensor:
     }
     n = 2 * s - 1
     result = torch.zeros(n + 2, n + 2, B.shape[2], dtype=B.dtype, device=B.device)
-    C = {b: torch.tensor([sqrt(max(weights[b](s - 1 - i + b), 0.0)) for i in range(n)], dtype=B.dtype, device=B.device) for b in (1, 0, -1)}
+    C = {b: constants(tuple(sqrt(max(weights[b](s - 1 - i + b), 0.0)) for i in range(n)), B.dtype, B.device) for b in (1, 0, -1)}
     for row, b in enumerate((1, 0, -1)):
         for column, b2 in enumerate((1, 0, -1)):
             factor = C[b][:, None, None] * C[b2][None, :, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 import torch
@@ -55,7 +55,9 @@ class Evaluator:
         self.zou_bugg = zou_bugg
         self.rest_frame = rest_frame
         self.everything: System = tuple(range(len(final)))
+        self.step = 0  # which structure is being computed
         self._cache: dict[Hashable, object] = {}
+        self._used: dict[Hashable, tuple[int, int]] = {}  # in which steps each was used first and last
         self.p4 = self._common_frame(list(p4))
 
     def _common_frame(self, p4: list[Tensor]) -> list[Tensor]:
@@ -72,7 +74,17 @@ class Evaluator:
     def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
         if key not in self._cache:
             self._cache[key] = compute()
+        self._used[key] = self._used.get(key, (self.step, 0))[0], self.step
         return self._cache[key]  # type: ignore[return-value]
+
+    def expiring(self) -> list[list[Hashable]]:
+        """For every step, what was not used any more after it."""
+        return [[key for key, (_, last) in self._used.items() if last == step] for step in range(self.step + 1)]
+
+    def forget(self, keys: Iterable[Hashable]) -> None:
+        """Free the memory of something that is not needed any more."""
+        for key in keys:
+            del self._cache[key]
 
     def momentum(self, system: System) -> Tensor:
         """Sum of the momenta of a system, [4, event]."""
@@ -202,13 +214,15 @@ class Evaluator:
                 result = factor if result is None else result * factor
         return result
 
-    @property
-    def cached_bytes(self) -> int:
-        """Bytes held by everything computed so far."""
-        tensors: list[Tensor] = []
-        for value in self._cache.values():
-            tensors += value if isinstance(value, list) else [value]  # type: ignore[list-item]
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors if isinstance(tensor, Tensor))
+    def most_bytes(self) -> int:
+        """Bytes held at the same time by everything computed so far, if each is forgotten when it is not needed any more."""
+        held = [0] * (self.step + 1)
+        for key, (first, last) in self._used.items():
+            value = self._cache[key]
+            tensors = [tensor for tensor in (value if isinstance(value, list) else [value]) if isinstance(tensor, Tensor)]
+            for step in range(first, last + 1):
+                held[step] += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        return max(held)
 
 
 def _add_first(out: Tensor, psi1: Tensor | None, Y: Tensor, terms: Sequence) -> None:

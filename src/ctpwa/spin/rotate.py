@@ -34,31 +34,39 @@ class RowRotation:
         scale = torch.where(rms > 0, rms, 1.0)
         rotated = K.clone()
         for k in range(K.shape[1]):
-            if k and not _left_over(rotated, scale, k):
+            if k and not _more_than_rounding(_largest(rotated, k), scale):
                 return cls(k, scale)
             _householder(rotated, scale, k)
         return cls(K.shape[1], scale)
 
-    def apply(self, K: Tensor) -> Tensor:
-        """K [structure, n_rows, event] in a row basis in which all other rows are zero; an error if they are not."""
-        if self.n_rows == K.shape[1]:
-            return K
-        rotated = K.clone()
+    def to(self, device: torch.device) -> RowRotation:
+        """The same on another device."""
+        return RowRotation(self.n_rows, self.scale.to(device))
+
+    def rotate_(self, K: Tensor) -> tuple[Tensor, Tensor]:
+        """Rotate K in place: the rows that are kept, [structure, n_rows, event], and the largest number of each structure in the others."""
         for k in range(self.n_rows):
-            _householder(rotated, self.scale, k)
-        if _left_over(rotated, self.scale, self.n_rows):
+            _householder(K, self.scale, k)
+        return K[:, : self.n_rows], _largest(K, self.n_rows)
+
+    def check(self, left: Tensor) -> None:
+        """Refuse numbers in rows that were left out which are more than rounding."""
+        if _more_than_rounding(left, self.scale):
             raise RowsNeeded
-        return rotated[:, : self.n_rows]
 
 
 class RowsNeeded(Exception):
     """Some event needs more rows than were found before."""
 
 
-def _left_over(rotated: Tensor, scale: Tensor, k: int) -> bool:
-    """Whether anything but rounding is left in rows k and beyond."""
-    rest = rotated[:, k:].abs().amax(dim=(1, 2)) if rotated.shape[-1] else rotated.new_zeros(rotated.shape[0]).abs()
-    return bool((rest > TOLERANCE * scale).any())
+def _largest(rotated: Tensor, k: int) -> Tensor:
+    """The largest number of each structure in rows k and beyond."""
+    rest = rotated[:, k:]
+    return rest.abs().amax(dim=(1, 2)) if rest.numel() else rotated.new_zeros(rotated.shape[0]).abs()
+
+
+def _more_than_rounding(largest: Tensor, scale: Tensor) -> bool:
+    return bool((largest > TOLERANCE * scale).any())
 
 
 def _householder(rotated: Tensor, scale: Tensor, k: int) -> None:

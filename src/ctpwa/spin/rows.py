@@ -23,6 +23,7 @@ from torch import Tensor
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import projections
+from ctpwa.kinematics.constants import constants
 from ctpwa.spin.polarisation import Polarisation
 
 Row = tuple[int, tuple[int, ...]]  # doubled m, index of every final spin state
@@ -108,7 +109,8 @@ class Rows:
             out:      [row, event] of K
         """
         if not self.real:
-            V = torch.as_tensor(self.polarisation.rows().copy(), device=A.device)
+            rows = self.polarisation.rows()
+            V = constants(tuple(rows.ravel().tolist()), A.dtype, A.device).view(rows.shape)
             out.copy_(torch.einsum("km,mse->kse", V, A).reshape(self.n_rows, -1))
             return
         position = 0

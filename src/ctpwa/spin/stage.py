@@ -1,0 +1,250 @@
+"""Spin amplitudes of a set of wave structures, chunk after chunk of events, in bounded memory.
+
+Thousands of short operations make a chunk. On a GPU, where starting them takes longer than running them, they are recorded once as a
+CUDA graph, and that is run for every further chunk of the same size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import torch
+from torch import Tensor
+
+from ctpwa.data.momenta import check_momenta
+from ctpwa.decay.chain import Decay
+from ctpwa.decay.structure import Structure
+from ctpwa.errors import DataError
+from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.spin.evaluate import Evaluator, harmonics_needed, on_light_cone
+from ctpwa.spin.rotate import RowRotation
+from ctpwa.spin.rows import Rows
+from ctpwa.spin.storage import Storage
+
+Parts = tuple[tuple[Structure, int], ...]
+
+CHUNK_BYTES = 128 << 20  # temporary memory of a chunk: a CPU stays near its caches, and recorded chunks of a GPU need no more
+MIN_CHUNK, MAX_CHUNK = 1024, 1 << 20
+# with hundreds of structures an event takes so much that chunks would be short, and most of the time spent between operations: all
+# chunks together may then take this much on a CPU
+MANY_BYTES, LONG_CHUNK = 2 << 30, 4096
+ROW_COPIES = 3  # of the amplitudes of a chunk, while its rows are rotated
+RECORDED = 2  # from so many chunks on, recording is worth its time
+
+
+class SpinStage:
+    """Computes K of some wave structures.
+
+    Args:
+        decay:        the decay
+        structures:   what each K is: structures with integer coefficients
+        rows:         the polarisation rows
+        device:       where to compute
+        rotation:     keep only the rows that it needs; default: all
+        barrier:      include barrier factors
+        zou_bugg:     transverse projection instead of canonical spin states
+        chunk_size:   events in a chunk; default: from the memory they take
+        chunk_bytes:  the most temporary memory that a chunk may take on a GPU
+    """
+
+    def __init__(
+        self,
+        decay: Decay,
+        structures: Sequence[Parts],
+        rows: Rows,
+        device: torch.device,
+        rotation: RowRotation | None = None,
+        *,
+        barrier: bool,
+        zou_bugg: bool,
+        chunk_size: int | None = None,
+        chunk_bytes: int | None = None,
+    ) -> None:
+        self.decay, self.structures, self.rows, self.device = decay, structures, rows, device
+        self.rotation = None if rotation is None or rotation.n_rows == rows.n_rows else rotation.to(device)
+        self.barrier, self.zou_bugg = barrier, zou_bugg
+        self._chunk_size, self._chunk_bytes = chunk_size, chunk_bytes
+        # neighbours have the same resonant systems, so that what they share is soon forgotten
+        self._order = sorted(range(len(structures)), key=lambda i: [v.system for v in structures[i][0][0].walk()])
+        self._max_L = harmonics_needed([structure for parts in structures for structure, _ in parts])
+        self._expiring: list[list[Hashable]] | None = None
+        self._graph: _Recorded | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of K."""
+        return self.rows.n_rows if self.rotation is None else self.rotation.n_rows
+
+    def allocate(self, n_events: int, storage: Storage | None = None) -> Tensor:
+        """Room for K of so many events."""
+        shape = (len(self.structures), self.n_rows, n_events)
+        dtype = self.rows.dtype if storage is None else storage.dtype(self.rows.dtype)
+        needed = torch.Size(shape).numel() * torch.empty((), dtype=dtype).element_size()
+        free = available_bytes(self.device)
+        if free is not None and needed > free:
+            raise DataError(
+                f"spin amplitudes of {shape[0]} wave structures × {shape[1]} polarisations × {shape[2]} events need "
+                f"{format_bytes(needed)}, but {self.device} has {format_bytes(free)} free\n fix: use fewer events or another device"
+            )
+        return torch.empty(shape, dtype=dtype, device=self.device)
+
+    def fill(
+        self, K: Tensor, p4: Sequence[Tensor], *, advance: Callable[[int], None], storage: Storage | None = None, first: int = 0
+    ) -> None:
+        """Compute K [structure, row, event] of events.
+
+        Args:
+            K:        is filled
+            p4:       momenta of the final particles on the device, each [event, 4]
+            advance:  is told how many more events are done
+            storage:  how K is stored; default: as it is computed
+            first:    number of the first event, for messages
+
+        Raises:
+            RowsNeeded: some event needs more rows than the rotation keeps
+        """
+        n_events = len(p4[0])
+        if not n_events:
+            return
+        size, on_gpu = self._plan(p4), self.device.type == "cuda"
+        chunks = [(start, min(start + size, n_events)) for start in range(0, n_events, size)]
+        recorded = on_gpu and n_events >= size and (len(chunks) >= RECORDED or self._graph is not None)
+        if recorded:
+            chunks[-1] = (n_events - size, n_events)  # as long as the others; some events are computed twice
+        if on_gpu:  # all of them at once: every look at a result makes the GPU wait
+            self._check(p4, 0, n_events, first)
+        left: list[Tensor] = []
+
+        def compute(start: int, stop: int) -> None:
+            if not on_gpu:
+                self._check(p4, start, stop, first)
+            momenta = [p[start:stop].T for p in p4]
+            if recorded:
+                self._graph = self._graph or _Recorded(self._amplitudes, momenta)
+                found, rest = self._graph(momenta)
+            else:
+                own = K[..., start:stop] if self.rotation is None and storage is None else None
+                found, rest = self._amplitudes([p.contiguous() for p in momenta], own)
+                if own is not None:
+                    return
+            K[..., start:stop] = found if storage is None else storage.stored(found, first + start)
+            if self.rotation is not None and on_gpu:
+                left.append(rest.clone())
+            elif self.rotation is not None:
+                self.rotation.check(rest)
+
+        _for_chunks(compute, chunks, self.device, advance)
+        if left and self.rotation is not None:
+            self.rotation.check(torch.stack(left).amax(dim=0))
+
+    def release(self) -> None:
+        """Give the memory of a recording back to the GPU."""
+        if self._graph is not None:
+            self._graph = None
+            torch.cuda.empty_cache()
+
+    def _check(self, p4: Sequence[Tensor], start: int, stop: int, first: int) -> None:
+        check_momenta([p[start:stop].T for p in p4], self.decay.labels, self.decay.final, first + start)
+
+    def _plan(self, p4: Sequence[Tensor]) -> int:
+        """Events per chunk, from the memory that a single event takes; and what can be forgotten when."""
+        if self._expiring is None:
+            self._check(p4, 0, 1, 0)
+            evaluator = self._evaluator([p[:1].T.contiguous() for p in p4])
+            target = torch.empty(len(self.structures), self.rows.n_rows, 1, dtype=self.rows.dtype, device=self.device)
+            self._evaluate(evaluator, target, [])
+            self._expiring = evaluator.expiring()
+            copies = 0 if self.rotation is None else ROW_COPIES
+            per_event = max(evaluator.most_bytes() + copies * target.numel() * target.element_size(), 1)
+            self._chunk_size = self._chunk_size or self._size_of_chunks(per_event)
+        assert self._chunk_size is not None
+        return self._chunk_size
+
+    def _size_of_chunks(self, per_event: int) -> int:
+        on_cpu = self.device.type == "cpu"
+        size = (CHUNK_BYTES if on_cpu or self._chunk_bytes is None else min(CHUNK_BYTES, self._chunk_bytes)) // per_event
+        if on_cpu:
+            size = max(size, min(LONG_CHUNK, MANY_BYTES // torch.get_num_threads() // per_event))
+        return min(max(size, MIN_CHUNK), MAX_CHUNK)
+
+    def _evaluator(self, p4: Sequence[Tensor]) -> Evaluator:
+        on_shell = [on_light_cone(p) if particle.massless else p for p, particle in zip(p4, self.decay.final, strict=True)]
+        return Evaluator(self.decay.final, on_shell, self._max_L, barrier=self.barrier, zou_bugg=self.zou_bugg)
+
+    def _evaluate(self, evaluator: Evaluator, target: Tensor, expiring: Sequence[Sequence[Hashable]]) -> None:
+        """All structures, one after the other."""
+        for step, index in enumerate(self._order):
+            evaluator.step = step
+            parts = self.structures[index]
+            self.rows.store(_sum_parts(evaluator, parts, self.rows.two_ms), parts[0][0].total_L, target[index])
+            evaluator.forget(expiring[step] if expiring else ())
+
+    def _amplitudes(self, p4: Sequence[Tensor], own: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """K [structure, kept row, event] of momenta [4, event], and the largest number of each structure in the rows that are left out.
+
+        Nothing here looks at a result, so that it can be recorded.
+        """
+        assert self._expiring is not None
+        shape = (len(self.structures), self.rows.n_rows, p4[0].shape[1])
+        target = torch.empty(shape, dtype=self.rows.dtype, device=self.device) if own is None else own
+        self._evaluate(self._evaluator(p4), target, self._expiring)
+        if self.rotation is None:
+            return target, target.new_zeros(0)
+        return self.rotation.rotate_(target)
+
+
+class _Recorded:
+    """Work on chunks of equal size as a CUDA graph.
+
+    Args:
+        work:  takes momenta, each [4, event]; has run before
+        p4:    momenta of such a chunk
+    """
+
+    def __init__(self, work: Callable[[Sequence[Tensor]], tuple[Tensor, Tensor]], p4: Sequence[Tensor]) -> None:
+        self._graph = torch.cuda.CUDAGraph()
+        self._p4 = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for p in p4]
+        with torch.cuda.graph(self._graph):
+            self._results = work(self._p4)
+
+    def __call__(self, p4: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """Results that stay as they are until the next call."""
+        for own, p in zip(self._p4, p4, strict=True):
+            own.copy_(p)
+        self._graph.replay()
+        return self._results
+
+
+def _sum_parts(evaluator: Evaluator, parts: Parts, two_ms: Sequence[int]) -> Tensor:
+    (first, count), *others = parts
+    A = evaluator.top_amplitude(first, two_ms)
+    if count != 1:
+        A = count * A
+    for structure, count in others:
+        A = A + count * evaluator.top_amplitude(structure, two_ms)
+    return A
+
+
+def _for_chunks(
+    compute: Callable[[int, int], None], chunks: Sequence[tuple[int, int]], device: torch.device, advance: Callable[[int], None]
+) -> None:
+    """All chunks in order on a GPU; on a CPU one thread per core, since a chunk is too small to split inside torch."""
+    workers = min(torch.get_num_threads(), len(chunks)) if device.type == "cpu" else 1
+    if workers == 1:
+        done = 0
+        for start, stop in chunks:
+            compute(start, stop)
+            advance(stop - done)  # the last chunk may overlap the one before
+            done = stop
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(compute, *chunk): chunk for chunk in chunks}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                start, stop = futures[future]
+                advance(stop - start)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -1,0 +1,132 @@
+"""Spin amplitudes chunk by chunk: what is forgotten in between, and recorded on a GPU, changes nothing."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from tests.engine.cases import GPU
+
+import ctpwa
+from ctpwa.engine.build import find_rotation, spin_stage
+from ctpwa.errors import DataError
+from ctpwa.spin.build import collect_structures
+from ctpwa.spin.evaluate import Evaluator, harmonics_needed
+from ctpwa.spin.rotate import RowRotation, RowsNeeded
+from ctpwa.spin.rows import Rows
+from ctpwa.spin.stage import SpinStage, _sum_parts
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+POLARISED = [[0.8, 0.1 + 0.2j], [0.1 - 0.2j, 0.2]]
+NAMES = ["jpsi_kk_eta", "jpsi_gamma_pi0_pi0", "jpsi_p_pbar_eta", "jpsi_4pi", "lambdac_p_k_pi", "jpsi_phi_pi_pi", "polarised", "zou_bugg"]
+CPU = torch.device("cpu")
+
+
+@cache
+def model(name):
+    folder = {"polarised": "lambdac_p_k_pi", "zou_bugg": "jpsi_p_pbar_eta"}.get(name, name)
+    description = yaml.safe_load((EXAMPLES / folder / "model.yml").read_text(encoding="utf-8"))
+    if name == "polarised":
+        description["polarisation"] = POLARISED
+    if name == "zou_bugg":
+        description["formalism"] = "zou-bugg"
+    return ctpwa.load_model(description)
+
+
+@cache
+def momenta(name, n_events=230):
+    events = ctpwa.generate_phase_space(model(name), n_events, seed=4, device="cpu")
+    return [events[label] for label in model(name).decay.labels]
+
+
+def filled(stage, p4, **options):
+    K = stage.allocate(len(p4[0]), options.get("storage"))
+    done = []
+    stage.fill(K, [p.to(stage.device) for p in p4], advance=done.append, **options)
+    return K
+
+
+def stage_of(name, device=CPU, rotation=None, **options):
+    own = model(name)
+    structures, _ = collect_structures(own.waves, barrier=True)
+    rows = Rows(own.decay, own.polarisation)
+    return SpinStage(own.decay, structures, rows, device, rotation, barrier=True, zou_bugg=own.zou_bugg, **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_forgetting_changes_nothing(name):
+    stage = stage_of(name)
+    K = filled(stage, momenta(name))
+    own = model(name)
+    tops = [structure for parts in stage.structures for structure, _ in parts]
+    p4 = [p.T.contiguous() for p in momenta(name)]
+    evaluator = Evaluator(own.decay.final, stage._evaluator(p4).p4, harmonics_needed(tops), barrier=True, zou_bugg=own.zou_bugg)
+    expected = torch.empty_like(K)
+    for index, parts in enumerate(stage.structures):
+        stage.rows.store(_sum_parts(evaluator, parts, stage.rows.two_ms), parts[0][0].total_L, expected[index])
+    torch.testing.assert_close(K, expected, rtol=1e-11, atol=1e-13 * float(expected.abs().max()))
+
+
+def test_forgetting_saves_memory():
+    stage = stage_of("jpsi_kk_eta")
+    evaluator = stage._evaluator([p[:1].T.contiguous() for p in momenta("jpsi_kk_eta")])
+    target = torch.empty(len(stage.structures), stage.rows.n_rows, 1, dtype=stage.rows.dtype)
+    stage._evaluate(evaluator, target, [])
+    everything = sum(t.numel() * t.element_size() for v in evaluator._cache.values() for t in (v if isinstance(v, list) else [v]))
+    assert evaluator.most_bytes() < 0.6 * everything
+    expiring = evaluator.expiring()
+    evaluator = stage._evaluator([p[:1].T.contiguous() for p in momenta("jpsi_kk_eta")])
+    stage._evaluate(evaluator, target, expiring)
+    assert not evaluator._cache  # everything is forgotten in the end
+
+
+@pytest.mark.parametrize("size", [1, 64, 229, 230, 1000])
+def test_chunks(size):
+    expected = filled(stage_of("jpsi_gamma_pi0_pi0"), momenta("jpsi_gamma_pi0_pi0"))
+    K = filled(stage_of("jpsi_gamma_pi0_pi0", chunk_size=size), momenta("jpsi_gamma_pi0_pi0"))
+    torch.testing.assert_close(K, expected, rtol=1e-12, atol=1e-13 * float(expected.abs().max()))
+
+
+def test_progress_counts_every_event_and_bad_momenta_are_named():
+    stage, p4 = stage_of("jpsi_kk_eta", chunk_size=100), [p.clone() for p in momenta("jpsi_kk_eta")]
+    done = []
+    stage.fill(stage.allocate(230), p4, advance=done.append)
+    assert sum(done) == 230
+    p4[1][210, 2] = torch.nan
+    with pytest.raises(DataError, match=r"'K-' in event 1210 .* is not finite"):
+        filled(stage, p4, first=1000)
+
+
+# on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not GPU, reason="no GPU")
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_amplitudes(name):
+    """Chunks of 100: two, and one that overlaps the second; then more events with the same recording."""
+    p4, device = momenta(name), torch.device("cuda", 0)
+    rotation = find_rotation(model(name), [p4])
+    expected = filled(stage_of(name, rotation=rotation), p4)
+    stage = stage_of(name, device, rotation, chunk_size=100)
+    for n in (230, 100, 157, 230, 60):
+        K = filled(stage, [p[:n] for p in p4])
+        torch.testing.assert_close(K.cpu(), expected[..., :n], rtol=1e-9, atol=1e-11 * float(expected.abs().max()))
+    assert stage._graph is not None
+    stage.release()
+    assert stage._graph is None
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not GPU, reason="no GPU")
+def test_recorded_amplitudes_are_checked():
+    name, device = "jpsi_p_pbar_eta", torch.device("cuda", 0)
+    rotation = find_rotation(model(name), [momenta(name)])
+    few = RowRotation(rotation.n_rows - 1, rotation.scale)
+    with pytest.raises(RowsNeeded):
+        filled(stage_of(name, device, few, chunk_size=50), momenta(name))
+    p4 = [p.clone() for p in momenta(name)]
+    p4[0][201, 0] = -1.0
+    with pytest.raises(DataError, match="event 201"):
+        filled(spin_stage(model(name), rotation, device), p4)
