@@ -60,9 +60,11 @@ def test_columns_go_with_their_sample_and_there_is_a_limit(monkeypatch):
     D = torch.ones(2 * plan.n_couplings, n, dtype=torch.float64)
     found = columns.of(sample, lambda: [(0, n, D)])
     assert found is not None
-    assert found.chunks[0][2].shape == (plan.column_parts.sum(), sample.n_events)
+    assert len(found.parts) == plan.column_parts.sum() + plan.column_parts.sum() % 2  # an even number
+    assert set(np.flatnonzero(plan.column_parts)) <= set(found.parts.tolist())
+    assert found.chunks[0][2].shape == (len(found.parts), n)
     assert columns.of(sample, lambda: pytest.fail("computed again")) is found
-    size = 8 * int(plan.column_parts.sum()) * sample.n_events
+    size = 8 * len(found.parts) * n
     monkeypatch.setattr(kept, "MOST_BYTES", 2 * size - 1)
     other = replace(sample)
     assert columns.of(other, lambda: pytest.fail("no room for it")) is None
@@ -71,7 +73,7 @@ def test_columns_go_with_their_sample_and_there_is_a_limit(monkeypatch):
     assert columns.of(other, lambda: [(0, n, D)]) is not None
 
 
-@pytest.mark.parametrize("n", [0, 1, batch.LONG_PIECE - 1, batch.LONG_PIECE, 2 * batch.LONG_PIECE, 3 * batch.LONG_PIECE + 5])
+@pytest.mark.parametrize("n", [0, 1, batch.PIECE - 1, batch.PIECE, 2 * batch.PIECE, 3 * batch.PIECE + 5])
 def test_a_product_in_pieces(n):
     generator = torch.Generator().manual_seed(1)
     a, b = (torch.randn(k, n, dtype=torch.float64, generator=generator) for k in (4, 3))

@@ -44,6 +44,7 @@ def filled(stage, p4, **options):
     K = stage.allocate(len(p4[0]), options.get("storage"))
     done = []
     stage.fill(K, [p.to(stage.device) for p in p4], advance=done.append, **options)
+    stage.finish()
     return K
 
 

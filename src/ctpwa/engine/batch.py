@@ -16,8 +16,7 @@ from torch import Tensor
 from ctpwa.engine.kept import Columns
 from ctpwa.engine.sample import Sample
 
-PIECE = 4096  # events in one matrix product to second order: many products at once keep a GPU busy
-LONG_PIECE = 8192  # to first order, whose products are longer
+PIECE = 4096  # numbers in a row of one matrix product: many products at once keep a GPU busy
 
 
 class ColumnSource(Protocol):
@@ -108,8 +107,8 @@ def _add_first_order(engine: ColumnSource, w: Tensor, mix: Tensor, D: Tensor, va
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """``a bᵀ`` of long rows, in pieces of them: a GPU has too little to do with a few rows otherwise."""
     total = a.new_zeros(len(a), len(b))
-    for first, last in _pieces(a.shape[1], LONG_PIECE):
-        size = min(LONG_PIECE, last - first)
+    for first, last in _pieces(a.shape[1]):
+        size = min(PIECE, last - first)
         x, y = (m[:, first:last].unflatten(1, (-1, size)).transpose(0, 1) for m in (a, b))
         total += torch.bmm(x, y.mT).sum(dim=0) if last > first + size else x[0] @ y[0].T
     return total
@@ -131,7 +130,7 @@ def _second_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarr
         if n_rows > 1:
             products += (w / I) @ _pair_products(D, j, k).T
         psi /= I[None, :, None]
-        for first, last in _pieces(stop - start, PIECE):
+        for first, last in _pieces(stop - start):
             size = min(PIECE, last - first)
             y = _relative_slopes(_cut(psi, first, last, size), _cut(D, first, last, size))
             weighted = y * w[first:last].view(-1, 1, 1, size)
@@ -151,9 +150,9 @@ def _rows(sample: Sample) -> int:
     return sample.K.shape[1]
 
 
-def _pieces(n: int, size: int) -> list[tuple[int, int]]:
+def _pieces(n: int) -> list[tuple[int, int]]:
     """The part of a chunk that is made of whole pieces, and the rest."""
-    whole = n // size * size
+    whole = n // PIECE * PIECE
     return [(first, last) for first, last in ((0, whole), (whole, n)) if last > first]
 
 

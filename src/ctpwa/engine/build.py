@@ -104,6 +104,7 @@ def sample_of(
             if weights is not None:
                 w[here] = torch.as_tensor(weights, dtype=torch.float64, device=stage.device)
             start = here.stop
+        stage.finish()
     return build_sample(K, E, w, vertices)
 
 

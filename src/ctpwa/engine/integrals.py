@@ -98,6 +98,7 @@ class Integrator:
                 refresh(sample, 1)
                 own = torch.cat([self.engine.gram_row(sample, PLAIN), sample.w.sum()[None].to(self._sums_on)])
                 row = own if row is None else row.add_(own)
+                del sample  # before the next one takes as much again
             if row is None:
                 return np.zeros(2 * size * size + 1)
             found = row.cpu().numpy()

@@ -42,7 +42,7 @@ class KeptColumns:
     """
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
-        self._parts = torch.from_numpy(np.flatnonzero(plan.column_parts)).to(device)
+        self._parts = torch.from_numpy(_even_number(plan.column_parts)).to(device)
         self._per_event = 8 * plan.n_rows * len(self._parts)
         self._kept: dict[int, Columns] = {}
         self._bytes = 0
@@ -74,3 +74,9 @@ def _drop(kept: weakref.ref[KeptColumns], number: int, size: int) -> None:
     there = kept()
     if there is not None:
         there.drop(number, size)
+
+
+def _even_number(there: np.ndarray) -> np.ndarray:
+    """Indices of what is there, with one that is not if their number would be odd: matrix products are quicker then."""
+    found = np.flatnonzero(there)
+    return found if len(found) % 2 == 0 else np.sort(np.append(found, np.flatnonzero(~there)[0]))

@@ -91,6 +91,7 @@ class Preparation:
                 yield sample
                 done += sample.n_events
                 bar.advance(sample.n_events)
+                del sample  # before the next one takes as much again
 
     def sample(self, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0) -> Sample:
         """Events on the device, or what is wrong with them; see ``sample_of``."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import factorial, pi, sqrt
 
 import torch
 from torch import Tensor
+
+from ctpwa.kinematics.constants import constants
 
 
 def solid_harmonics(q3: Tensor, max_L: int) -> list[Tensor]:
@@ -22,25 +25,32 @@ def solid_harmonics(q3: Tensor, max_L: int) -> list[Tensor]:
     Returns:
         one complex tensor [2L+1, event] for each L, with M = +L, …, −L
     """
-    n_events = q3.shape[1]
-    q2 = q3.square().sum(dim=0)
-    qz = q3[2]
-    plus = torch.complex(q3[0], q3[1])
-    result = [torch.empty(2 * L + 1, n_events, dtype=plus.dtype, device=q3.device) for L in range(max_L + 1)]
-    power = torch.ones_like(plus)
-    double_factorial = 1.0
-    for M in range(max_L + 1):
-        previous, current = torch.zeros_like(q2), torch.full_like(q2, double_factorial)
-        for L in range(M, max_L + 1):
-            norm = (-1) ** M * sqrt((2 * L + 1) / (4 * pi) * factorial(L - M) / factorial(L + M))
-            if M == 0:
-                result[L][L] = norm * current
-            else:
-                positive = result[L][L - M]
-                torch.mul(power, current.mul(norm).to(power.dtype), out=positive)
-                result[L][L + M] = positive.conj() if M % 2 == 0 else -positive.conj()
-            following = ((2 * L + 1) * qz * current - (L + M) * q2 * previous) / (L - M + 1)
+    q2, qz = q3.square().sum(dim=0), q3[2]
+    powers = _powers(torch.complex(q3[0], q3[1]), max_L)
+    previous, current = q3[:0], torch.ones_like(q3[:1])  # Π_{L−1} and Π_L, for M = 0, 1, …
+    result = []
+    for L in range(max_L + 1):
+        norms = [(-1) ** M * sqrt((2 * L + 1) / (4 * pi) * factorial(L - M) / factorial(L + M)) for M in range(L + 1)]
+        positive = powers[: L + 1] * (_column(norms, q3) * current)  # M = 0, …, L
+        Y = torch.empty(2 * L + 1, q3.shape[1], dtype=powers.dtype, device=q3.device)
+        Y[: L + 1] = positive.flip(0)
+        Y[L + 1 :] = positive[1:].conj() * _column([(-1) ** M for M in range(1, L + 1)], q3)
+        result.append(Y)
+        if max_L > L:
+            following = torch.cat([current * qz, current[-1:]]) * _column([(2 * L + 1) / max(L - M + 1, 1) for M in range(L + 2)], q3)
+            following[:L] -= previous * q2 * _column([(L + M) / (L - M + 1) for M in range(L)], q3)
             previous, current = current, following
-        power = power * plus
-        double_factorial *= 2 * M + 1
     return result
+
+
+def _powers(z: Tensor, highest: int) -> Tensor:
+    """1, z, z², …, [power, event]."""
+    result = torch.ones(highest + 1, len(z), dtype=z.dtype, device=z.device)
+    for M in range(highest):
+        torch.mul(result[M], z, out=result[M + 1])
+    return result
+
+
+def _column(values: Sequence[float], like: Tensor) -> Tensor:
+    """One number for each row."""
+    return constants(tuple(values), like.dtype, like.device)[:, None]

@@ -37,6 +37,7 @@ def build_spin_amplitudes(
     K = stage.allocate(len(p4[0]))
     with Progress("spin amplitudes", len(p4[0]), show=progress) as bar:
         stage.fill(K, p4, advance=bar.advance)
+        stage.finish()
     stage.release()
     return SpinAmplitudes(K, structures, terms, tuple(waves), rows)
 

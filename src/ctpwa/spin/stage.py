@@ -70,6 +70,7 @@ class SpinStage:
         self._max_L = harmonics_needed([structure for parts in structures for structure, _ in parts])
         self._expiring: list[list[Hashable]] | None = None
         self._graph: _Recorded | None = None
+        self._left: list[Tensor] = []  # of every chunk, what a rotation has left in rows that should be zero
 
     @property
     def n_rows(self) -> int:
@@ -92,7 +93,7 @@ class SpinStage:
     def fill(
         self, K: Tensor, p4: Sequence[Tensor], *, advance: Callable[[int], None], storage: Storage | None = None, first: int = 0
     ) -> None:
-        """Compute K [structure, row, event] of events.
+        """Compute K [structure, row, event] of events; call ``finish`` after the last ones.
 
         Args:
             K:        is filled
@@ -114,7 +115,6 @@ class SpinStage:
             chunks[-1] = (n_events - size, n_events)  # as long as the others; some events are computed twice
         if on_gpu:  # all of them at once: every look at a result makes the GPU wait
             self._check(p4, 0, n_events, first)
-        left: list[Tensor] = []
 
         def compute(start: int, stop: int) -> None:
             if not on_gpu:
@@ -129,12 +129,20 @@ class SpinStage:
                 if own is not None:
                     return
             K[..., start:stop] = found if storage is None else storage.stored(found, first + start)
-            if self.rotation is not None and on_gpu:
-                left.append(rest.clone())
+            if on_gpu:
+                self._left.append(rest.clone())
             elif self.rotation is not None:
                 self.rotation.check(rest)
 
         _for_chunks(compute, chunks, self.device, advance)
+
+    def finish(self) -> None:
+        """Wait for a GPU, and check what it did.
+
+        Raises:
+            RowsNeeded: some event needs more rows than the rotation keeps
+        """
+        left, self._left = self._left, []
         if left and self.rotation is not None:
             self.rotation.check(torch.stack(left).amax(dim=0))
 
@@ -238,7 +246,8 @@ def _for_chunks(
             advance(stop - done)  # the last chunk may overlap the one before
             done = stop
         return
-    with ThreadPoolExecutor(workers) as pool:
+    threads = torch.get_num_threads()
+    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         futures = {pool.submit(compute, *chunk): chunk for chunk in chunks}
         try:
             for future in as_completed(futures):
@@ -248,3 +257,5 @@ def _for_chunks(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+        finally:
+            torch.set_num_threads(threads)  # of threads to come

@@ -9,6 +9,7 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from ctpwa.kinematics.constants import constants
 from ctpwa.model.lineshapes.formula import csqrt
 
 _FUNCTIONS = {"exp": torch.exp, "log": torch.log, "sin": torch.sin, "cos": torch.cos, "atan": torch.atan, "Abs": torch.abs}
@@ -29,9 +30,8 @@ def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, Tensor]) -> Tensor:
             return values[node]
         if node.is_number:
             number = complex(node)
-            return torch.tensor(
-                number if number.imag else number.real, device=like.device, dtype=torch.complex128 if number.imag else torch.float64
-            )
+            dtype = torch.complex128 if number.imag else torch.float64
+            return constants((number if number.imag else number.real,), dtype, like.device)[0]
         if isinstance(node, (sp.Add, sp.Mul)):
             first, *rest = (visit(argument) for argument in node.args)
             for other in rest:
