@@ -71,7 +71,9 @@ def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, Tensor]) -> Tensor:
         left, right = visit(condition.lhs), visit(condition.rhs)
         return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[condition.rel_op]
 
-    return visit(expression)
+    value = visit(expression)
+    seen.clear()  # the functions above refer to each other: what they hold would stay until the garbage is collected
+    return value
 
 
 def _smooth_csqrt(x: Tensor) -> Tensor:
