@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -47,7 +48,13 @@ class Record:
 
 def one_thread() -> AbstractContextManager[object]:
     """Linear algebra of numpy and scipy in one thread: matrices of parameters are so small that threads only wait for each other."""
-    return ThreadpoolController().select(internal_api="openblas").limit(limits=1)
+    return _openblas().limit(limits=1)
+
+
+@cache
+def _openblas() -> ThreadpoolController:
+    """The libraries of numpy and scipy; those of this process are looked through once, which takes as long as some steps."""
+    return ThreadpoolController().select(internal_api="openblas")
 
 
 def drive(objective: Objective, steps: Steps, watch: Watch | None = None) -> tuple[Stop, Record]:

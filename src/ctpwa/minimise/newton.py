@@ -58,7 +58,7 @@ def newton(
         while True:
             trial, at_edge = yield from region.bounded_step(x, radius, bounds) if bounded else region.step(x, radius)
             step = trial - x
-            gain = -(g @ step + step @ H @ step / 2)
+            gain = -float(g.dot(step) + step.dot(H @ step) / 2)
             if gain <= tolerance and not at_edge:
                 if not gain > 0:
                     return Stop(x, f, True, "converged", iteration)
@@ -95,7 +95,7 @@ def _finite(answer: Answer) -> bool:
 
 
 def _length(x: np.ndarray) -> float:
-    return sqrt(x @ x)
+    return sqrt(x.dot(x))
 
 
 class _Region:
@@ -250,7 +250,7 @@ def _eigen_step(g: np.ndarray, values: np.ndarray, vectors: np.ndarray, radius: 
     for _ in range(100):  # Newton's method for 1/|s(t)| = 1/radius, which is nearly linear in t; from the left it does not overshoot
         if length - radius <= 1e-13 * radius:
             break
-        t += (length / radius - 1) * length**2 / float(s @ (s / above))
+        t += (length / radius - 1) * length**2 / float(s.dot(s / above))
         above = curve + t
         s = along / above
         length = _length(s)
