@@ -16,8 +16,6 @@ import numpy as np
 from ctpwa.minimise.steps import Eigen
 from ctpwa.ranks import threads_per_rank
 
-LEAST = 2  # matrices that are worth waking a thread
-
 
 def decompose(matrix: np.ndarray) -> Eigen:
     """Eigenvalues and eigenvectors of one matrix."""
@@ -45,7 +43,7 @@ class Decomposer:
 
     def __call__(self, matrices: Sequence[np.ndarray]) -> list[Eigen]:
         """Eigenvalues and eigenvectors of each."""
-        n = max(min(self._threads, len(matrices) // LEAST), 1)
+        n = max(min(self._threads, len(matrices)), 1)
         edges = [k * len(matrices) // n for k in range(n + 1)]
         shares = [matrices[first:last] for first, last in pairwise(edges)]
         if n > 1 and self._pool is None:
