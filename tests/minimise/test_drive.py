@@ -261,6 +261,17 @@ class TestRestricted:
         np.testing.assert_array_equal(grad, expected[1][[2, 0]])
         np.testing.assert_array_equal(H, expected[2][np.ix_([2, 0], [2, 0])])
 
+    @pytest.mark.parametrize("index", [[0, 1, 2], [2, 0, 1]])
+    def test_all_parameters_move(self, index):
+        whole, _ = self.restricted()
+        part = Restricted(whole, np.zeros(3), np.array(index))
+        x = np.array([[0.5, -0.5, 2.0], [1.0, 2.0, 3.0]])
+        values, grads, H = part.value_grad_hessian(x[:, index])
+        expected = whole.value_grad_hessian(x)
+        np.testing.assert_array_equal(values, expected[0])
+        np.testing.assert_array_equal(grads, expected[1][:, index])
+        np.testing.assert_array_equal(H, expected[2][:, index][:, :, index])
+
     def test_batches(self):
         _, part = self.restricted()
         Y = np.array([[0.5, -0.5], [1.0, 2.0], [3.0, 0.0]])

@@ -43,6 +43,7 @@ class Restricted:
 
     def __init__(self, whole: Objective, x: np.ndarray, index: np.ndarray) -> None:
         self.whole, self.index = whole, np.asarray(index, dtype=np.int64)
+        self._all_move = np.array_equal(self.index, np.arange(len(whole.names)))
         self._x = np.array(x, dtype=float)
         self.names = tuple(whole.names[i] for i in self.index)
         self.bounds = whole.bounds[self.index]
@@ -67,4 +68,6 @@ class Restricted:
     def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Value, gradient and Hessian."""
         value, grad, H = self.whole.value_grad_hessian(self.full(p))
+        if self._all_move:
+            return value, grad, H
         return value, grad[..., self.index], H[..., self.index[:, None], self.index]
