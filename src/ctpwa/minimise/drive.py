@@ -98,7 +98,7 @@ def drive_many(
         watch:      is told of every better point
         ended:      is told of every end
         at_once:    how many run at a time; default: all
-        threads:    for matrices that they want decomposed; default: as many as this process may use
+        threads:    for matrices that they want decomposed; default: as many as help
     """
     record, best, begin = Record(), _Best(watch), time.perf_counter()
     source = iter(steps)
