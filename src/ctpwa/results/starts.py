@@ -29,7 +29,7 @@ COARSE_TOLERANCE = 1e-2
 FLOOR, SIGMAS = 30.0, 5.0
 RANDOM_STARTS, RANDOM_SHARE = 16, 0.25  # at least so many starts are random, and this part of many
 PARENTS, TURNED = 4, 0.2  # of how many minima later ones come, and which part of the couplings is turned
-AT_ONCE = 16  # starts at a time
+AT_ONCE = 24  # starts at a time: with more, later ones learn less; with fewer, more passes over the events
 KNOWN = 0.75  # of the random ones must have ended before later ones begin
 
 

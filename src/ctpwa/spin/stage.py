@@ -109,6 +109,8 @@ class SpinStage:
         if not n_events:
             return
         size, on_gpu = self._plan(p4), self.device.type == "cuda"
+        if on_gpu and self._graph is None:
+            size = self._chunk_size = min(size, -(-n_events // -(-n_events // size)))  # chunks of equal size
         chunks = [(start, min(start + size, n_events)) for start in range(0, n_events, size)]
         recorded = on_gpu and n_events >= size and (len(chunks) >= RECORDED or self._graph is not None)
         if recorded:
