@@ -219,17 +219,17 @@ class Memory:
             torch.cuda.synchronize()
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
-            self.before, self.taken_before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+            self.before = torch.cuda.memory_allocated()
 
     @property
     def peak(self) -> int | None:
         """The most that was held."""
         return torch.cuda.max_memory_allocated() - self.before if self.on else None
 
-    @property
-    def taken(self) -> int | None:
-        """The most that was taken from the GPU, with what was held in reserve and what recorded graphs use."""
-        return torch.cuda.max_memory_reserved() - self.taken_before if self.on else None
+
+def with_recorded(peak: int | None, likelihood: Likelihood) -> int | None:
+    """A peak of the initialisation with the memory of recorded spin amplitudes, which does not count as held while they run."""
+    return None if peak is None else peak + likelihood.preparation.stage.recorded_bytes
 
 
 def held_bytes(likelihood: Likelihood) -> int:
@@ -263,7 +263,7 @@ def measure(model, data, phsp, device: str, engine: str, *, budget_s: float = 3.
     row |= {
         "bytes_per_event": likelihood.plan.bytes_per_event,
         "held_bytes": held_bytes(likelihood),
-        "peak_initialisation_bytes": memory.taken,
+        "peak_initialisation_bytes": with_recorded(memory.peak, likelihood),
     }
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -360,7 +360,7 @@ def _with_precision(model, data, phsp, device: str, engine: str, precision: str)
     seconds, likelihood = timed(lambda: Likelihood(model, data, phsp, engine=engine, device=device, precision=precision), device)
     row = {"floating": likelihood.plan.n_floating > 0, "precision": precision, "N_data": n_events(data), "N_phsp": n_events(phsp)}
     row |= {"free": len(likelihood.names), "initialisation_s": seconds, "bytes_per_event": likelihood.memory().bytes_per_event}
-    row |= {"held_bytes": held_bytes(likelihood), "peak_initialisation_bytes": memory.taken}
+    row |= {"held_bytes": held_bytes(likelihood), "peak_initialisation_bytes": with_recorded(memory.peak, likelihood)}
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     x = perturbed(likelihood, 1)

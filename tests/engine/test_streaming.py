@@ -226,6 +226,7 @@ def test_a_scratch_folder_in_main_memory(monkeypatch, tmp_path):
 
 
 def test_scratch_files_have_no_name_and_are_closed(tmp_path):
+    gc.collect()  # files of other tests are closed
     before = len(os.listdir("/proc/self/fd"))
     spilled = make("small", "reference", host_memory=9000, scratch=str(tmp_path))
     assert spilled.memory().disk > 0

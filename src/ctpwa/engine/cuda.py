@@ -22,7 +22,7 @@ from ctpwa.engine.tables import LOG, PLAIN, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
-GRAM_BYTES = 64 << 20  # columns of one chunk
+GRAM_BYTES = 96 << 20  # columns of one chunk
 BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
 MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
 KEPT_VECTORS = 64  # most vectors of a batch that uses kept columns, which are in chunks for so many

@@ -129,9 +129,9 @@ class Likelihood:
         counts = {name: rows.count for name, rows in self._rows.items()}
         self._memory = plan_memory(self.plan, counts, self.engine.name, self.engine.device, memory_limits)
         self.streamer = Streamer(self.engine.device, has_own_memory(self.engine.name, self.engine.device))
-        self._preparation = Preparation(model, self.plan, self._rotation, self.engine.device, self._memory, self.streamer)
+        self.preparation = Preparation(model, self.plan, self._rotation, self.engine.device, self._memory, self.streamer)
         self._shares = shares if precision == MIXED else {}  # the momenta, for ``in_double``
-        stored = self.ranks.together(lambda: self._preparation.stored(shares, progress))
+        stored = self.ranks.together(lambda: self.preparation.stored(shares, progress))
         self.data: SampleSource = stored["data"]
         self.background: SampleSource = stored.get("background", StoredSample(self.streamer))
         self._n_summed = sum(rows.total for name, rows in self._rows.items() if name != "phase space")
@@ -140,7 +140,7 @@ class Likelihood:
         self.phase_space: SampleSource | Collapsed
         self._fixed_integrals: WaveIntegrals | None = None
         if self.plan.collapses:
-            pieces = self._preparation.exact_pieces(shares["phase space"], progress)
+            pieces = self.preparation.exact_pieces(shares["phase space"], progress)
             self._fixed_integrals = Integrator(self.plan, self.engine).integrals(pieces, np.zeros(0), self.ranks)
             self._phsp_weight = self._fixed_integrals.weight
             self.phase_space = self._collapsed(self._fixed_integrals)
@@ -150,7 +150,7 @@ class Likelihood:
             self._phsp_weight = float(self.ranks.sum(1, lambda: np.array([total]), b"phase space")[0])
             if self._phsp_weight <= 0:
                 raise DataError(f"the weights of the phase-space sample add up to {self._phsp_weight:.6g}\n fix: check them")
-        self._preparation.stage.release()
+        self.preparation.stage.release()
 
     # parameters
 
@@ -283,9 +283,9 @@ class Likelihood:
             return self._fixed_integrals
         if truth is None:
             return self._integrals_at(theta)
-        pieces = self._preparation.exact_pieces(own_share("truth", truth, self.model, self.ranks))
+        pieces = self.preparation.exact_pieces(own_share("truth", truth, self.model, self.ranks))
         found = Integrator(self.plan, self.engine).integrals(pieces, theta[self._theta_order], self.ranks, "truth")
-        self._preparation.stage.release()
+        self.preparation.stage.release()
         return found
 
     def check_truth(self, truth: SampleInput) -> None:
@@ -338,7 +338,7 @@ class Likelihood:
         exact = copy(self)
         exact.precision = DOUBLE
         exact.engine = make_engine(self.engine.name, self.plan, self.engine.device)
-        rebuilt = {name: Rebuilt(partial(self._preparation.exact_pieces, share)) for name, share in self._shares.items()}
+        rebuilt = {name: Rebuilt(partial(self.preparation.exact_pieces, share)) for name, share in self._shares.items()}
         exact.data, exact.background = rebuilt["data"], rebuilt.get("background", StoredSample(self.streamer))
         exact.phase_space = self.phase_space if isinstance(self.phase_space, Collapsed) else rebuilt["phase space"]
         return exact

@@ -46,6 +46,9 @@ class SpinStage:
         zou_bugg:     transverse projection instead of canonical spin states
         chunk_size:   events in a chunk; default: from the memory they take
         chunk_bytes:  the most temporary memory that a chunk may take on a GPU
+
+    Attributes:
+        recorded_bytes:  memory that a recorded chunk took on a GPU
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class SpinStage:
         self._max_L = harmonics_needed([structure for parts in structures for structure, _ in parts])
         self._expiring: list[list[Hashable]] | None = None
         self._graph: _Recorded | None = None
+        self.recorded_bytes = 0
         self._left: list[Tensor] = []  # of every chunk, what a rotation has left in rows that should be zero
 
     @property
@@ -123,8 +127,7 @@ class SpinStage:
                 self._check(p4, start, stop, first)
             momenta = [p[start:stop].T for p in p4]
             if recorded:
-                self._graph = self._graph or _Recorded(self._amplitudes, momenta)
-                found, rest = self._graph(momenta)
+                found, rest = self._recorded(momenta)(momenta)
             else:
                 own = K[..., start:stop] if self.rotation is None and storage is None else None
                 found, rest = self._amplitudes([p.contiguous() for p in momenta], own)
@@ -147,6 +150,12 @@ class SpinStage:
         left, self._left = self._left, []
         if left and self.rotation is not None:
             self.rotation.check(torch.stack(left).amax(dim=0))
+
+    def _recorded(self, p4: Sequence[Tensor]) -> _Recorded:
+        if self._graph is None:
+            self._graph = _Recorded(self._amplitudes, p4)
+            self.recorded_bytes = self._graph.bytes
+        return self._graph
 
     def release(self) -> None:
         """Give the memory of a recording back to the GPU."""
@@ -210,13 +219,19 @@ class _Recorded:
     Args:
         work:  takes momenta, each [4, event]; has run before
         p4:    momenta of such a chunk
+
+    Attributes:
+        bytes:  memory set aside for it
     """
 
     def __init__(self, work: Callable[[Sequence[Tensor]], tuple[Tensor, Tensor]], p4: Sequence[Tensor]) -> None:
         self._graph = torch.cuda.CUDAGraph()
         self._p4 = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for p in p4]
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_reserved()
         with torch.cuda.graph(self._graph):
             self._results = work(self._p4)
+        self.bytes = torch.cuda.memory_reserved() - before
 
     def __call__(self, p4: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Results that stay as they are until the next call."""
