@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.linalg.lapack import dpotrf
 
-from ctpwa.minimise.newton import trust_region_step
+from ctpwa.minimise import region
+from ctpwa.minimise.region import Region, trust_region_step
 
 
 def gain(g, H, s):
@@ -117,3 +119,50 @@ def test_a_newton_step_inside_is_exact():
     s, at_edge = trust_region_step(np.array([1.0, 2.0]), H, 100.0)
     np.testing.assert_allclose(s, -np.linalg.solve(H, [1.0, 2.0]), rtol=1e-14)
     assert not at_edge
+
+
+# steps of a region: near the edge is near enough
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    values=st.lists(eigenvalue, min_size=1, max_size=6),
+    slopes=st.lists(st.sampled_from([0.0, 1.0, -3.0, 1e-7, 1e-13, 1e4]), min_size=6, max_size=6),
+    log_radius=st.integers(-3, 3),
+    log_guess=st.integers(-9, 6),
+    seed=st.integers(0, 1000),
+)
+@example(values=[0.0, 1.0], slopes=[1e-13, 1.0, 0, 0, 0, 0], log_radius=2, log_guess=0, seed=0)
+def test_a_step_of_a_region_gains_almost_as_much_as_the_best(values, slopes, log_radius, log_guess, seed):
+    H, Q = symmetric(values, seed)
+    g, radius = Q @ np.array(slopes[: len(values)]), 10.0**log_radius
+    end, at_edge = Region(g, H, np.ones(len(g)), 10.0**log_guess).step(np.zeros(len(g)), radius)
+    best, _ = trust_region_step(g, H, radius)
+    assert np.linalg.norm(end) <= 1.1 * radius * (1 + 1e-9)
+    assert gain(g, H, end) >= 0.8 * gain(g, H, best) - 1e-9 * (np.abs(g) @ np.abs(best) + 1e-300)
+    if not at_edge:
+        assert gain(g, H, end) == pytest.approx(gain(g, H, best), rel=1e-6, abs=1e-9 * (np.abs(g) @ np.abs(best) + 1e-300))
+
+
+def test_a_good_guess_saves_decompositions(monkeypatch):
+    """And λ of one step is the guess of the next."""
+    H, Q = symmetric([-2.0, -1.0, 0.5, 1.0, 3.0], 1)
+    g = Q @ np.array([0.3, -1.0, 0.2, 2.0, 1.0])
+    tried = []
+    monkeypatch.setattr(region, "dpotrf", lambda *a, **k: tried.append(1) or dpotrf(*a, **k))
+    first = Region(g, H, np.ones(5))
+    end, at_edge = first.step(np.zeros(5), 1.0)
+    assert at_edge
+    assert np.linalg.norm(end) == pytest.approx(1.0, rel=0.1)
+    assert first.shift > 2.0
+    before = len(tried)
+    again, _ = Region(g, H, np.ones(5), first.shift).step(np.zeros(5), 1.0)
+    assert len(tried) - before == 2  # H itself, and H + λ
+    np.testing.assert_array_equal(again, end)
+
+
+def test_a_saddle_point_without_slope_is_left():
+    H, _ = symmetric([-1.0, 1.0, 2.0], 2)
+    end, at_edge = Region(np.zeros(3), H, np.ones(3)).step(np.zeros(3), 0.5)
+    assert at_edge
+    assert gain(np.zeros(3), H, end) == pytest.approx(0.125)

@@ -8,14 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ctpwa.minimise.decompose import Decomposer, decompose
 from ctpwa.minimise.objective import Objective
-from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Answer, Ask, Decompose, Steps, Stop
+from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Answer, Ask, Steps, Stop
 
 NOTHING = np.zeros(0)
 Watch = Callable[[np.ndarray, float], None]  # is told of every better point
@@ -64,9 +62,6 @@ def drive(objective: Objective, steps: Steps, watch: Watch | None = None) -> tup
         with one_thread():
             ask = next(steps)
             while True:
-                if isinstance(ask, Decompose):
-                    ask = steps.send(decompose(ask.matrix))
-                    continue
                 answer = evaluate(objective, ask)
                 record.count(ask.order)
                 if best.improves(ask.x, answer.value):
@@ -88,7 +83,6 @@ def drive_many(
     watch: Watch | None = None,
     ended: Callable[[Stop], None] | None = None,
     at_once: int | None = None,
-    threads: int | None = None,
 ) -> tuple[list[Stop | None], Record]:
     """Run many minimisers together; what they ask for comes in batches. Ctrl-C ends those that still run.
 
@@ -98,55 +92,36 @@ def drive_many(
         watch:      is told of every better point
         ended:      is told of every end
         at_once:    how many run at a time; default: all
-        threads:    for matrices that they want decomposed; default: as many as help
     """
     record, best, begin = Record(), _Best(watch), time.perf_counter()
     source = iter(steps)
     stops: list[Stop | None] = []
     running: dict[int, tuple[Steps, _Best]] = {}
     asks: dict[int, Ask] = {}
-    matrices: dict[int, np.ndarray] = {}
-
-    def go_on(k: int, answer: Any) -> None:
-        """Tell a minimiser what it asked for, and note what it asks next."""
-        try:
-            question = running[k][0].send(answer)
-        except StopIteration as end:
-            stops[k] = end.value
-            del running[k]
-            if ended is not None:
-                ended(end.value)
-            return
-        if isinstance(question, Decompose):
-            matrices[k] = question.matrix
-        else:
-            asks[k] = question
-
     try:
-        with one_thread(), Decomposer(threads) as decompose_all:
+        with one_thread():
             while True:
-                room = None if at_once is None else at_once - len(running)
-                for generator in islice(source, room) if not matrices else ():
+                for generator in islice(source, None if at_once is None else at_once - len(running)):
                     if generator is None:
                         break
                     running[len(stops)] = generator, _Best(None)
+                    asks[len(stops)] = next(generator)
                     stops.append(None)
-                    go_on(len(stops) - 1, None)
-                if matrices:  # nobody goes on before all know what they ask next
-                    wanted, matrices = matrices, {}
-                    for k, eigen in zip(wanted, decompose_all(list(wanted.values())), strict=True):
-                        go_on(k, eigen)
-                    continue
                 if not asks:
                     break
-                asked, asks = dict(sorted(asks.items())), {}
-                for k, answer in _evaluate_many(objective, asked).items():
-                    ask = asked[k]
-                    record.count(ask.order)
-                    running[k][1].improves(ask.x, answer.value)
-                    if best.improves(ask.x, answer.value):
+                for k, answer in _evaluate_many(objective, asks).items():
+                    generator, own_best = running[k]
+                    record.count(asks[k].order)
+                    own_best.improves(asks[k].x, answer.value)
+                    if best.improves(asks[k].x, answer.value):
                         record.history.append(answer.value)
-                    go_on(k, answer)
+                    try:
+                        asks[k] = generator.send(answer)
+                    except StopIteration as end:
+                        stops[k] = end.value
+                        del asks[k], running[k]
+                        if ended is not None:
+                            ended(end.value)
     except KeyboardInterrupt:
         for k, (_, own_best) in running.items():
             if own_best.x is not None:

@@ -1,14 +1,12 @@
 """Minimisers as generators: each asks for values, gradients or Hessians at points and is sent the answers.
 
-A driver can so run one of them, or many at once that share every pass over the events. What takes long besides, the eigenvalues and
-eigenvectors of a matrix, is asked for as well: those of many can be computed at the same time.
+A driver can so run one of them, or many at once that share every pass over the events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -29,19 +27,8 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Decompose:
-    """A matrix of which a minimiser wants to know eigenvalues, in ascending order, and eigenvectors; it is told both.
-
-    Attributes:
-        matrix:  real and symmetric
-    """
-
-    matrix: np.ndarray
-
-
-@dataclass(frozen=True)
 class Answer:
-    """What it is told of a point; parts that it did not ask for are empty.
+    """What it is told; parts that it did not ask for are empty.
 
     Attributes:
         value:     f
@@ -73,8 +60,7 @@ class Stop:
     iterations: int
 
 
-Eigen = tuple[np.ndarray, np.ndarray]  # eigenvalues, eigenvectors [component, number]
-Steps = Generator[Ask | Decompose, Any, Stop]  # is sent an Answer or an Eigen
+Steps = Generator[Ask, Answer, Stop]
 
 
 def inside(x: np.ndarray, bounds: np.ndarray) -> np.ndarray:
