@@ -30,7 +30,7 @@ def newton(
         tolerance:       stop when the expected gain ½ g·H⁻¹·g is below this
         max_iterations:  give up after so many steps
         noise:           rounding of f; smaller gains are trusted without looking at f
-        eager:           ask for the Hessian at every trial point at once, not only where a step is taken: fewer questions
+        eager:           ask for the Hessian at every point, needed or not: fewer questions, and all of one kind
     """
     x = inside(np.asarray(x, dtype=float), bounds)
     answer: Answer = yield Ask(x, HESSIAN)
@@ -54,7 +54,7 @@ def newton(
             if gain <= tolerance and not at_edge:
                 if not gain > 0:
                     return Stop(x, f, True, "converged", iteration)
-                tried: Answer = yield Ask(trial, VALUE)
+                tried: Answer = yield Ask(trial, HESSIAN if eager else VALUE)
                 if tried.value <= f + noise:
                     return Stop(trial, tried.value, True, "converged", iteration + 1)
                 return Stop(x, f, True, "converged", iteration)

@@ -11,13 +11,13 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
 
 from ctpwa.minimise.steps import held, inside
 
 NO_CURVATURE = 1e-14  # of the largest curvature: lost in rounding
 NEGLIGIBLE = 1e-10  # of the whole gain
-NEAR = 0.1  # of the radius: so near to the edge a step may end
+NEAR = 0.2  # of the radius: so near to the edge a step may end
 TRIES = 12  # decompositions, before eigenvalues are asked
 SINGULAR = 1e-12  # of the largest curvature: a matrix with so small a pivot counts as singular
 LEAST_SHIFT = 1e-6  # of the largest curvature: below, curvatures are so small that eigenvalues must tell whether there are any
@@ -143,12 +143,11 @@ class _Curvature:
             if shift <= least:
                 return None
             shifted = self.H.copy()
-            shifted.flat[:: len(g) + 1] += shift
-            factor, failed = dpotrf(shifted.T, clean=0, overwrite_a=1)
+            shifted.ravel()[:: len(g) + 1] += shift
+            factor, s, failed = dposv(shifted.T, g, overwrite_a=1)
             if failed or factor.diagonal().min() ** 2 <= SINGULAR * upper:
                 lower, shift = shift, _between(shift, upper)
                 continue
-            s = dpotrs(factor, g)[0]
             length = length_of(s)
             if abs(length - radius) <= NEAR * radius:
                 return -s, shift
