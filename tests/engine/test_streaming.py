@@ -309,15 +309,20 @@ def test_checks_are_those_of_reading(tmp_path, change, message):
     assert str(found.value) == str(expected.value)
 
 
-def test_a_stream_that_ends_early(files):
-    class Short(ctpwa.EventStream):
-        n_events = 130
+@pytest.mark.parametrize(
+    ("announced", "message"),
+    [(130, "data: 129 events came, and 130 were announced"), (128, "data: at least 129 events came, and 128 were announced")],
+)
+@pytest.mark.parametrize("chunk", [None, 50])
+def test_a_stream_of_another_length(announced, message, chunk):
+    class Wrong(ctpwa.EventStream):
+        n_events = announced
 
         def pieces(self):
             yield samples("small")["data"]
 
-    with pytest.raises(DataError, match="data: 129 events came, and 130 were announced"):
-        make("small", "reference", data=Short())
+    with pytest.raises(DataError, match=message):
+        make("small", "reference", chunk=chunk, data=Wrong())
 
 
 def test_a_model_file_does_it_by_itself(files, monkeypatch):

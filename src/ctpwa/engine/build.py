@@ -57,9 +57,8 @@ def spin_stage(model: Model, rotation: RowRotation, device: torch.device, chunk_
     """
     structures, _ = collect_structures(model.waves, barrier=True)
     rows = PolarisationRows(model.decay, model.polarisation)
-    return SpinStage(
-        model.decay, structures, rows, device, rotation, barrier=True, zou_bugg=model.zou_bugg, chunk_bytes=chunk_bytes
-    )  # fmt: skip
+    zou_bugg = model.zou_bugg
+    return SpinStage(model.decay, structures, rows, device, rotation, barrier=True, zou_bugg=zou_bugg, chunk_bytes=chunk_bytes)
 
 
 def sample_of(

@@ -58,14 +58,16 @@ class Share:
             for start in range(0, self.rows.count, size):
                 yield [p[start : start + size] for p in self.p4], None if w is None else w[start : start + size]
             return
-        found = 0
+        found, announced = 0, self.rows.count
         for p4, weights in regrouped(self.stream.pieces(), self.labels, size):
             if weights is not None:
                 check_weights(weights, self.name, found)
             found += len(p4[0])
+            if found > announced:
+                raise DataError(f"{self.name}: at least {found} events came, and {announced} were announced\n fix: check its n_events")
             yield p4, weights
-        if found != self.rows.count:
-            raise DataError(f"{self.name}: {found} events came, and {self.rows.count} were announced\n fix: check its n_events")
+        if found != announced:
+            raise DataError(f"{self.name}: {found} events came, and {announced} were announced\n fix: check its n_events")
 
 
 def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks) -> Share:

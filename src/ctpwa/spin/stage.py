@@ -82,7 +82,8 @@ class SpinStage:
         return self.rows.n_rows if self.rotation is None else self.rotation.n_rows
 
     def allocate(self, n_events: int, storage: Storage | None = None) -> Tensor:
-        """Room for K of so many events."""
+        """Room for K of so many events, of which nothing is known yet."""
+        self._left = []
         shape = (len(self.structures), self.n_rows, n_events)
         dtype = self.rows.dtype if storage is None else storage.dtype(self.rows.dtype)
         needed = torch.Size(shape).numel() * torch.empty((), dtype=dtype).element_size()
@@ -112,7 +113,7 @@ class SpinStage:
         n_events = len(p4[0])
         if not n_events:
             return
-        size, on_gpu = self._plan(p4), self.device.type == "cuda"
+        size, on_gpu = self._plan(p4, first), self.device.type == "cuda"
         if on_gpu and self._graph is None:
             size = self._chunk_size = min(size, -(-n_events // -(-n_events // size)))  # chunks of equal size
         chunks = [(start, min(start + size, n_events)) for start in range(0, n_events, size)]
@@ -166,10 +167,10 @@ class SpinStage:
     def _check(self, p4: Sequence[Tensor], start: int, stop: int, first: int) -> None:
         check_momenta([p[start:stop].T for p in p4], self.decay.labels, self.decay.final, first + start)
 
-    def _plan(self, p4: Sequence[Tensor]) -> int:
+    def _plan(self, p4: Sequence[Tensor], first: int) -> int:
         """Events per chunk, from the memory that a single event takes; and what can be forgotten when."""
         if self._expiring is None:
-            self._check(p4, 0, 1, 0)
+            self._check(p4, 0, 1, first)
             evaluator = self._evaluator([p[:1].T.contiguous() for p in p4])
             target = torch.empty(len(self.structures), self.rows.n_rows, 1, dtype=self.rows.dtype, device=self.device)
             self._evaluate(evaluator, target, [])
