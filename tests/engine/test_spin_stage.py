@@ -11,11 +11,12 @@ from tests.engine.cases import GPU
 import ctpwa
 from ctpwa.engine.build import find_rotation, spin_stage
 from ctpwa.errors import DataError
+from ctpwa.spin import stage as stage_module
 from ctpwa.spin.build import collect_structures
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.rows import Rows
-from ctpwa.spin.stage import SpinStage, _sum_parts
+from ctpwa.spin.stage import SpinStage, _sum_parts, chunks_to_record
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 POLARISED = [[0.8, 0.1 + 0.2j], [0.1 - 0.2j, 0.2]]
@@ -99,6 +100,64 @@ def test_progress_counts_every_event_and_bad_momenta_are_named():
         filled(stage, p4, first=1000)
 
 
+@pytest.mark.parametrize("n", [1, 5, 99, 100, 101, 150, 200, 201, 999, 1000])
+@pytest.mark.parametrize("recorded", [None, 60, 100])
+def test_chunks_to_record(n, recorded):
+    chunks, records = chunks_to_record(n, 100, recorded)
+    assert sorted({i for start, stop in chunks for i in range(start, stop)}) == list(range(n))
+    assert all(stop - start <= 100 for start, stop in chunks)
+    assert [stop for _, stop in chunks] == sorted({stop for _, stop in chunks})
+    assert records is (n > 100 if recorded is None else n >= recorded)
+    if records:
+        assert len({stop - start for start, stop in chunks}) == 1
+        assert recorded in (None, chunks[0][1] - chunks[0][0])
+    if records and recorded is None:
+        assert len(chunks) == -(-n // 100)  # as few as possible
+        assert len(chunks) * (chunks[0][1] - chunks[0][0]) < n + len(chunks)  # and hardly anything twice
+
+
+class Unrecorded:
+    """Work that is done at once instead of recorded, in the same place every time."""
+
+    made = 0
+
+    def __init__(self, work, p4):
+        Unrecorded.made += 1
+        self.work, self.n_events, self.bytes = work, p4[0].shape[1], 1
+        self.results = None
+
+    def __call__(self, p4):
+        assert p4[0].shape[1] == self.n_events
+        found = self.work([p.contiguous() for p in p4])
+        if self.results is None:
+            self.results = found
+        for own, new in zip(self.results, found, strict=True):
+            own.copy_(new)
+        return self.results
+
+
+@pytest.mark.parametrize("name", ["jpsi_kk_eta", "jpsi_p_pbar_eta", "polarised"])
+def test_what_a_gpu_would_do(name, monkeypatch):
+    """Few events first, which are no reason for short chunks; then three chunks, and more events with the same recording."""
+    monkeypatch.setattr(stage_module, "_Recorded", Unrecorded)
+    Unrecorded.made = 0
+    p4 = momenta(name)
+    rotation = find_rotation(model(name), [p4])
+    expected = filled(stage_of(name, rotation=rotation), p4)
+    stage = stage_of(name, rotation=rotation, chunk_size=100)
+    stage._on_gpu = True
+    for n in (7, 230, 100, 157, 230, 60):
+        K = filled(stage, [p[:n] for p in p4])
+        torch.testing.assert_close(K, expected[..., :n], rtol=1e-11, atol=1e-14 * float(expected.abs().max()))
+    assert Unrecorded.made == 1
+    assert stage._graph.n_events == 77
+    few = stage_of(name, rotation=RowRotation(1, rotation.scale), chunk_size=100)
+    few._on_gpu = True
+    if rotation.n_rows > 1:
+        with pytest.raises(RowsNeeded):
+            filled(few, p4)
+
+
 # on a GPU
 
 
@@ -106,15 +165,16 @@ def test_progress_counts_every_event_and_bad_momenta_are_named():
 @pytest.mark.skipif(not GPU, reason="no GPU")
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_amplitudes(name):
-    """Chunks of 100: two, and one that overlaps the second; then more events with the same recording."""
+    """Few events first, which are no reason for short chunks; then three chunks, and more events with the same recording."""
     p4, device = momenta(name), torch.device("cuda", 0)
     rotation = find_rotation(model(name), [p4])
     expected = filled(stage_of(name, rotation=rotation), p4)
     stage = stage_of(name, device, rotation, chunk_size=100)
-    for n in (230, 100, 157, 230, 60):
+    for n in (7, 230, 100, 157, 230, 60):
         K = filled(stage, [p[:n] for p in p4])
         torch.testing.assert_close(K.cpu(), expected[..., :n], rtol=1e-9, atol=1e-11 * float(expected.abs().max()))
     assert stage._graph is not None
+    assert stage._graph.n_events == 77
     stage.release()
     assert stage._graph is None
 

@@ -30,7 +30,6 @@ MIN_CHUNK, MAX_CHUNK = 1024, 1 << 20
 # chunks together may then take this much on a CPU
 MANY_BYTES, LONG_CHUNK = 2 << 30, 4096
 ROW_COPIES = 3  # of the amplitudes of a chunk, while its rows are rotated
-RECORDED = 2  # from so many chunks on, recording is worth its time
 
 
 class SpinStage:
@@ -72,6 +71,7 @@ class SpinStage:
         self._order = sorted(range(len(structures)), key=lambda i: [v.system for v in structures[i][0][0].walk()])
         self._max_L = harmonics_needed([structure for parts in structures for structure, _ in parts])
         self._expiring: list[list[Hashable]] | None = None
+        self._on_gpu = device.type == "cuda"
         self._graph: _Recorded | None = None
         self.recorded_bytes = 0
         self._left: list[Tensor] = []  # of every chunk, what a rotation has left in rows that should be zero
@@ -113,15 +113,12 @@ class SpinStage:
         n_events = len(p4[0])
         if not n_events:
             return
-        size, on_gpu = self._plan(p4, first), self.device.type == "cuda"
-        if on_gpu and self._graph is None:
-            size = self._chunk_size = min(size, -(-n_events // -(-n_events // size)))  # chunks of equal size
-        chunks = [(start, min(start + size, n_events)) for start in range(0, n_events, size)]
-        recorded = on_gpu and n_events >= size and (len(chunks) >= RECORDED or self._graph is not None)
-        if recorded:
-            chunks[-1] = (n_events - size, n_events)  # as long as the others; some events are computed twice
-        if on_gpu:  # all of them at once: every look at a result makes the GPU wait
-            self._check(p4, 0, n_events, first)
+        size, on_gpu = self._plan(p4, first), self._on_gpu
+        if on_gpu:
+            chunks, recorded = chunks_to_record(n_events, size, None if self._graph is None else self._graph.n_events)
+            self._check(p4, 0, n_events, first)  # all at once: every look at a result makes the GPU wait
+        else:
+            chunks, recorded = [(start, min(start + size, n_events)) for start in range(0, n_events, size)], False
 
         def compute(start: int, stop: int) -> None:
             if not on_gpu:
@@ -140,7 +137,7 @@ class SpinStage:
             elif self.rotation is not None:
                 self.rotation.check(rest)
 
-        _for_chunks(compute, chunks, self.device, advance)
+        _for_chunks(compute, chunks, 1 if on_gpu else torch.get_num_threads(), advance)
 
     def finish(self) -> None:
         """Wait for a GPU, and check what it did.
@@ -222,11 +219,13 @@ class _Recorded:
         p4:    momenta of such a chunk
 
     Attributes:
-        bytes:  memory set aside for it
+        n_events:  in such a chunk
+        bytes:     memory set aside for it
     """
 
     def __init__(self, work: Callable[[Sequence[Tensor]], tuple[Tensor, Tensor]], p4: Sequence[Tensor]) -> None:
         self._graph = torch.cuda.CUDAGraph()
+        self.n_events = p4[0].shape[1]
         self._p4 = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for p in p4]
         torch.cuda.empty_cache()
         before = torch.cuda.memory_reserved()
@@ -242,6 +241,22 @@ class _Recorded:
         return self._results
 
 
+def chunks_to_record(n_events: int, most: int, recorded: int | None) -> tuple[list[tuple[int, int]], bool]:
+    """Chunks for a GPU, and whether they run as a recording: all have the same size then, and the last one may overlap the one before.
+
+    Args:
+        n_events:  to be cut
+        most:      events of a chunk
+        recorded:  events of a chunk that is recorded already; None: nothing is, which is worth it from two chunks on
+    """
+    if recorded is None and n_events > most:
+        recorded = -(-n_events // -(-n_events // most))
+    if recorded is None or n_events < recorded:
+        return [(0, n_events)], False
+    starts = [min(start, n_events - recorded) for start in range(0, n_events, recorded)]
+    return [(start, start + recorded) for start in starts], True
+
+
 def _sum_parts(evaluator: Evaluator, parts: Parts, two_ms: Sequence[int]) -> Tensor:
     (first, count), *others = parts
     A = evaluator.top_amplitude(first, two_ms)
@@ -253,10 +268,10 @@ def _sum_parts(evaluator: Evaluator, parts: Parts, two_ms: Sequence[int]) -> Ten
 
 
 def _for_chunks(
-    compute: Callable[[int, int], None], chunks: Sequence[tuple[int, int]], device: torch.device, advance: Callable[[int], None]
+    compute: Callable[[int, int], None], chunks: Sequence[tuple[int, int]], workers: int, advance: Callable[[int], None]
 ) -> None:
-    """All chunks in order on a GPU; on a CPU one thread per core, since a chunk is too small to split inside torch."""
-    workers = min(torch.get_num_threads(), len(chunks)) if device.type == "cpu" else 1
+    """All chunks, in order on a GPU; on a CPU one thread per core, since a chunk is too small to split inside torch."""
+    workers = min(workers, len(chunks))
     if workers == 1:
         done = 0
         for start, stop in chunks:
