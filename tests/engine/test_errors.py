@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from ctpwa.data.events import Events
+from ctpwa.engine import choice
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.errors import CtpwaError, DataError, PhysicsError
@@ -147,6 +148,19 @@ def test_the_gpu_engine_without_a_gpu(monkeypatch):
         make("small", "cuda")
     with pytest.raises(CtpwaError, match="needs an NVIDIA GPU"):
         make("small", "auto", device="cuda")
+
+
+def test_a_process_uses_one_gpu_and_makes_it_the_current_one(monkeypatch):
+    current = [0]
+    monkeypatch.setattr(choice, "_gpu", None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: current[0])
+    monkeypatch.setattr(torch.cuda, "set_device", lambda number: current.__setitem__(0, number))
+    assert choice._own_gpu(torch.device("cuda:1")) == torch.device("cuda", 1)
+    assert current == [1]
+    assert choice._own_gpu(None) == choice._own_gpu(torch.device("cuda")) == torch.device("cuda", 1)
+    with pytest.raises(CtpwaError, match="computes on cuda:1 already, and cannot use cuda:0 as well\n fix: start another process"):
+        choice._own_gpu(torch.device("cuda:0"))
+    assert current == [1]
 
 
 def test_the_cpu_engine_on_a_gpu():

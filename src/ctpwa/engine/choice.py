@@ -11,6 +11,7 @@ from ctpwa.engine.plan import Plan
 from ctpwa.errors import CtpwaError, suggest
 
 ENGINES = ("auto", "cuda", "cpu", "reference")
+_gpu: int | None = None  # the one that this process uses
 
 
 def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Engine:
@@ -59,5 +60,17 @@ def _cuda_engine(plan: Plan, where: torch.device | None) -> Engine:
 
     if not torch.cuda.is_available():
         return CudaEngine(plan, where or torch.device("cpu"))
-    number = where.index if where is not None and where.index is not None else torch.cuda.current_device()
-    return CudaEngine(plan, torch.device("cuda", number))  # with its number, as tensors have it
+    return CudaEngine(plan, _own_gpu(where))
+
+
+def _own_gpu(where: torch.device | None) -> torch.device:
+    """The GPU of this process, with its number, as tensors have it. Kernels and recordings run on the current one, so there is one."""
+    global _gpu
+    number = where.index if where is not None and where.index is not None else _gpu
+    number = torch.cuda.current_device() if number is None else number
+    if _gpu not in (None, number):
+        raise CtpwaError(f"this process computes on cuda:{_gpu} already, and cannot use cuda:{number} as well\n fix: start another process")
+    if number != torch.cuda.current_device():
+        torch.cuda.set_device(number)
+    _gpu = number
+    return torch.device("cuda", number)

@@ -227,11 +227,12 @@ class _Recorded:
         self._graph = torch.cuda.CUDAGraph()
         self.n_events = p4[0].shape[1]
         self._p4 = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for p in p4]
-        torch.cuda.empty_cache()
-        before = torch.cuda.memory_reserved()
-        with torch.cuda.graph(self._graph):
-            self._results = work(self._p4)
-        self.bytes = torch.cuda.memory_reserved() - before
+        with torch.cuda.device(p4[0].device):
+            torch.cuda.empty_cache()
+            before = torch.cuda.memory_reserved()
+            with torch.cuda.graph(self._graph):
+                self._results = work(self._p4)
+            self.bytes = torch.cuda.memory_reserved() - before
 
     def __call__(self, p4: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Results that stay as they are until the next call."""
