@@ -136,3 +136,16 @@ def test_a_sum_whose_terms_disagree_is_refused():
 def test_a_vector_of_wrong_length_is_refused():
     with pytest.raises(ctpwa.PhysicsError, match="this likelihood has 6"):
         ctpwa.model_values(likelihood(), [1.0])
+
+
+@pytest.mark.parametrize("representation", ["cartesian", "polar"])
+def test_the_reference_wave_divided_by_itself_may_be_off_by_rounding(representation):
+    """Z/z is not exactly 1 for every complex number z."""
+    own = likelihood(representation=representation, reference_wave=C)
+    rng = np.random.default_rng(1)
+    for z in rng.normal(size=200) + 1j * rng.normal(size=200):
+        assert np.isfinite(ctpwa.free_parameters(own, TRUTH | {C: z})).all()
+    parameters = own.parameters
+    with pytest.raises(ctpwa.PhysicsError, match="is fixed in this fit"):
+        parameters.free_from({C: 1 + 1e-7j}, {})
+    assert len(parameters.free_from({C: 1 + 1e-14j}, {})) == len(own.names)

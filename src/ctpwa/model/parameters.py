@@ -150,10 +150,19 @@ class Parameters:
         for name, z in numbers.items():
             values.update(zip((f"{name}.{part}" for part in PARTS[self.representation]), _parts(z, self.representation), strict=True))
         self._check_names(list(values))
-        moved = [p.name for p in self.all if p.fixed and abs(values[p.name] - p.value) > 1e-9 * max(abs(p.value), 1e-9)]
+        moved = [p.name for k, p in enumerate(self.all) if p.fixed and abs(values[p.name] - p.value) > 1e-9 * self._size_of(k)]
         if moved:
             raise PhysicsError(f"{moved[0]!r} is fixed in this fit, and its value is another", "leave it out, or let it float")
         return np.array([values[name] for name in self.names])
+
+    def _size_of(self, k: int) -> float:
+        """What a change of a parameter is compared with: its value, for a part of a complex number that of the number, for a phase 1."""
+        if k >= 2 * len(self.numbers):
+            return max(abs(self.all[k].value), 1e-9)
+        first = k // 2 * 2
+        if self.representation != CARTESIAN and k > first:
+            return 1.0
+        return abs(complex(*_cartesian([p.value for p in self.all[first : first + 2]], self.representation)))
 
     def random_numbers(self, x: np.ndarray, typical: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """``x`` with every free complex number replaced by one of random phase and log-normal size.
@@ -241,7 +250,7 @@ class Parameters:
         return self.representation == CARTESIAN and self._single
 
 
-def _cartesian(parts: np.ndarray, representation: str) -> tuple[float, float]:
+def _cartesian(parts: Sequence[float] | np.ndarray, representation: str) -> tuple[float, float]:
     a, b = map(float, parts)
     return (a, b) if representation == CARTESIAN else (a * np.cos(b), a * np.sin(b))
 
