@@ -40,7 +40,7 @@ class Region:
     def __init__(self, g: np.ndarray, H: np.ndarray, scale: np.ndarray, shift: float = 0.0) -> None:
         self.g, self.H, self.scale, self.shift = g, H, scale, shift
         self._scaled = H * (scale[:, None] * scale)
-        self._curvatures: dict[bytes, _Curvature] = {}
+        self._curvatures: dict[bytes, Curvature] = {}
 
     def step(self, x: np.ndarray, radius: float) -> Step:
         """The end of the best step, and whether it is at the edge of the region."""
@@ -83,13 +83,13 @@ class Region:
         step[free] = own * self.scale[free]
         return step, at_edge
 
-    def _curvature(self, free: np.ndarray | None) -> _Curvature:
+    def _curvature(self, free: np.ndarray | None) -> Curvature:
         key = b"" if free is None else free.tobytes()
         if key not in self._curvatures:
-            self._curvatures[key] = _Curvature(self._scaled if free is None else self._scaled[np.ix_(free, free)])
+            self._curvatures[key] = Curvature(self._scaled if free is None else self._scaled[np.ix_(free, free)])
         return self._curvatures[key]
 
-    def _step(self, g: np.ndarray, H: _Curvature, radius: float, lean: np.ndarray | None) -> Step:
+    def _step(self, g: np.ndarray, H: Curvature, radius: float, lean: np.ndarray | None) -> Step:
         if not len(g):
             return g, False
         step = H.minimum(g)
@@ -102,7 +102,7 @@ class Region:
         return step, True
 
 
-class _Curvature:
+class Curvature:
     """A matrix of curvatures, decomposed when that is first needed.
 
     Args:
@@ -167,8 +167,14 @@ class _Curvature:
         values[np.abs(values) <= NO_CURVATURE * max(-values[0], values[-1])] = 0.0
         return values, vectors
 
-    def exact_minimum(self, g: np.ndarray, radius: float, lean: np.ndarray | None) -> Step:
-        """The s that minimises g·s + ½ s·H·s within |s| ≤ radius, and whether it is at the edge; see ``trust_region_step``."""
+    def exact_minimum(self, g: np.ndarray, radius: float, lean: np.ndarray | None = None) -> Step:
+        """The s that minimises g·s + ½ s·H·s within |s| ≤ radius, and whether it is at the edge.
+
+        Args:
+            g:       slopes
+            radius:  of the region
+            lean:    which way to go along a direction of negative curvature without slope
+        """
         values, vectors = self._eigen
         along = vectors.T @ g
         lowest = float(values[0])
@@ -210,18 +216,6 @@ def _follow(x: np.ndarray, step: np.ndarray, bounds: np.ndarray) -> tuple[np.nda
     end = inside(x + fraction * step, bounds)
     end[blocked] = limit[blocked]
     return end, blocked
-
-
-def trust_region_step(g: np.ndarray, H: np.ndarray, radius: float, lean: np.ndarray | None = None) -> Step:
-    """The s that minimises g·s + ½ s·H·s within |s| ≤ radius, and whether it is at the edge.
-
-    Args:
-        g:       slopes
-        H:       curvatures
-        radius:  of the region
-        lean:    which way to go along a direction of negative curvature without slope
-    """
-    return _Curvature(H).exact_minimum(g, radius, lean)
 
 
 def length_of(x: np.ndarray) -> float:
