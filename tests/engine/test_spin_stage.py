@@ -75,7 +75,7 @@ def test_forgetting_saves_memory():
     evaluator = stage._evaluator([p[:1].T.contiguous() for p in momenta("jpsi_kk_eta")])
     target = torch.empty(len(stage.structures), stage.rows.n_rows, 1, dtype=stage.rows.dtype)
     stage._evaluate(evaluator, target, [])
-    everything = sum(t.numel() * t.element_size() for v in evaluator._cache.values() for t in (v if isinstance(v, list) else [v]))
+    everything = sum(t.numel() * t.element_size() for v in evaluator._cache.values() for t in (v.values() if isinstance(v, dict) else [v]))
     assert evaluator.most_bytes() < 0.6 * everything
     expiring = evaluator.expiring()
     evaluator = stage._evaluator([p[:1].T.contiguous() for p in momenta("jpsi_kk_eta")])
@@ -88,6 +88,24 @@ def test_chunks(size):
     expected = filled(stage_of("jpsi_gamma_pi0_pi0"), momenta("jpsi_gamma_pi0_pi0"))
     K = filled(stage_of("jpsi_gamma_pi0_pi0", chunk_size=size), momenta("jpsi_gamma_pi0_pi0"))
     torch.testing.assert_close(K, expected, rtol=1e-12, atol=1e-13 * float(expected.abs().max()))
+
+
+def test_events_of_a_chunk():
+    stage = stage_of("jpsi_kk_eta")
+    found = stage.chunk_events(momenta("jpsi_kk_eta"))
+    assert found == stage_of("jpsi_kk_eta").chunk_events([p[:1] for p in momenta("jpsi_kk_eta")])
+    filled(stage, momenta("jpsi_kk_eta"))
+    assert stage._chunk_size == found
+    bad = [p.clone() for p in momenta("jpsi_kk_eta")]
+    bad[2][0, 0] = torch.nan
+    with pytest.raises(DataError, match=r"'eta' in event 0 .* is not finite"):
+        stage_of("jpsi_kk_eta").chunk_events(bad)
+
+
+def test_only_harmonics_that_are_needed_are_kept():
+    needed = harmonics_needed([structure for parts in stage_of("jpsi_kk_eta").structures for structure, _ in parts])
+    assert needed[(0, 1), (0,)] == {1, 3, 5, 7}  # C parity
+    assert needed[(0, 2), (0,)] == {1, 2, 3, 4, 5}
 
 
 def test_progress_counts_every_event_and_bad_momenta_are_named():

@@ -128,16 +128,16 @@ def test_wigner_d_about_y_is_the_polynomial_of_textbooks(two_j):
 def test_solid_harmonics_are_those_of_scipy(L, q):
     q3 = np.array(q)
     size = np.linalg.norm(q3)
-    result = solid_harmonics(torch.tensor(q3)[:, None], L)
+    result = solid_harmonics(torch.tensor(q3)[:, None], range(L + 1))
     theta, phi = np.arctan2(np.hypot(q3[0], q3[1]), q3[2]), np.arctan2(q3[1], q3[0])
-    for l, Y in enumerate(result):
+    for l, Y in result.items():
         expected = size**l * np.array([sph_harm_y(l, M, theta, phi) for M in range(l, -l - 1, -1)])
         np.testing.assert_allclose(Y[:, 0].numpy(), expected, rtol=0, atol=1e-12 * max(size, 1e-3) ** l)
 
 
 def test_solid_harmonics_at_zero_momentum_and_along_the_axes():
     q3 = torch.tensor([[0.0, 0, 0], [0, 0, 2.0], [0, 0, -2.0]], dtype=torch.float64).T.contiguous()
-    for L, Y in enumerate(solid_harmonics(q3, 8)):
+    for L, Y in solid_harmonics(q3, range(9)).items():
         Y = Y.numpy()
         assert np.all(np.isfinite(Y))
         assert np.all(Y[:, 0] == (1 / np.sqrt(4 * np.pi) if L == 0 else 0))
@@ -151,6 +151,6 @@ def test_solid_harmonics_at_zero_momentum_and_along_the_axes():
 @given(st.integers(0, 10), vectors, vectors)
 def test_solid_harmonics_turn_with_D(L, q, axis):
     rotation = Rotation.from_rotvec(axis)
-    Y, turned = (solid_harmonics(torch.tensor(v)[:, None], L)[L][:, 0].numpy() for v in (np.array(q), rotation.apply(q)))
+    Y, turned = (solid_harmonics(torch.tensor(v)[:, None], [L])[L][:, 0].numpy() for v in (np.array(q), rotation.apply(q)))
     D = rotation_operator(2 * L, rotation)
     np.testing.assert_allclose(turned, D.conj() @ Y, rtol=0, atol=1e-12 * max(np.linalg.norm(q), 1e-3) ** L)

@@ -73,36 +73,28 @@ def check_momenta(p4: Sequence[Tensor], labels: Sequence[str], final: Sequence[P
         final:        the final particles
         first_event:  number of the first event, for messages
     """
-    for p, label, particle in zip(p4, labels, final, strict=True):
-        _refuse(
-            ~p.isfinite().all(dim=0),
-            p,
-            label,
-            first_event,
-            "is not finite (NaN or infinity)",
-            "remove these events or find out why they have no momentum",
-        )
-        _refuse(p[0] <= 0, p, label, first_event, "has no positive energy", "columns must be E, px, py, pz in this order")
-        m2 = mass_squared(p)
-        if particle.massless:
-            bad = m2.abs() > LIGHT_CONE_TOLERANCE * p[0].square()
-            _refuse(
-                bad,
-                p,
-                label,
-                first_event,
-                f"is not massless, as {particle.name} is",
-                "check the order of columns and the particle; 'massless: false' under 'particles' gives it a mass",
-            )
-        else:
-            _refuse(
-                m2 < 0,
-                p,
-                label,
-                first_event,
-                f"has negative mass² (E² < |p|²), but {particle.name} has a mass",
-                "check the order of columns (E, px, py, pz), the units (GeV) and rounding",
-            )
+    found = [
+        (p, label, bad, what, fix) for p, label, particle in zip(p4, labels, final, strict=True) for bad, what, fix in _faults(p, particle)
+    ]
+    if bool(torch.stack([bad.any() for _, _, bad, _, _ in found]).any()):  # one look for all, since every look makes a GPU wait
+        for p, label, bad, what, fix in found:
+            _refuse(bad, p, label, first_event, what, fix)
+
+
+def _faults(p: Tensor, particle: Particle) -> list[tuple[Tensor, str, str]]:
+    """Which events have which fault, in the order in which to tell them, and what to do about it."""
+    m2 = mass_squared(p)
+    not_finite = ~p.isfinite().all(dim=0)
+    faults = [
+        (not_finite, "is not finite (NaN or infinity)", "remove these events or find out why they have no momentum"),
+        (p[0] <= 0, "has no positive energy", "columns must be E, px, py, pz in this order"),
+    ]
+    if particle.massless:
+        what = f"is not massless, as {particle.name} is"
+        fix = "check the order of columns and the particle; 'massless: false' under 'particles' gives it a mass"
+        return [*faults, (m2.abs() > LIGHT_CONE_TOLERANCE * p[0].square(), what, fix)]
+    what = f"has negative mass² (E² < |p|²), but {particle.name} has a mass"
+    return [*faults, (m2 < 0, what, "check the order of columns (E, px, py, pz), the units (GeV) and rounding")]
 
 
 def _refuse(bad: Tensor, p: Tensor, label: str, first_event: int, what: str, fix: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import torch
@@ -32,7 +32,7 @@ class Evaluator:
     Args:
         final:       the final particles
         p4:          their momenta, each [4, event]
-        max_L:       highest L for each (parent system, first daughter system), so that harmonics are computed once
+        Ls:          all L for each (parent system, first daughter system), so that harmonics are computed once
         barrier:     include 1/√N_L(|q|d) at every vertex
         zou_bugg:    transverse projection instead of canonical spin states
         rest_frame:  boost to the parent's rest frame first; False keeps the frame of the momenta
@@ -42,7 +42,7 @@ class Evaluator:
         self,
         final: Sequence[Particle],
         p4: Sequence[Tensor],
-        max_L: dict[tuple[System, System], int],
+        Ls: Mapping[tuple[System, System], Collection[int]],
         *,
         barrier: bool = False,
         zou_bugg: bool = False,
@@ -50,7 +50,7 @@ class Evaluator:
     ) -> None:
         self.final = final
         self.two_spins = [particle.two_J for particle in final]
-        self.max_L = max_L
+        self.Ls = Ls
         self.barrier = barrier
         self.zou_bugg = zou_bugg
         self.rest_frame = rest_frame
@@ -111,7 +111,7 @@ class Evaluator:
     def harmonics(self, parent: System, first: System, L: int) -> Tensor:
         """|q|^L Y_L of the first daughter's direction, [2L+1, event]."""
         key = ("Y", parent, first)
-        return self._once(key, lambda: solid_harmonics(self.daughter_momentum(parent, first)[1:], self.max_L[parent, first]))[L]
+        return self._once(key, lambda: solid_harmonics(self.daughter_momentum(parent, first)[1:], self.Ls[parent, first]))[L]
 
     def barrier_factor(self, parent: System, first: System, L: int, radius: float) -> Tensor:
         """1/√N_L(|q|d), [event]."""
@@ -219,7 +219,7 @@ class Evaluator:
         held = [0] * (self.step + 1)
         for key, (first, last) in self._used.items():
             value = self._cache[key]
-            tensors = [tensor for tensor in (value if isinstance(value, list) else [value]) if isinstance(tensor, Tensor)]
+            tensors = [tensor for tensor in (value.values() if isinstance(value, dict) else [value]) if isinstance(tensor, Tensor)]
             for step in range(first, last + 1):
                 held[step] += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         return max(held)
@@ -248,11 +248,11 @@ def on_light_cone(k4: Tensor) -> Tensor:
     return torch.cat([k4[1:].square().sum(dim=0, keepdim=True).sqrt(), k4[1:]])
 
 
-def harmonics_needed(structures: Sequence[Structure]) -> dict[tuple[System, System], int]:
-    """Highest L for each (parent system, first daughter system)."""
-    highest: dict[tuple[System, System], int] = {}
+def harmonics_needed(structures: Sequence[Structure]) -> dict[tuple[System, System], set[int]]:
+    """All L for each (parent system, first daughter system)."""
+    needed: dict[tuple[System, System], set[int]] = {}
     for top in structures:
         for vertex in top.walk():
             key = (vertex.system, tuple(sorted(leaves_of(vertex.daughters[0]))))
-            highest[key] = max(highest.get(key, 0), vertex.ls.L)
-    return highest
+            needed.setdefault(key, set()).add(vertex.ls.L)
+    return needed

@@ -69,7 +69,7 @@ class SpinStage:
         self._chunk_size, self._chunk_bytes = chunk_size, chunk_bytes
         # neighbours have the same resonant systems, so that what they share is soon forgotten
         self._order = sorted(range(len(structures)), key=lambda i: [v.system for v in structures[i][0][0].walk()])
-        self._max_L = harmonics_needed([structure for parts in structures for structure, _ in parts])
+        self._Ls = harmonics_needed([structure for parts in structures for structure, _ in parts])
         self._expiring: list[list[Hashable]] | None = None
         self._on_gpu = device.type == "cuda"
         self._graph: _Recorded | None = None
@@ -139,6 +139,14 @@ class SpinStage:
 
         _for_chunks(compute, chunks, 1 if on_gpu else torch.get_num_threads(), advance)
 
+    def chunk_events(self, p4: Sequence[Tensor]) -> int:
+        """How many events it computes at a time.
+
+        Args:
+            p4:  momenta of one event or more, each [event, 4]
+        """
+        return self._plan([p[:1].to(self.device) for p in p4], 0)
+
     def finish(self) -> None:
         """Wait for a GPU, and check what it did.
 
@@ -187,7 +195,7 @@ class SpinStage:
 
     def _evaluator(self, p4: Sequence[Tensor]) -> Evaluator:
         on_shell = [on_light_cone(p) if particle.massless else p for p, particle in zip(p4, self.decay.final, strict=True)]
-        return Evaluator(self.decay.final, on_shell, self._max_L, barrier=self.barrier, zou_bugg=self.zou_bugg)
+        return Evaluator(self.decay.final, on_shell, self._Ls, barrier=self.barrier, zou_bugg=self.zou_bugg)
 
     def _evaluate(self, evaluator: Evaluator, target: Tensor, expiring: Sequence[Sequence[Hashable]]) -> None:
         """All structures, one after the other."""
