@@ -61,7 +61,7 @@ def run(plan: Plan, dialect: str, s_value: float, q2_value: float, theta: np.nda
             names[f"e{i}"] = value.real
     numbers = plan.iteration.values(theta)
     names |= {f"p{i}": float(numbers[index]) for i, index in enumerate(channel.p)}
-    exec("\n".join(code.lines), names)
+    exec("\n".join([*code.once, *code.lines]), names)
 
     def number(value):
         return complex(eval(value.re, names), eval(imaginary(value), names))

@@ -1,6 +1,6 @@
 """The part of a batch between its two matrix products, on a GPU: one read and one write of ψ.
 
-Reads   psi [re | im, vector, row, event], w [event]
+Reads   psi [re | im, vector, row, event], w [event] of step w_step
 Writes  psi times ω = w/I in place; partial sums of w ln I [block, vector]
 Parallel over blocks of events and vectors.
 """
@@ -16,7 +16,7 @@ BLOCK = 512
 
 
 @triton.jit
-def _weigh_kernel(psi_ptr, w_ptr, partial_ptr, n_events, n_vectors, ROWS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _weigh_kernel(psi_ptr, w_ptr, w_step, partial_ptr, n_events, n_vectors, ROWS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     # which events and which vector are mine
     event = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     vector = tl.program_id(1).to(tl.int64)
@@ -24,7 +24,7 @@ def _weigh_kernel(psi_ptr, w_ptr, partial_ptr, n_events, n_vectors, ROWS: tl.con
     size = tl.cast(n_events, tl.int64)
     half = size * n_vectors * ROWS
 
-    w = tl.load(w_ptr + event, mask=inside, other=0.0)
+    w = tl.load(w_ptr + event * w_step, mask=inside, other=0.0)
     if ROWS == 1:
         at = vector * size + event
         psi_re = tl.load(psi_ptr + at, mask=inside, other=1.0)
@@ -53,5 +53,5 @@ def weigh(psi: Tensor, w: Tensor) -> Tensor:
     _, n_vectors, n_rows, n_events = psi.shape
     blocks = -(-n_events // BLOCK)
     partial = torch.empty(blocks, n_vectors, dtype=torch.float64, device=psi.device)
-    _weigh_kernel[(blocks, n_vectors)](psi, w, partial, n_events, n_vectors, ROWS=n_rows, BLOCK=BLOCK)
+    _weigh_kernel[(blocks, n_vectors)](psi, w, w.stride(0), partial, n_events, n_vectors, ROWS=n_rows, BLOCK=BLOCK)
     return partial.sum(dim=0)

@@ -69,6 +69,7 @@ def sample_of(
     progress: bool | None = False,
     *,
     exact: bool = False,
+    one_weight: bool = False,
     first: int = 0,
 ) -> Sample:
     """A sample on the device of ``stage``, ready for the kernels.
@@ -81,6 +82,7 @@ def sample_of(
                    asked for, and only one is on the device
         progress:  whether to show a progress bar
         exact:     K in double precision, also if the plan is for mixed precision
+        one_weight: keep one number instead of weights that are all 1
         first:     number of the first event, for messages
 
     Raises:
@@ -89,8 +91,8 @@ def sample_of(
     storage = None if plan.exponents is None else Storage(plan.exponents, single=not exact)
     K = stage.allocate(n_events, storage)
     E = torch.empty(plan.n_event_rows, n_events, dtype=torch.float64, device=stage.device)
-    w = torch.ones(n_events, dtype=torch.float64, device=stage.device)
-    vertices = {(callback.system, callback.daughters): (torch.empty_like(w), torch.empty_like(w)) for callback in plan.callbacks}
+    w = torch.ones(1, dtype=torch.float64, device=stage.device).expand(n_events)
+    vertices = {(callback.system, callback.daughters): (torch.ones_like(w), torch.ones_like(w)) for callback in plan.callbacks}
     start = 0
     with Progress("spin amplitudes", n_events, show=progress) as bar:
         for p4, weights in pieces:
@@ -101,10 +103,12 @@ def sample_of(
             for place, (s_R, q2_R) in vertices.items():
                 s_R[here], q2_R[here] = vertex_variables([p.T for p in momenta], *place)
             if weights is not None:
+                w = w.contiguous()  # one for each event from now on
                 w[here] = torch.as_tensor(weights, dtype=torch.float64, device=stage.device)
             start = here.stop
+            del momenta, p4  # before the next ones take as much again
         stage.finish()
-    return build_sample(K, E, w, vertices)
+    return build_sample(K, E, w if one_weight else w.contiguous(), vertices)
 
 
 def in_pieces(p4: Sequence[Tensor], size: int = CHUNK_EVENTS) -> Iterator[Piece]:

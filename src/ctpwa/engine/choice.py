@@ -6,6 +6,7 @@ import os
 
 import torch
 
+from ctpwa.engine.compact import compacted
 from ctpwa.engine.expansion import Engine, ReferenceEngine
 from ctpwa.engine.plan import Plan
 from ctpwa.errors import CtpwaError, suggest
@@ -15,7 +16,7 @@ _gpu: int | None = None  # the one that this process uses
 
 
 def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Engine:
-    """The engine of this name; ``auto`` takes a GPU if there is one, or if ``device`` is one."""
+    """The engine of this name; ``auto`` takes a GPU if there is one, or if ``device`` is one. Its plan may keep less of every event."""
     if name not in ENGINES:
         raise CtpwaError(f"unknown engine {name!r}\n fix: {suggest(name, ENGINES)}")
     where = None if device is None else _device(device)
@@ -59,8 +60,8 @@ def _cuda_engine(plan: Plan, where: torch.device | None) -> Engine:
     from ctpwa.engine.cuda import CudaEngine
 
     if not torch.cuda.is_available():
-        return CudaEngine(plan, where or torch.device("cpu"))
-    return CudaEngine(plan, _own_gpu(where))
+        return CudaEngine(compacted(plan), where or torch.device("cpu"))
+    return CudaEngine(compacted(plan), _own_gpu(where))
 
 
 def _own_gpu(where: torch.device | None) -> torch.device:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ctpwa.engine.batch import batch_sums
 from ctpwa.engine.batch_gpu import weigh
-from ctpwa.engine.codegen.gpu_source import column_slots, gpu_source, n_numbers
+from ctpwa.engine.codegen.gpu_source import column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_row
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
@@ -22,7 +22,9 @@ from ctpwa.engine.tables import LOG, PLAIN, Tables
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
-GRAM_BYTES = 96 << 20  # columns of one chunk
+SHARED_LOG, SHARED_PLAIN = 2, 4  # programs that share the columns of a block of events; each computes ψ for Σ w ln I
+GRAM_BYTES = 56 << 20  # columns of one chunk
+MOST_RECORDED = 1 << 30  # bytes of all columns of a Hessian that is recorded: beyond, that gains no time, and takes memory for products
 BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
 MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
 KEPT_VECTORS = 64  # most vectors of a batch that uses kept columns, which are in chunks for so many
@@ -46,9 +48,9 @@ class CudaEngine:
         self.device = device
         self.tables = Tables(plan)
         self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda"))
-        tables = self.tables
-        self._tabled = [self._upload(t) for t in (tables.structure_order, tables.segment_range, tables.segment_table)]
-        self._offsets = {order: self._upload(layout.offsets) for order, layout in tables.layouts.items()}
+        visits = self.tables.visits
+        self._visits = self._upload(visits), len(visits)
+        self._offsets = {order: self._upload(layout.offsets) for order, layout in self.tables.layouts.items()}
         self._graphs: dict[tuple, _Graph] = {}
         self._graph_memory: Any = None  # shared by all of them: they run one after the other
         self._seen: set[tuple] = set()
@@ -58,7 +60,7 @@ class CudaEngine:
         self._numbers = _Buffer((max(len(plan.channels), 1), n_numbers(plan)), device)
         self._present = np.zeros(0)
         self._mixes: dict[int, _Buffer] = {}
-        self._ones: dict[int, Tensor] = {}
+        self._one = torch.ones(1, dtype=torch.float64, device=device)
         self._kept = KeptColumns(plan, device)
 
     def prepare(self) -> None:
@@ -99,17 +101,22 @@ class CudaEngine:
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
         """Begin the passes over all samples; what is returned waits for the results."""
         self._fill_numbers(c, p)
-        wait = self._begin((order, *((s.number, mode) for s, mode in tasks)), tasks, lambda: self._results(tasks, order))
+        recorded = order < 2 or sum(self._column_bytes(mode) * sample.n_events for sample, mode in tasks) <= MOST_RECORDED
+        key = (order, *((s.number, mode) for s, mode in tasks)) if recorded else None
+        wait = self._begin(key, tasks, lambda: self._results(tasks, order))
         return lambda: [from_row(self.tables, row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
 
-    def _begin(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
-        """Begin some work with the present numbers, from the second time on as one CUDA graph; what is returned waits for the result."""
+    def _begin(self, key: tuple | None, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
+        """Begin some work with the present numbers; what is returned waits for the result. With a key it is one CUDA graph from the
+        second time on.
+        """
         inputs = (self._numbers, *inputs)
-        if key not in self._graphs and key in self._seen and self.device.type == "cuda":
-            self._record(key, tasks, work, inputs)
-        if key in self._graphs:
-            return self._graphs[key].replay()
-        self._seen.add(key)
+        if key is not None:
+            if key not in self._graphs and key in self._seen and self.device.type == "cuda":
+                self._record(key, tasks, work, inputs)
+            if key in self._graphs:
+                return self._graphs[key].replay()
+            self._seen.add(key)
         for buffer in inputs:
             buffer.upload()
         result = work()
@@ -130,29 +137,35 @@ class CudaEngine:
         return torch.stack(rows) if len(rows) > 1 else rows[0][None]
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
-        """Results of every program, [program, 1 + results per channel]."""
-        n_out = self.tables.layouts[order].length
-        programs = -(-sample.n_events // BLOCK)
-        out = torch.empty(programs, n_out, dtype=torch.float64, device=self.device)
-        if programs:
-            getattr(self._module, f"sums_{order}")[(programs,)](
-                _as_real(sample.K), sample.E, sample.w, self._numbers.device, *self._tabled, self._offsets[order], out,
-                sample.n_events, self.plan.n_structures, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
+        """Results of every block of events, [block, 1 + results per channel]."""
+        n, n_out = sample.n_events, self.tables.layouts[order].length
+        out = torch.empty(n_blocks(n), n_out, dtype=torch.float64, device=self.device)
+        if n:
+            getattr(self._module, f"sums_{order}")[(n_blocks(n),)](
+                *self._inputs(sample), sample.w, sample.w.stride(0), self._offsets[order], out,
+                n, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
         return out
 
+    def _inputs(self, sample: Sample) -> tuple[Any, ...]:
+        """What all kernels read."""
+        return _as_real(sample.K), sample.E, self._numbers.device, *self._visits
+
     def gram_row(self, sample: Sample, mode: int) -> Tensor:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
-        plan = self.plan
-        n_columns = plan.n_couplings + plan.n_floating
-        per_event = 16 * n_columns * ((plan.n_rows if mode != LOG or plan.n_rows > 1 else 0) + (1 if mode == LOG else 0))
-        size = max(min(GRAM_BYTES // per_event // BLOCK * BLOCK, sample.n_events), 1)
-        total = ScaledGramAccumulator(n_columns, self.device)
+        size = max(min(GRAM_BYTES // self._column_bytes(mode) // BLOCK * BLOCK, sample.n_events), 1)
+        total = ScaledGramAccumulator(self.plan.n_couplings + self.plan.n_floating, self.device)
         for start, stop in sample.chunks(size):
             D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
             total.add(D, z, negative=start >= sample.n_positive)
             del D, z  # before the next chunk takes as much again
         return total.sums.flatten()
+
+    def _column_bytes(self, mode: int) -> int:
+        """Bytes of the columns of an event: ∂ψ, z."""
+        plan = self.plan
+        rows = (plan.n_rows if mode != LOG or plan.n_rows > 1 else 0) + (1 if mode == LOG else 0)
+        return 16 * (plan.n_couplings + plan.n_floating) * rows
 
     def _launch_columns(self, sample: Sample, w: Tensor, mode: int, start: int, n: int) -> tuple[Tensor, Tensor]:
         """∂ψ times √|ω| of a chunk, and z."""
@@ -161,9 +174,9 @@ class CudaEngine:
         with_D = mode != LOG or plan.n_rows > 1
         D = torch.empty(2 * n_columns if with_D else 0, plan.n_rows * n, dtype=torch.float64, device=self.device)
         z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
-        self._module.columns[(-(-n // BLOCK),)](
-            _as_real(sample.K), sample.E, w, self._numbers.device, *self._tabled, self._factors, self._entries, self._entry_ranges, D, z,
-            start, n, sample.n_events, plan.n_structures, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
+        self._module.columns[n_blocks(n), SHARED_LOG if mode == LOG else SHARED_PLAIN](
+            *self._inputs(sample), w, w.stride(0), self._factors, self._entries, self._entry_ranges, D, z,
+            start, n, sample.n_events, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
         )  # fmt: skip
         return D, z
 
@@ -205,7 +218,7 @@ class CudaEngine:
 
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
-        plan, ones = self.plan, self._weights_of_one(sample)
+        plan, ones = self.plan, self._one.expand(sample.n_events)
         numbers = 2 * plan.n_rows * (plan.n_couplings + plan.n_floating) + beside
         most = max(BATCH_BYTES // (8 * numbers), BLOCK)
         pieces = -(-sample.n_events // most)
@@ -213,12 +226,6 @@ class CudaEngine:
         for start in range(0, sample.n_events, size):
             n = min(size, sample.n_events - start)
             yield start, start + n, self._launch_columns(sample, ones, PLAIN, start, n)[0]
-
-    def _weights_of_one(self, sample: Sample) -> Tensor:
-        n = sample.n_events
-        if n not in self._ones:
-            self._ones[n] = torch.ones(n, dtype=torch.float64, device=self.device)
-        return self._ones[n]
 
     def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
         """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
@@ -234,10 +241,7 @@ class CudaEngine:
         n = sample.n_events
         I = torch.empty(n, dtype=torch.float64, device=self.device)
         if n:
-            self._module.intensities[(-(-n // BLOCK),)](
-                _as_real(sample.K), sample.E, self._numbers.device, *self._tabled, I,
-                0, n, n, self.plan.n_structures, BLOCK=BLOCK, num_warps=WARPS,
-            )  # fmt: skip
+            self._module.intensities[(n_blocks(n),)](*self._inputs(sample), I, 0, n, n, BLOCK=BLOCK, num_warps=WARPS)
         return I
 
 
@@ -293,24 +297,26 @@ class _Graph:
         return self.on_host.numpy().copy()
 
 
+def n_blocks(n_events: int) -> int:
+    """Blocks of so many events."""
+    return -(-n_events // BLOCK)
+
+
 def _as_real(K: Tensor) -> Tensor:
     return torch.view_as_real(K) if K.is_complex() else K
 
 
 def column_entries(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
-    """(channel, segment, structure) of every contribution to a column, sorted by column and slot; and where each slot begins."""
+    """Slot, channel, structure and event rows of every contribution to a column, column by column; and where each column begins."""
     plan = tables.plan
     slots = column_slots(plan)
-    segment_of = {a: g for g, row in enumerate(tables.segment_table) for a in range(row[0], row[1])}
-    found: list[tuple[int, int, int, int]] = []
+    rows_of = {a: rows for (_, _, _, first, last, *rows) in tables.visits.tolist() for a in range(first, last)}
+    found: list[tuple[int, int, int]] = []
     for a, channel in enumerate(plan.channels):
-        kind = plan.kinds[channel.kind]
-        found.append((channel.coupling, slots.index((channel.kind, None)), a, channel.structure))
-        for which, position in enumerate(kind.floating):
-            found.append((plan.n_couplings + channel.p[position], slots.index((channel.kind, which)), a, channel.structure))
+        found.append((channel.coupling, slots.index((channel.kind, None)), a))
+        for which, position in enumerate(plan.kinds[channel.kind].floating):
+            found.append((plan.n_couplings + channel.p[position], slots.index((channel.kind, which)), a))
     found.sort()
-    n_columns = plan.n_couplings + plan.n_floating
-    keys = [column * len(slots) + slot for column, slot, _, _ in found]
-    ranges = np.searchsorted(keys, np.arange(n_columns * len(slots) + 1)).astype(np.int64)
-    entries = np.array([[a, segment_of[a], structure] for _, _, a, structure in found], dtype=np.int64).reshape(-1, 3)
-    return entries, ranges
+    ranges = np.searchsorted([column for column, _, _ in found], np.arange(plan.n_couplings + plan.n_floating + 1))
+    entries = np.array([[slot, a, plan.channels[a].structure, *rows_of[a]] for _, slot, a in found], dtype=np.int64)
+    return entries.reshape(len(found), entry_width(plan)), ranges.astype(np.int64)

@@ -41,6 +41,7 @@ class Engine(Protocol):
     """What a likelihood needs of an engine."""
 
     name: str
+    plan: Plan
     device: torch.device
     shares_passes: bool  # between the vectors of a batch
     most_together: float  # events up to which that is worth it for Hessians

@@ -165,7 +165,7 @@ class ModelIntensity:
     def _prepare(self, rotation: RowRotation) -> None:
         plan = self._channels.plan(self._untied, rotation.n_rows)
         engine = make_engine(self._engine_name, plan, self._device)
-        self._ready = plan, spin_stage(self._untied, rotation, engine.device), engine
+        self._ready = engine.plan, spin_stage(self._untied, rotation, engine.device), engine
 
     def _selected(self, waves: Selection | None) -> np.ndarray:
         """Which of the untied couplings belong to a selection."""

@@ -108,8 +108,9 @@ class Likelihood:
         self._rows = {name: share.rows for name, share in shares.items()}
         first = self.ranks.together(lambda: [share.first(PROBE_EVENTS) for share in shares.values()])
         self._rotation = find_rotation(model, first, list(self._rows.values()), self.ranks)
-        self.plan: Plan = planned(channels.plan(model, self._rotation.n_rows), self._rotation, precision)
-        self.engine = make_engine(engine, self.plan, device)
+        plan = planned(channels.plan(model, self._rotation.n_rows), self._rotation, precision)
+        self.engine = make_engine(engine, plan, device)
+        self.plan: Plan = self.engine.plan
         self.coupling_names = channels.couplings
         self.coupling_map = map_couplings(model, channels.couplings, couplings, ties or {}, reference_wave)
         self.parameters = Parameters(

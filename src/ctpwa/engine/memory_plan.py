@@ -18,6 +18,7 @@ from ctpwa.memory import available_bytes, format_bytes, parse_bytes, processes_h
 
 USED_FRACTION = 0.9  # of the free memory is used if no limit is given
 CHUNKS = 8  # the memory of the device holds so many chunks
+WORKING_SHARE, LEAST_WORKING = 24, 40 << 20  # on a GPU spin amplitudes work in this part of what is kept, or in so many bytes
 WORKING = 2 << 30  # bytes of a device that kernels need besides prepared events, or a quarter of it if that is less
 LARGEST_CHUNK = 256 << 20  # bytes; copies are at full speed long before
 LARGEST_PIECE = 64 << 20  # bytes of events on a GPU that are not kept
@@ -171,6 +172,8 @@ def plan_memory(plan: Plan, events: Mapping[str, int], engine: str, device: torc
     where = f"on {device}" if separate else "in main memory"
     if room is None or total <= room:
         placed = {name: Placed(n) for name, n in kept.items()}
+        if separate and working is not None and not plan.collapses:
+            working = min(working, max(total // WORKING_SHARE, LEAST_WORKING))
         return MemoryPlan(per_event, placed, where, separate, None, piece, working, limits.scratch, integrated, unused)
     chunk = _chunk_events(room / CHUNKS, per_event)
     buffers = N_BUFFERS + 1  # one is being built

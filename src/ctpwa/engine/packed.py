@@ -33,6 +33,7 @@ class Layout:
         vertices:    vertices of callbacks
         dtype:       type of K
         ordered:     whether events moved
+        weights:     how many weights are in it; 1 if all are the same
     """
 
     n_events: int
@@ -43,20 +44,23 @@ class Layout:
     vertices: tuple[Vertex, ...]
     dtype: torch.dtype
     ordered: bool
+    weights: int
 
     @classmethod
     def of(cls, sample: Sample) -> Layout:
         """That of a sample."""
         structures, rows, n = sample.K.shape
         places = tuple(sample.vertices)
-        return cls(n, sample.n_positive, structures, rows, sample.E.shape[0], places, sample.K.dtype, sample.order is not None)
+        weights = 1 if sample.w.stride(0) == 0 else n
+        event_rows = sample.E.shape[0]
+        return cls(n, sample.n_positive, structures, rows, event_rows, places, sample.K.dtype, sample.order is not None, weights)
 
     @property
     def _parts(self) -> list[tuple[tuple[int, ...], torch.dtype]]:
         n = self.n_events
         real = torch.float64
         vertices = [((2, n), real)] * len(self.vertices)
-        return [((self.event_rows, n), real), ((n,), real), *vertices, ((self.structures, self.rows, n), self.dtype)]
+        return [((self.event_rows, n), real), ((self.weights,), real), *vertices, ((self.structures, self.rows, n), self.dtype)]
 
     @property
     def moved(self) -> int:
@@ -83,13 +87,13 @@ class Layout:
         order = block[start : start + 8 * self.n_events].view(torch.int64) if self.ordered and with_order else None
         E, w, *pairs, K = tensors
         vertices = {place: (pair[0], pair[1]) for place, pair in zip(self.vertices, pairs, strict=True)}
-        return Sample(K, E, w, self.n_positive, order, vertices)
+        return Sample(K, E, w.expand(self.n_events), self.n_positive, order, vertices)
 
     def pack(self, sample: Sample, block: Tensor) -> None:
         """Copy a sample into a block."""
         goal = self.sample(block, with_order=True)
         goal.E.copy_(sample.E)
-        goal.w.copy_(sample.w)
+        goal.w[: self.weights].copy_(sample.w[: self.weights])
         goal.K.copy_(sample.K)
         for place, pair in goal.vertices.items():
             for into, values in zip(pair, sample.vertices[place], strict=True):

@@ -89,12 +89,14 @@ class Kind:
         e_complex:   for each e whether it is complex
         n_p:         number of p
         floating:    which of them change during a fit
+        inner:       symbols of F besides, each with an expression in e and in those before it; computed in every pass
     """
 
     expression: sp.Expr
     e_complex: tuple[bool, ...]
     n_p: int
     floating: tuple[int, ...]
+    inner: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
 
     @property
     def e_symbols(self) -> list[sp.Symbol]:
@@ -298,6 +300,7 @@ class Plan:
             number = sum(channel.kind == index for channel in self.channels)
             lines.append(
                 f"  {number:3d} × every event and iteration: F = {kind.expression}"
+                + "".join(f", {symbol} = {expression}" for symbol, expression in kind.inner)
                 + (f"   floating: {', '.join(f'p{i}' for i in kind.floating)}" if kind.floating else "")
             )
         lines += [f"  once per event:     {'complex ' if q.complex else ''}{q.source} of {q.system}" for q in self.quantities]

@@ -22,6 +22,8 @@ from ctpwa.model.model import Model
 from ctpwa.progress import Progress
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 
+MANY_PIECES, SHORT_PIECE = 100, 1 << 16  # so many pieces of a sample, of at least so many events, take little memory beside the whole
+
 
 class Preparation:
     """Prepares samples for the kernels.
@@ -68,8 +70,14 @@ class Preparation:
 
     def _whole(self, share: Share, progress: bool | None) -> Sample:
         """A sample on the device, in one piece; its momenta come in several if they are elsewhere."""
-        n, at_hand = share.rows.count, share.stream is None and self.stage.device.type == "cpu"
-        return self.sample(n, share.pieces(max(n, 1) if at_hand else _equal_parts(n, CHUNK_EVENTS)), progress)
+        n = share.rows.count
+        if share.stream is None and self.stage.device.type == "cpu":
+            return self.sample(n, share.pieces(max(n, 1)), progress)
+        size = min(max(n // MANY_PIECES, SHORT_PIECE), CHUNK_EVENTS)
+        if size < n:  # whole chunks of the spin amplitudes
+            chunk = self.stage.chunk_events(share.first(1))
+            size = max(size // chunk, 1) * chunk
+        return self.sample(n, share.pieces(size), progress)
 
     def _chunk(self, sample: Sample, file: ScratchFile | None) -> Chunk:
         """A sample in main memory, or in a file."""
@@ -96,7 +104,7 @@ class Preparation:
     def sample(self, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0) -> Sample:
         """Events on the device, or what is wrong with them; see ``sample_of``."""
         try:
-            return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, first=first)
+            return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, one_weight=self.memory.separate, first=first)
         except RowsNeeded:
             raise DataError(
                 f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"

@@ -27,6 +27,8 @@ def channel_values(plan: Plan, p: Tensor, E: Tensor) -> list[Tensor]:
             values[symbol] = torch.complex(E[row], E[row + 1]) if is_complex else E[row]
         for symbol, index in zip(kind.p_symbols, channel.p, strict=True):
             values[symbol] = p[index]
+        for symbol, expression in kind.inner:
+            values[symbol] = evaluate(expression, values)
         F = evaluate(kind.expression, values) if values else torch.tensor(complex(kind.expression), dtype=torch.complex128, device=E.device)
         result.append(F.to(torch.complex128).expand(E.shape[1]))
     return result

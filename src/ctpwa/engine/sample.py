@@ -18,6 +18,7 @@ from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.lineshapes.formula import Basis, q2, s
 
 CHUNK_EVENTS = 1 << 18
+TABLE_EVENTS = 1 << 15  # on a GPU
 Vertex = tuple[System, tuple[System, System]]
 
 
@@ -28,7 +29,7 @@ class Sample:
     Attributes:
         K:          [structure, row, event]; in mixed precision in single precision, of which kernels make double when they read it
         E:          event table [row, event]
-        w:          weights [event]
+        w:          weights [event]; on a GPU with a step of 0 if all are 1
         n_positive: events with weight ≥ 0
         order:      original position of every event; None if nothing moved
         vertices:   (s, q2) of callbacks' vertices, each [event]
@@ -99,8 +100,9 @@ def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[Syst
 
 def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
     """The event table of some events with momenta [event, 4], without the rows of callbacks; a chunk of them at a time."""
-    for start in range(0, E.shape[1], CHUNK_EVENTS):
-        _fill(plan, E[:, start : start + CHUNK_EVENTS], [p[start : start + CHUNK_EVENTS].T for p in p4])
+    size = TABLE_EVENTS if E.is_cuda else CHUNK_EVENTS
+    for start in range(0, E.shape[1], size):
+        _fill(plan, E[:, start : start + size], [p[start : start + size].T for p in p4])
 
 
 def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:

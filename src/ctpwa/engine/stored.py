@@ -42,6 +42,9 @@ class WeightSums:
     @classmethod
     def of(cls, w: torch.Tensor) -> WeightSums:
         """Of weights [event]."""
+        if len(w) and w.stride(0) == 0:  # all are the same number
+            one, n = float(w[0]), len(w)
+            return cls(n * one, n * abs(one), n * one**2, n * (one != 1))
         return cls(float(w.sum()), float(w.abs().sum()), float(w.square().sum()), int((w != 1).sum()))
 
     def __add__(self, other: WeightSums) -> WeightSums:

@@ -44,16 +44,19 @@ class Tables:
         return rows
 
     @cached_property
-    def structure_order(self) -> np.ndarray:
-        """Structures in an order in which neighbours read the same event rows."""
-        first_rows = {segment.structure: segment.e for segment in reversed(self.plan.segments) if segment.e}
-        return np.array(sorted(range(self.plan.n_structures), key=lambda t: first_rows.get(t, ())), dtype=np.int64)
+    def visits(self) -> np.ndarray:
+        """Every segment: kind, structure, whether it is the last of that, first and last channel, event rows.
 
-    @cached_property
-    def segment_table(self) -> np.ndarray:
-        """First and last channel and event rows of every segment."""
+        Neighbours read the same event rows.
+        """
+        segments = self.plan.segments
+        first_rows = {segment.structure: segment.e for segment in reversed(segments) if segment.e}
+        order = sorted(range(len(segments)), key=lambda g: (first_rows.get(segments[g].structure, ()), segments[g].structure, g))
         width = max((len(kind.e_complex) for kind in self.plan.kinds), default=0)
-        return np.hstack([self.segment_channels, self.segment_rows[:, :width]])
+        kind, structure = np.array([[segments[g].kind, segments[g].structure] for g in order], dtype=np.int64).reshape(-1, 2).T
+        closes = np.append(structure[1:] != structure[:-1], True)[: len(order)]
+        places = np.stack([kind, structure, closes.astype(np.int64)], axis=1)
+        return np.hstack([places, self.segment_channels[order], self.segment_rows[order, :width]])
 
     @cached_property
     def layouts(self) -> dict[int, Layout]:

@@ -158,7 +158,7 @@ def _segments(
             yield f"{deep}e{i}_re, e{i}_im = E[row{i}, begin + i], E[row{i} + 1, begin + i]"
         else:
             yield f"{deep}e{i} = E[row{i}, begin + i]"
-    for line in code.lines:
+    for line in [*code.once, *code.lines]:
         yield deep + line
     yield f"{deep}f_re, f_im = {code.F.re}, {imaginary(code.F)}"
     for line in body:
