@@ -217,6 +217,7 @@ class Memory:
         gc.collect()
         if self.on:
             torch.cuda.synchronize()
+            getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)()  # what products need counts again
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
             self.before = torch.cuda.memory_allocated()
@@ -272,6 +273,7 @@ def measure(model, data, phsp, device: str, engine: str, *, budget_s: float = 3.
     row["gradient_ms"] = milliseconds(lambda: likelihood.value_and_grad(x), device, budget_s)
     row["hessian_ms"] = milliseconds(lambda: likelihood.hessian(x), device, budget_s)
     row["peak_bytes"] = memory.peak
+    row["allocated_before"] = memory.before if memory.on else None
     if not row["floating"]:
         X = np.stack([x * (1 + 0.01 * k) for k in range(N_BATCH)])
         row["batch_of_64_ms"] = milliseconds(lambda: likelihood.value_and_grad(X), device, budget_s)

@@ -47,7 +47,7 @@ def gradient_cost(plan: Plan, order: int = 1) -> Cost:
     codes = [kind_code(kind, NUMBA, order) for kind in plan.kinds]
     for channel in plan.channels:
         code = codes[channel.kind]
-        flops += sum(operations(line) for line in code.lines)
+        flops += sum(operations(line) for line in [*code.once, *code.lines])
         flops += COMPLEX_STEP * (2 + len(code.first) + len(code.second))  # u += c F, G += Q F, and those of the derivatives
     return Cost(plan.bytes_per_event, flops)
 
