@@ -1,5 +1,10 @@
 """Formulas split by life cycle and printed as code: parts recombine to the formula, code gives its numbers."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -7,12 +12,12 @@ import torch
 
 from ctpwa.engine.codegen.arrays import evaluate
 from ctpwa.engine.codegen.cpu_source import cpu_source
-from ctpwa.engine.codegen.gpu_source import gpu_source
+from ctpwa.engine.codegen.gpu_source import _branches, gpu_source
 from ctpwa.engine.codegen.lowering import NUMBA, TRITON, Lowering, Value
 from ctpwa.engine.codegen.staging import is_complex, stage
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Formula, LineshapeParameter, Vertex, csqrt, q2, s
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
-from engine.cases import likelihood
+from engine.cases import likelihood, needs_triton
 from engine.codegen_values import plan_of, run
 from lineshapes.contract import CASES
 from lineshapes.evaluate import numpy_values
@@ -249,3 +254,20 @@ def test_generated_source_says_what_it_is(name):
 
 def test_models_of_the_same_kinds_share_their_kernels():
     assert cpu_source(likelihood("small", "reference").plan, 256) == cpu_source(likelihood("kk_eta", "reference").plan, 256)
+
+
+@needs_triton
+def test_the_compiler_takes_gpu_kernels():
+    """Triton's interpreter, in which most tests run, takes more than its compiler; that needs no GPU."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    command = [sys.executable, Path(__file__).with_name("compile_kernels.py"), "literals", "polarised", "kk_eta fixed"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_conditions_have_two_parts():
+    """Older versions of Triton refuse A or B or C."""
+    (condition, _, other, _) = _branches("kind", [["x"], ["x"], ["y"], ["x"]], "")
+    assert condition == "if ((kind == 0) or (kind == 1)) or (kind == 3):"
+    assert other == "if kind == 2:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
 import sympy as sp
 
@@ -179,7 +180,8 @@ def _branches(number: str, choices: Sequence[Sequence[str]], indent: str) -> Ite
     for index, lines in enumerate(choices):
         found.setdefault(tuple(lines), []).append(index)
     for lines, indices in found.items():
-        yield f"{indent}if {' or '.join(f'{number} == {index}' for index in indices)}:"
+        tests = [f"{number} == {index}" for index in indices]
+        yield f"{indent}if {reduce(lambda one, other: f'({one}) or ({other})', tests)}:"  # Triton takes two at a time
         yield from (f"{indent}    {line}" for line in lines)
 
 

@@ -1,0 +1,43 @@
+"""Compile the GPU kernels of some cases with Triton's compiler, for a GPU that need not be there: ``python compile_kernels.py CASE …``."""
+
+from __future__ import annotations
+
+import sys
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from ctpwa.engine.channels import model_channels
+from ctpwa.engine.codegen.gpu_source import gpu_source
+from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.compact import compacted
+from ctpwa.engine.cuda import BLOCK, WARPS
+from engine.cases import model
+
+INTEGERS = ("visits_ptr", "offsets_ptr", "entries_ptr", "entry_ranges_ptr")
+TARGET = GPUTarget("cuda", 80, 32)
+
+
+def compile_kernel(kernel, **constants):
+    """The machine code of a kernel with some arguments that are constant."""
+    names = kernel.arg_names
+    types = {name: "*i64" if name in INTEGERS else "*fp64" if name.endswith("_ptr") else "i32" for name in names}
+    source = ASTSource(
+        kernel,
+        {name: "constexpr" if name in constants else kind for name, kind in types.items()},
+        {(names.index(name),): value for name, value in constants.items()},
+        {(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name.endswith("_ptr")},
+    )
+    return triton.compile(source, target=TARGET, options={"num_warps": WARPS}).asm["cubin"]
+
+
+for case in sys.argv[1:]:
+    plan = compacted(model_channels(model(case)).plan(model(case)))
+    module = load_generated("gpu", gpu_source(plan, portable=False))
+    for order in (0, 1, 2):
+        assert compile_kernel(getattr(module, f"sums_{order}"), LOG=True, BLOCK=BLOCK)
+    assert compile_kernel(module.sums_1, LOG=False, BLOCK=BLOCK)
+    assert compile_kernel(module.intensities, BLOCK=BLOCK)
+    for log, with_D in ((True, True), (False, True)):
+        assert compile_kernel(module.columns, LOG=log, WITH_D=with_D, BLOCK=BLOCK)
