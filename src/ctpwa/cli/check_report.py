@@ -16,7 +16,7 @@ from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.build import find_rotation
 from ctpwa.engine.channels import ModelChannels, model_channels
-from ctpwa.engine.compact import compacted
+from ctpwa.engine.choice import plan_of_engine
 from ctpwa.engine.memory_plan import MemoryPlan, plan_memory
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.precision import planned
@@ -107,7 +107,7 @@ class SampleReport:
 
 def _plan(analysis: Analysis, channels: ModelChannels, rotation: RowRotation) -> Plan:
     plan = planned(channels.plan(analysis.model, rotation.n_rows), rotation, analysis.settings.precision)
-    return compacted(plan) if place_of(analysis.settings)[0] == "cuda" else plan
+    return plan_of_engine(place_of(analysis.settings)[0], plan)
 
 
 def place_of(settings: FitSettings) -> tuple[str, torch.device]:

@@ -92,7 +92,8 @@ def sample_of(
     K = stage.allocate(n_events, storage)
     E = torch.empty(plan.n_event_rows, n_events, dtype=torch.float64, device=stage.device)
     w = torch.ones(1, dtype=torch.float64, device=stage.device).expand(n_events)
-    vertices = {(callback.system, callback.daughters): (torch.ones_like(w), torch.ones_like(w)) for callback in plan.callbacks}
+    places = [(callback.system, callback.daughters) for callback in plan.callbacks]
+    vertices = {place: (E.new_empty(n_events), E.new_empty(n_events)) for place in places}
     start = 0
     with Progress("spin amplitudes", n_events, show=progress) as bar:
         for p4, weights in pieces:

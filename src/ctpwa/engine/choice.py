@@ -16,7 +16,7 @@ _gpu: int | None = None  # the one that this process uses
 
 
 def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Engine:
-    """The engine of this name; ``auto`` takes a GPU if there is one, or if ``device`` is one. Its plan may keep less of every event."""
+    """The engine of this name; ``auto`` takes a GPU if there is one, or if ``device`` is one. Its plan is that of ``plan_of_engine``."""
     if name not in ENGINES:
         raise CtpwaError(f"unknown engine {name!r}\n fix: {suggest(name, ENGINES)}")
     where = None if device is None else _device(device)
@@ -32,6 +32,11 @@ def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Eng
 
         return CpuEngine(plan)
     return _cuda_engine(plan, where)
+
+
+def plan_of_engine(name: str, plan: Plan) -> Plan:
+    """The tables that the engine of this name works with: a GPU keeps less of every event."""
+    return compacted(plan) if name == "cuda" else plan
 
 
 def use_threads(number: int) -> None:
@@ -59,9 +64,8 @@ def _cuda_engine(plan: Plan, where: torch.device | None) -> Engine:
         raise CtpwaError("engine 'cuda' needs an NVIDIA GPU, and torch sees none\n fix: choose engine cpu")
     from ctpwa.engine.cuda import CudaEngine
 
-    if not torch.cuda.is_available():
-        return CudaEngine(compacted(plan), where or torch.device("cpu"))
-    return CudaEngine(compacted(plan), _own_gpu(where))
+    device = _own_gpu(where) if torch.cuda.is_available() else where or torch.device("cpu")
+    return CudaEngine(plan_of_engine("cuda", plan), device)
 
 
 def _own_gpu(where: torch.device | None) -> torch.device:

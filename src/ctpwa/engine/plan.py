@@ -242,6 +242,11 @@ class Plan:
         dynamic = sum(2 * n_callback_quantities(len(callback.floating)) for callback in self.callbacks)
         return dynamic + sum(2 if quantity.complex else 1 for quantity in self.quantities)
 
+    @cached_property
+    def most_e(self) -> int:
+        """Event quantities of the kind that has most of them."""
+        return max((len(kind.e_complex) for kind in self.kinds), default=0)
+
     @property
     def bytes_per_event(self) -> int:
         """Bytes cached for every event: K, event table, weight, and s and q² of vertices of callbacks."""

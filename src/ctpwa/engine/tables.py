@@ -37,8 +37,7 @@ class Tables:
     @cached_property
     def segment_rows(self) -> np.ndarray:
         """Rows of the event table of every segment: [segment, max e]."""
-        width = max((len(segment.e) for segment in self.plan.segments), default=0)
-        rows = np.zeros((len(self.plan.segments), max(width, 1)), dtype=np.int64)
+        rows = np.zeros((len(self.plan.segments), max(self.plan.most_e, 1)), dtype=np.int64)
         for index, segment in enumerate(self.plan.segments):
             rows[index, : len(segment.e)] = segment.e
         return rows
@@ -52,11 +51,10 @@ class Tables:
         segments = self.plan.segments
         first_rows = {segment.structure: segment.e for segment in reversed(segments) if segment.e}
         order = sorted(range(len(segments)), key=lambda g: (first_rows.get(segments[g].structure, ()), segments[g].structure, g))
-        width = max((len(kind.e_complex) for kind in self.plan.kinds), default=0)
         kind, structure = np.array([[segments[g].kind, segments[g].structure] for g in order], dtype=np.int64).reshape(-1, 2).T
         closes = np.append(structure[1:] != structure[:-1], True)[: len(order)]
         places = np.stack([kind, structure, closes.astype(np.int64)], axis=1)
-        return np.hstack([places, self.segment_channels[order], self.segment_rows[order, :width]])
+        return np.hstack([places, self.segment_channels[order], self.segment_rows[order, : self.plan.most_e]])
 
     @cached_property
     def layouts(self) -> dict[int, Layout]:

@@ -106,17 +106,12 @@ def n_numbers(plan: Plan) -> int:
 
 def visit_width(plan: Plan) -> int:
     """Integers per visit: kind, structure, whether it is the last of that, first and last channel, rows of the event table."""
-    return 5 + most_e(plan)
+    return 5 + plan.most_e
 
 
 def entry_width(plan: Plan) -> int:
     """Integers per contribution to a column: slot, channel, structure, rows of the event table."""
-    return 3 + most_e(plan)
-
-
-def most_e(plan: Plan) -> int:
-    """Event quantities of the kind that has most of them."""
-    return max((len(kind.e_complex) for kind in plan.kinds), default=0)
+    return 3 + plan.most_e
 
 
 def _rows(plan: Plan) -> range:
@@ -128,10 +123,11 @@ def _forward(plan: Plan) -> Iterator[str]:
     for r in _rows(plan):
         yield f"    psi_re{r} = tl.zeros((BLOCK,), tl.float64)"
         yield f"    psi_im{r} = tl.zeros((BLOCK,), tl.float64)"
-    yield from _zero("u", "    ")
+    early = plan.n_rows <= MOST_EARLY
+    if not early:
+        yield from _zero("u", "    ")
     yield "    for i in range(n_visits):"
     yield from _begin_visit(plan, "i")
-    early = plan.n_rows <= MOST_EARLY
     if early:
         yield from (f"        {line}" for r in _rows(plan) for line in _load_K(plan, r))
         yield from _zero("u", "        ")
@@ -261,14 +257,14 @@ def _backward(plan: Plan, order: int) -> Iterator[str]:
     for r in _rows(plan):
         yield f"    psi_re{r} *= omega"
         yield f"    psi_im{r} *= -omega"
-    yield from _zero("u", "    ")
+    late = plan.n_rows > MOST_EARLY
+    if late:
+        yield from _zero("u", "    ")
     yield "    for i in range(n_visits):"
     yield from _begin_visit(plan, "n_visits - 1 - i")
-    if plan.n_rows > MOST_EARLY:
+    if late:
         yield "        if tl.load(visit + 2) == 1:  # another structure than before"
-        indent = "            "
-    else:
-        indent = "        "
+    indent = "            " if late else "        "
     yield from _zero("u", indent)
     for r in _rows(plan):
         for line in [*_load_K(plan, r), *_times_K(plan, r, "u_re", "u_im", f"psi_re{r}", f"psi_im{r}")]:
