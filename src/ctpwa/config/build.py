@@ -8,6 +8,7 @@ from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
 from ctpwa.config.fit_settings import check_fit
 from ctpwa.config.generated import generated_chains
+from ctpwa.config.given_latex import with_usable_latex
 from ctpwa.config.particles import own_particle, read_decay
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.projections import check_projections
@@ -32,6 +33,7 @@ def build_model(spec: ModelSpec) -> Model:
     problems = Problems()
     for section, names in (("particles", spec.particles), ("resonances", spec.resonances)):
         _check_spellings(section, names, problems)
+    spec, notes = with_usable_latex(spec)
     table = ParticleTable(_own_particles(spec, problems))
     problems.stop()
     decay = _decay(spec, table, problems)
@@ -41,6 +43,7 @@ def build_model(spec: ModelSpec) -> Model:
     with problems.collect(("polarisation",)):
         polarisation = Polarisation.of(spec.polarisation, decay.parent)
     draft = Draft(spec, decay, table, problems)
+    draft.notes += notes
     waves = _waves(draft)
     values: dict[str, complex] = {}
     if not problems.found:  # names of couplings are only known once all waves are there

@@ -1,4 +1,4 @@
-"""LaTeX for math mode, of names that nobody has given any."""
+"""LaTeX for math mode: of names that nobody has given any, and what may stand in the LaTeX that somebody gives."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ GREEK = frozenset(
 )  # fmt: skip
 _NAME = re.compile(r"([A-Za-z]+)(?:\((\d)\))?([*']*)(\(\d+\))?([+-]*)")
 _SPECIAL = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", " ": r"\ "} | {letter: "\\" + letter for letter in "{}_%#&$"}
+_PLAIN = {latex.rstrip(): letter for letter, latex in _SPECIAL.items()} | {"\\": " "}
+_COMMAND = re.compile(r"\\([A-Za-z]+ ?|.|$)", re.DOTALL)
+# what TeX, matplotlib and browsers all understand, and what can neither read files nor define anything
+COMMANDS = GREEK | frozenset(
+    ("varepsilon", "vartheta", "varpi", "varrho", "varsigma", "varphi", "ell", "hbar", "prime", "ast", "star", "dagger", "circ", "bullet",
+     "infty", "partial", "perp", "parallel", "pm", "mp", "cdot", "times", "oplus", "otimes", "wedge", "vee", "sim", "approx", "equiv",
+     "leq", "geq", "neq", "to", "rightarrow", "leftarrow", "leftrightarrow", "langle", "rangle", "backslash", "ldots", "cdots",
+     "quad", "qquad", ",", ";", ":", "!", " ", "{", "}", "_", "%", "#", "&", "$", "|",
+     "mathrm", "mathit", "mathbf", "mathsf", "mathtt", "mathcal", "text", "rm", "it", "bf",
+     "bar", "overline", "tilde", "widetilde", "hat", "widehat", "vec", "dot", "ddot", "sqrt", "frac")
+)  # fmt: skip
+LONGEST, DEEPEST = 200, 8  # characters, and braces in braces
 
 
 def latex_of_name(name: str) -> str:
@@ -30,9 +42,49 @@ def latex_of_text(text: str) -> str:
     return rf"\mathrm{{{''.join(_character(letter) for letter in text)}}}"
 
 
+def text_of_latex(latex: str) -> str:
+    r"""Upright LaTeX as text: ``a\_b`` is a_b, and ``\phi`` φ; the opposite of what ``latex_of_text`` does to letters."""
+    return _COMMAND.sub(lambda match: _PLAIN.get(match[0].rstrip(), _greek_letter(match[1].rstrip()) or match[0]), latex)
+
+
+def latex_problem(latex: str) -> str:
+    r"""Why LaTeX that somebody has given for a name is not used as such; empty if it is.
+
+    Tables and figures may be made from anyone's model: in a document ``\input`` or ``\write`` would do more than show a name.
+    """
+    if not latex.strip():
+        return "it is empty"
+    if len(latex) > LONGEST:
+        return f"it has {len(latex)} characters, more than {LONGEST}"
+    if not latex.isprintable():
+        return "it has characters that cannot be printed"
+    depth = 0
+    for match in re.finditer(r"\\([A-Za-z]+|.|$)|\^\^|[{}%#&$~\"`]", latex):
+        found = match[0]
+        if found.startswith("\\"):
+            if match[1] not in COMMANDS:
+                return f"{found} is not among the commands for names"
+        elif found not in "{}":
+            return f"{found} means something else to LaTeX"
+        else:
+            depth += 1 if found == "{" else -1
+            if depth < 0 or depth > DEEPEST:
+                return "a brace } has no {" if depth < 0 else f"more than {DEEPEST} braces are in one another"
+    return "a brace { is never closed" if depth else ""
+
+
+def _greek_letter(name: str) -> str:
+    if name not in GREEK:
+        return ""
+    size, word = "CAPITAL" if name[0].isupper() else "SMALL", {"LAMBDA": "LAMDA"}.get(name.upper(), name.upper())
+    return unicodedata.lookup(f"GREEK {size} LETTER {word}")
+
+
 def _character(letter: str) -> str:
     if letter in _SPECIAL:
         return _SPECIAL[letter]
+    if not letter.isprintable():
+        return r"\ " if letter.isspace() else "?"
     if letter in "⁺⁻":
         return "^{+}" if letter == "⁺" else "^{-}"
     words = unicodedata.name(letter, "").split()

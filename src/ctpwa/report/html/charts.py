@@ -10,7 +10,8 @@ import numpy as np
 from ctpwa.model.model import Model
 from ctpwa.report.content import DataSetView, ReportContent
 from ctpwa.report.dalitz import dalitz_boundary
-from ctpwa.report.html.marks import math
+from ctpwa.report.html.markup import Html
+from ctpwa.report.html.mathml import math
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
 from ctpwa.report.style import LINES
 from ctpwa.results.labels import group_latex
@@ -58,7 +59,7 @@ def _data_set(view: DataSetView, model: Model) -> dict[str, Any]:
     }
 
 
-def group_label(model: Model, name: str) -> str:
+def group_label(model: Model, name: str) -> Html:
     """A group of waves as MathML."""
     return math(group_latex(model, name))
 
@@ -139,7 +140,7 @@ def starts_chart(result: FitResult) -> dict[str, Any]:
     }
 
 
-def _matrix(names: Sequence[str], values: np.ndarray, largest: float, digits: int, labels: list[str] | None) -> dict[str, Any]:
+def _matrix(names: Sequence[str], values: np.ndarray, largest: float, digits: int, labels: list[Html] | None) -> dict[str, Any]:
     return {"names": list(names), "labels": labels, "values": rounded(values, 4), "largest": largest, "digits": digits}
 
 

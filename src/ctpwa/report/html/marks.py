@@ -1,19 +1,12 @@
-"""Pieces of HTML: formulas, tables, escaped text."""
+"""Parts that the page has many of: tables, tabs, sections, notes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from html import escape
 
-from latex2mathml.converter import convert
-
-
-@lru_cache(maxsize=4096)
-def math(latex: str) -> str:
-    """A formula as MathML, which browsers typeset by themselves."""
-    return convert(latex.replace(r"\mathrm", r"\text") if r"\mathrm{" in latex else latex)
+from ctpwa.report.html.markup import NOTHING, Content, Html, element
+from ctpwa.report.html.mathml import math
 
 
 @dataclass(frozen=True)
@@ -21,24 +14,24 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        html:   what stands in it
-        value:  what it is sorted by; None: its text
-        kind:   class, such as ``text`` or ``large``
+        content:  what stands in it
+        value:    what it is sorted by; None: its text
+        kind:     class, such as ``text`` or ``large``
     """
 
-    html: str
+    content: Content
     value: float | str | None = None
     kind: str = ""
 
 
 def text(content: str, value: float | str | None = None) -> Cell:
     """A cell with plain text, to the left."""
-    return Cell(escape(content), content if value is None else value, "text")
+    return Cell(content, content if value is None else value, "text")
 
 
 def number(content: str, value: float | None, *, large: bool = False) -> Cell:
     """A cell with a number, to the right; ``large`` marks one that deserves a look."""
-    return Cell(escape(content), "" if value is None else value, "large" if large else "")
+    return Cell(content, "" if value is None else value, "large" if large else "")
 
 
 def formula(latex: str, name: str) -> Cell:
@@ -46,7 +39,7 @@ def formula(latex: str, name: str) -> Cell:
     return Cell(math(latex), name, "text")
 
 
-def table(identifier: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, names: Sequence[str] = ()) -> str:
+def table(identifier: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, names: Sequence[str] = ()) -> Html:
     """A table that can be sorted by its columns.
 
     Args:
@@ -55,39 +48,52 @@ def table(identifier: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]
         rows:        cells
         names:       what a filter looks for in each row; default: its text
     """
-    kinds = [cell.kind == "text" for cell in rows[0]] if rows else [False for _ in columns]
-    head = "".join(
-        f'<th scope="col"{_class("text" if left else "")}>{escape(name)}</th>' for name, left in zip(columns, kinds, strict=True)
-    )
-    body = []
-    for k, row in enumerate(rows):
-        label = f' data-name="{escape(names[k])}"' if names else ""
-        cells = "".join(f"<td{_class(cell.kind)}{_value(cell)}>{cell.html}</td>" for cell in row)
-        body.append(f"<tr{label}>{cells}</tr>")
-    inside = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    return f'<div class="scroll"><table class="sortable" id="{identifier}">{inside}</table></div>'
+    left = [cell.kind == "text" for cell in rows[0]] if rows else [False for _ in columns]
+    head = [element("th", name, scope="col", class_="text" if own else None) for name, own in zip(columns, left, strict=True)]
+    body = [
+        element(
+            "tr",
+            (element("td", cell.content, class_=cell.kind or None, data_v=cell.value) for cell in row),
+            data_name=names[k] if names else None,
+        )
+        for k, row in enumerate(rows)
+    ]
+    inside = element("table", element("thead", element("tr", head)), element("tbody", body), class_="sortable", id=identifier)
+    return element("div", inside, class_="scroll")
 
 
-def filtered(identifier: str, what: str) -> str:
+def filtered(identifier: str, what: str) -> Html:
     """A field that filters the rows of a table."""
-    words = f"filter {escape(what)}"
-    return f'<input class="filter" type="search" placeholder="{words}" aria-label="{words}" data-of="{identifier}">'
+    words = f"filter {what}"
+    return element("input", class_="filter", type="search", placeholder=words, aria_label=words, data_of=identifier)
 
 
-def tabs(group: str, names: Sequence[tuple[str, str]]) -> str:
+def tabs(group: str, names: Sequence[tuple[str, str]]) -> Html:
     """Buttons that show one of several parts; (key, text)."""
-    buttons = "".join(f'<button data-tab="{key}">{escape(label)}</button>' for key, label in names)
-    return f'<div class="tabs" data-of="{group}">{buttons}</div>' if len(names) > 1 else ""
+    buttons = [element("button", label, data_tab=key) for key, label in names]
+    return element("div", buttons, class_="tabs", data_of=group) if len(names) > 1 else NOTHING
 
 
-def section(identifier: str, title: str, *parts: str) -> str:
+def note(*content: Content) -> Html:
+    """A paragraph that explains."""
+    return element("p", content, class_="note")
+
+
+def titled(name: str) -> Html:
+    """A heading with the name of a data set; nothing if it has none."""
+    return element("h3", name) if name else NOTHING
+
+
+def chart(name: str) -> Html:
+    """The place where the page draws a chart."""
+    return element("figure", data_chart=name)
+
+
+def folded(title: str, *content: Content) -> Html:
+    """A part that opens with a click."""
+    return element("details", element("summary", title), content)
+
+
+def section(identifier: str, title: str, *parts: Content) -> Html:
     """A part of the page under a heading."""
-    return f'<section id="{identifier}"><h2>{escape(title)}</h2>{"".join(parts)}</section>'
-
-
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
-
-
-def _value(cell: Cell) -> str:
-    return "" if cell.value is None else f' data-v="{escape(str(cell.value))}"'
+    return element("section", element("h2", title), parts, id=identifier)

@@ -1,5 +1,6 @@
 "use strict";
 // Everything that moves on the page. Numbers come from the JSON block "data"; no library, no network.
+// Texts may come from anyone: they become text nodes and values of attributes, never markup. Formulas are copied from templates.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -18,7 +19,8 @@ const drawn = (tag, attributes = {}, text = null) => {
   if (text !== null) node.textContent = text;
   return node;
 };
-const labelled = (html) => { const span = document.createElement("span"); span.innerHTML = html; return span; };
+const LABELS = document.querySelectorAll("template.label");
+const labelled = (what) => element("span", {}, typeof what === "string" ? what : LABELS[what.label].content.cloneNode(true));
 const short = (x, digits = 4) => (x === null || !Number.isFinite(x) ? "–" : String(Number(x.toPrecision(digits))));
 
 // a line of text that follows the pointer
@@ -32,6 +34,10 @@ const showTip = (event, text) => {
   tip.style.top = event.clientY + 16 + "px";
 };
 const hideTip = () => { tip.style.display = "none"; };
+
+// decay chains
+for (const node of document.querySelectorAll("[data-left]")) Object.assign(node.style, { left: node.dataset.left + "px", top: node.dataset.top + "px" });
+for (const node of document.querySelectorAll("[data-width]")) Object.assign(node.style, { width: node.dataset.width + "px", height: node.dataset.height + "px" });
 
 // tables
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -323,12 +329,13 @@ for (const host of document.querySelectorAll("[data-matrix]")) {
   if (labels) { // few enough to be written out
     const cell = (v, x, y) => {
       const [r, g, b] = colourOf("diverging", share(v)), dark = 0.3 * r + 0.59 * g + 0.11 * b < 130;
-      const node = element("td", { style: `background: rgb(${r},${g},${b}); color: ${dark ? "#fff" : "#111"}` }, written(v));
+      const node = element("td", {}, written(v));
+      Object.assign(node.style, { background: `rgb(${r},${g},${b})`, color: dark ? "#fff" : "#111" });
       node.addEventListener("pointermove", (event) => showTip(event, describe(x, y)));
       node.addEventListener("pointerleave", hideTip);
       return node;
     };
-    const head = (html) => element("th", {}, labelled(html));
+    const head = (label) => element("th", {}, labelled(label));
     const rows = values.map((row, y) => element("tr", {}, head(labels[y]), ...row.map((v, x) => cell(v, x, y))));
     host.append(element("table", { class: "cells" }, element("tbody", {}, ...rows, element("tr", {}, element("th"), ...labels.map(head)))));
   } else {
@@ -345,7 +352,7 @@ for (const host of document.querySelectorAll("[data-dalitz]")) {
   const panel = (title, rows, toShare, scale, unit) => {
     const figure = element("figure", {}, element("h3", {}, title)), svg = drawn("svg", { class: "chart", viewBox: "0 0 360 340" });
     const area = [58, 8, 292, 282];
-    const image = drawn("image", { x: area[0], y: area[1], width: area[2], height: area[3], preserveAspectRatio: "none", style: "image-rendering: pixelated", href: painted(rows, toShare, scale, true).toDataURL() });
+    const image = drawn("image", { x: area[0], y: area[1], width: area[2], height: area[3], preserveAspectRatio: "none", href: painted(rows, toShare, scale, true).toDataURL() });
     explain(image, rows[0].length, rows.length, (x, y) => (rows[y][x] === null ? null : `${short(centresOf(edges[0])[x])}, ${short(centresOf(edges[1])[y])} ${grid.unit}\n${short(rows[y][x])} ${unit}`), true);
     svg.append(image);
     const frame = new Area(svg, area, grid.ranges[0], grid.ranges[1], { xTicks: 5, yTicks: 5, yLabel: grid.labels[1] });

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-from html import escape
 from importlib.resources import files
 
 from ctpwa.output import written_whole
 from ctpwa.report.content import ReportContent
 from ctpwa.report.html import physics, sections
 from ctpwa.report.html.charts import page_data
-from ctpwa.report.html.marks import section
+from ctpwa.report.html.marks import note, section, titled
+from ctpwa.report.html.markup import NOTHING, Html, data_block, element, own_script, own_style, security_policy
 
 
 def write_page(content: ReportContent, path: str | os.PathLike[str]) -> None:
@@ -40,45 +39,49 @@ def report_page(content: ReportContent) -> str:
         "reproduce": ("Reproduce", sections.reproduce_section(content)),
     }
     shown = {key: value for key, value in parts.items() if value[1]}
-    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, (title, _) in shown.items())
-    # "</" must not end the script element early
-    data = json.dumps(page_data(content), separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(content.result.decay)}</title>",
-            '<link rel="icon" href="data:,">',
-            f"<style>{style}</style></head><body>",
-            f"<nav><ul>{links}</ul></nav><main>",
-            sections.head(content),
-            *(html for _, html in shown.values()),
-            f"<footer>ctpwa {escape(content.result.version)}</footer></main>",
-            f'<script type="application/json" id="data">{data}</script>',
-            f"<script>{script}</script></body></html>",
-        ]
+    links = [element("li", element("a", title, href=f"#{key}")) for key, (title, _) in shown.items()]
+    labels: list[Html] = []
+
+    def label(piece: Html) -> dict[str, int]:
+        """Formulas are in templates, from which the script copies them."""
+        labels.append(piece)
+        return {"label": len(labels) - 1}
+
+    data = data_block("data", page_data(content), default=label)
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        security_policy(style, script),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", content.result.decay),
+        element("link", rel="icon", href="data:,"),
+        own_style(style),
     )
+    main = element(
+        "main", sections.head(content), (html for _, html in shown.values()), element("footer", f"ctpwa {content.result.version}")
+    )
+    templates = [element("template", piece, class_="label") for piece in labels]
+    body = element("body", element("nav", element("ul", links)), main, templates, data, own_script(script))
+    return "<!doctype html>\n" + element("html", head, body, lang="en").source + "\n"
 
 
-def _projections(content: ReportContent) -> str:
-    parts = []
-    for k, view in enumerate(content.data_sets):
-        if view.projected.projections:
-            parts.append(
-                (f"<h3>{escape(view.name)}</h3>" if view.name else "")
-                + f'<p class="note">{escape(view.note)}</p><div data-projections="{k}"></div>'
-            )
+def _projections(content: ReportContent) -> Html:
+    parts = [
+        (titled(view.name), note(view.note), element("div", data_projections=k))
+        for k, view in enumerate(content.data_sets)
+        if view.projected.projections
+    ]
     words = (
         "Points are measured events, the red line is the fit, other lines are resonances alone, all their waves added coherently."
         " Drag to zoom, double click for the whole range."
     )
-    return section("projections", "Projections", f'<p class="note">{words}</p>', *parts) if parts else ""
+    return section("projections", "Projections", note(words), parts) if parts else NOTHING
 
 
-def _grids(content: ReportContent) -> str:
+def _grids(content: ReportContent) -> Html:
     parts = [
-        (f"<h3>{escape(view.name)}</h3>" if view.name else "") + f'<div class="panels small" data-dalitz="{k}.{n}"></div>'
+        (titled(view.name), element("div", class_="panels small", data_dalitz=f"{k}.{n}"))
         for k, view in enumerate(content.data_sets)
         for n in range(len(view.projected.grids))
     ]
-    return section("dalitz", "Dalitz plots", *parts) if parts else ""
+    return section("dalitz", "Dalitz plots", parts) if parts else NOTHING

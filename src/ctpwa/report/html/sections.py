@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math as numbers
-from html import escape
+from collections.abc import Mapping
 
 import numpy as np
 
 from ctpwa.data.summary import grouped
 from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.model.model import Model, Wave
-from ctpwa.report.content import ReportContent
-from ctpwa.report.html.marks import Cell, filtered, formula, math, number, section, table, tabs, text
+from ctpwa.report.content import LineshapeView, ReportContent
+from ctpwa.report.html.marks import Cell, chart, filtered, folded, formula, note, number, section, table, tabs, text, titled
+from ctpwa.report.html.markup import NOTHING, Html, element
+from ctpwa.report.html.mathml import math
 from ctpwa.report.html.trees import topologies, tree
 from ctpwa.results.fractions import Fractions
 from ctpwa.results.result import FoundMinimum
@@ -22,18 +24,17 @@ SHOWN_CORRELATIONS = 12
 LARGE_PULL = 3.0
 COUPLING_COLUMNS = ("coupling", "magnitude", "error", "input", "pull", "phase / °", "error / °", "input", "pull")
 INTERFERENCE_CAPTION = (
-    '<p class="caption">In %: fractions on the diagonal, interferences beside it; blue is destructive, red constructive.'
-    " Point at a cell for its name.</p>"
+    "In %: fractions on the diagonal, interferences beside it; blue is destructive, red constructive. Point at a cell for its name."
 )
 KIND_NAMES = {"resonances": "resonances", "waves": "waves", "jp": "J^P"}
 
 
-def head(content: ReportContent) -> str:
+def head(content: ReportContent) -> Html:
     """Title, verdict and the most important numbers."""
     result, decay = content.result, content.model.decay
     title = rf"{decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}"
     verdict = result.verdict
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in verdict.reasons)
+    reasons = [element("li", reason) for reason in verdict.reasons]
     judged = "good" if verdict.good else "bad"
     words = "A minimum; all parameters are determined." if verdict.good else "This fit should not be trusted as it is."
     best = result.minima[0] if result.minima else None
@@ -52,40 +53,46 @@ def head(content: ReportContent) -> str:
     if (bias := result.precision) is not None:
         facts["−ln L in double precision"] = f"{bias.nll:+.1e}"
         facts["largest shift in double precision"] = f"{bias.largest:.1e} σ"
-    cards = "".join(
-        f'<div class="fact"><div class="what">{what}</div><div class="number">{value}</div></div>' for what, value in facts.items()
-    )
-    return (
-        f'<header id="top"><h1>{math(title)}</h1>'
-        f'<p class="subtitle">Partial wave analysis, {escape(result.method)} fit of {escape(result.created[:16].replace("T", " "))}</p>'
-        f'<div class="verdict {judged}"><strong>{judged}</strong><div>{words}<ul>{reasons}</ul></div></div>'
-        f'<div class="facts">{cards}</div></header>'
+    cards = [
+        element("div", element("div", what, class_="what"), element("div", value, class_="number"), class_="fact")
+        for what, value in facts.items()
+    ]
+    return element(
+        "header",
+        element("h1", math(title)),
+        element("p", f"Partial wave analysis, {result.method} fit of {result.created[:16].replace('T', ' ')}", class_="subtitle"),
+        element("div", element("strong", judged), element("div", words, element("ul", reasons)), class_=f"verdict {judged}"),
+        element("div", cards, class_="facts"),
+        id="top",
     )
 
 
-def model_section(content: ReportContent) -> str:
+def model_section(content: ReportContent) -> Html:
     """Decay chains, waves and formulas."""
     model = content.model
-    drawings = "".join(tree(model, topology) for topology in topologies(model))
+    drawings = [tree(model, topology) for topology in topologies(model)]
     rows = [_wave_row(wave) for wave in model.waves]
     waves = table("waves", ("wave", "resonances", "J^P", "(L, S) of every vertex", "coupling"), rows, names=[w.name for w in model.waves])
-    shown = "".join(
-        f"<h3>{escape(shape.name)}</h3><p>{', '.join(math(latex) for latex in shape.resonances)}</p>"
-        + (f'<div class="scroll" style="border:none">{math(shape.latex)}</div>' if shape.latex else "")
-        + (f'<p class="note">{escape(shape.reference)}</p>' if shape.reference else "")
-        for shape in content.lineshapes
-    )
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in model.notes)
     amplitude = math(r"I = \sum_{\text{rows}} \left| \sum_{w} c_w F_w(s) K_w \right|^2")
-    words = f"Every wave is a coupling c times propagators F times a covariant spin amplitude K: {amplitude}"
+    words = "Every wave is a coupling c times propagators F times a covariant spin amplitude K: "
     return section(
         "model",
         "Model",
-        f'<p class="note">{words}. Parent: {escape(str(model.polarisation))}.</p>',
-        f'<div class="panels">{drawings}</div>',
-        notes,
-        f"<details><summary>all {len(model.waves)} waves</summary>{filtered('waves', 'waves')}{waves}</details>",
-        f"<details><summary>formulas of the lineshapes</summary>{shown}</details>" if shown else "",
+        note(words, amplitude, f". Parent: {model.polarisation}."),
+        element("div", drawings, class_="panels"),
+        (note(remark) for remark in model.notes),
+        folded(f"all {len(model.waves)} waves", filtered("waves", "waves"), waves),
+        folded("formulas of the lineshapes", map(_lineshape, content.lineshapes)) if content.lineshapes else None,
+    )
+
+
+def _lineshape(shape: LineshapeView) -> tuple[Html, ...]:
+    users = [(", " if k else "", math(latex)) for k, latex in enumerate(shape.resonances)]
+    return (
+        element("h3", shape.name),
+        element("p", users),
+        element("div", math(shape.latex), class_="scroll bare") if shape.latex else NOTHING,
+        note(shape.reference) if shape.reference else NOTHING,
     )
 
 
@@ -99,7 +106,7 @@ def _wave_row(wave: Wave) -> tuple[Cell, ...]:
     return text(wave.name), formula(latex, wave.name), text(spins), text(vertices), text(own)
 
 
-def parameter_section(content: ReportContent) -> str:
+def parameter_section(content: ReportContent) -> Html:
     """Free parameters, and couplings as magnitude and phase."""
     result = content.result
     inputs = _lineshape_inputs(content.model)
@@ -132,17 +139,17 @@ def parameter_section(content: ReportContent) -> str:
             )
         )
     corrected = "Errors are those of weighted events, H⁻¹ S H⁻¹." if result.corrected else "Errors are from the exact Hessian."
-    fixed = "".join(f"<tr><td>{escape(name)}</td><td>{value:.6g}</td></tr>" for name, value in result.fixed.items())
-    fixed_table = f'<div class="scroll"><table><tbody>{fixed}</tbody></table></div>'
+    fixed = [element("tr", element("td", name), element("td", f"{value:.6g}")) for name, value in result.fixed.items()]
+    fixed_table = element("div", element("table", element("tbody", fixed)), class_="scroll")
     words = f"{corrected} Masses and widths in GeV. Inputs are the values in the model file. Click on the head of a column to sort by it."
     return section(
         "parameters",
         "Parameters",
-        f'<p class="note">{words}</p>',
+        note(words),
         filtered("parameter-table", "parameters"),
         table("parameter-table", ("parameter", "value", "error", "MINOS", "input", "pull", "limits"), rows),
-        f"<details><summary>{len(result.fixed)} fixed parameters</summary>{fixed_table}</details>" if result.fixed else "",
-        "<h3>Couplings</h3>",
+        folded(f"{len(result.fixed)} fixed parameters", fixed_table) if result.fixed else None,
+        element("h3", "Couplings"),
         filtered("coupling-table", "couplings"),
         table("coupling-table", COUPLING_COLUMNS, couplings),
     )
@@ -177,7 +184,7 @@ def _coupling_inputs(content: ReportContent) -> dict[str, complex]:
     return {name: value * fitted[reference] / given[reference] for name, value in given.items() if name != reference}
 
 
-def correlation_section(content: ReportContent) -> str:
+def correlation_section(content: ReportContent) -> Html:
     """The correlation matrix and the largest entries of it."""
     result = content.result
     matrix = np.triu(result.correlation, 1)
@@ -187,103 +194,102 @@ def correlation_section(content: ReportContent) -> str:
         if matrix[i, j] != 0:
             rows.append((number(f"{matrix[i, j]:+.3f}", float(matrix[i, j])), text(result.names[i]), text(result.names[j])))
     caption = "All free parameters in the order of the table above: blue −1, red +1. Point at a cell for its name."
+    largest = table("correlation-table", ("correlation", "of", "and"), rows)
     return section(
-        "correlations",
-        "Correlations",
-        f'<div class="pair"><figure><div class="heat" data-matrix="correlation"></div><p class="caption">{caption}</p></figure>'
-        f"<div>{table('correlation-table', ('correlation', 'of', 'and'), rows)}</div></div>",
+        "correlations", "Correlations", element("div", _heat_map("correlation", caption), element("div", largest), class_="pair")
     )
 
 
-def fraction_section(content: ReportContent) -> str:
+def _heat_map(name: str, caption: str) -> Html:
+    return element("figure", element("div", class_="heat", data_matrix=name), element("p", caption, class_="caption"))
+
+
+def fraction_section(content: ReportContent) -> Html:
     """Fit fractions and interferences."""
-    parts = []
+    parts: list[Html] = []
     for k, entry in enumerate(content.result.fractions):
-        title = f"<h3>{escape(entry.data_set)}</h3>" if entry.data_set else ""
         kinds = [kind for kind in KIND_NAMES if kind in entry.groups]
-        parts += [title, tabs(f"fractions{k}", [(kind, KIND_NAMES[kind]) for kind in kinds])]
+        parts += [titled(entry.data_set), tabs(f"fractions{k}", [(kind, KIND_NAMES[kind]) for kind in kinds])]
         for kind in kinds:
             group = entry.groups[kind]
             yields = entry.yields if kind == "resonances" else {}
-            words = f"Sum {100 * group.sum:.1f} %; the rest to 100 % is interference. Integrated over {escape(entry.over)}."
-            left = f'<div>{_fraction_table(content, f"{kind}{k}", group, yields)}<p class="note">{words}</p></div>'
-            right = f'<figure><div class="heat" data-matrix="interference{k}{kind}"></div>{INTERFERENCE_CAPTION}</figure>'
-            parts.append(f'<div data-part-of="fractions{k}" data-tab="{kind}"><div class="pair">{left}{right}</div></div>')
-    return section("fractions", "Fit fractions", *parts) if parts else ""
+            words = f"Sum {100 * group.sum:.1f} %; the rest to 100 % is interference. Integrated over {entry.over}."
+            left = element("div", _fraction_table(content, f"{kind}{k}", group, yields), note(words))
+            both = element("div", left, _heat_map(f"interference{k}{kind}", INTERFERENCE_CAPTION), class_="pair")
+            parts.append(element("div", both, data_part_of=f"fractions{k}", data_tab=kind))
+    return section("fractions", "Fit fractions", parts) if parts else NOTHING
 
 
-def _fraction_table(content: ReportContent, identifier: str, group: Fractions, yields: object) -> str:
+def _fraction_table(content: ReportContent, identifier: str, group: Fractions, events: Mapping[str, tuple[float, float]]) -> Html:
     rows = []
-    events = dict(yields) if yields else {}  # type: ignore[call-overload]
     for name, value, error in zip(group.names, 100 * group.values, 100 * group.errors, strict=True):
         resonance = content.model.resonances.get(name)
         label = formula(resonance.latex, name) if resonance is not None else text(name)
         row = [label, number(_value(value, error), float(value)), number(_error(value, error), float(error))]
         if events:
-            row.append(number(with_error(*events[name]) if name in events else "", events.get(name, (None,))[0]))
+            row.append(number(with_error(*events[name]), events[name][0]) if name in events else number("", None))
         rows.append(tuple(row))
     columns = ("", "fraction / %", "error / %", *(("events",) if events else ()))
     return table(f"fraction-{identifier}", columns, rows, names=group.names)
 
 
-def goodness_section(content: ReportContent) -> str:
+def goodness_section(content: ReportContent) -> Html:
     """χ² of all projections and tests of the whole."""
     rows = []
     for view in content.data_sets:
         start = f"{view.name}: " if view.name else ""
         for projection in view.projected.projections:
             chi2 = projection.chi2
-            note = "" if projection.outside == (0.0, 0.0) else f"{projection.outside[0]:.6g} events are outside of the range"
-            rows.append(_goodness_row(f"{start}{projection.variable.name}", f"χ²/ndf = {chi2}", chi2.p_value, note))
+            outside = "" if projection.outside == (0.0, 0.0) else f"{projection.outside[0]:.6g} events are outside of the range"
+            rows.append(_goodness_row(f"{start}{projection.variable.name}", f"χ²/ndf = {chi2}", chi2.p_value, outside))
         rows += [_goodness_row(start + row.name, row.outcome, row.p_value, row.note) for row in view.goodness]
-    note = (
+    words = (
         "χ² of a histogram: neighbouring bins are merged until at least ten events are expected in each; the finite phase-space sample"
         " is part of the uncertainty; fitted parameters are not subtracted from the degrees of freedom."
     )
-    return section(
-        "goodness", "Goodness of fit", f'<p class="note">{note}</p>', table("goodness-table", ("test", "outcome", "p-value", "note"), rows)
-    )
+    return section("goodness", "Goodness of fit", note(words), table("goodness-table", ("test", "outcome", "p-value", "note"), rows))
 
 
-def _goodness_row(name: str, outcome: str, p_value: float | None, note: str) -> tuple[Cell, ...]:
+def _goodness_row(name: str, outcome: str, p_value: float | None, remark: str) -> tuple[Cell, ...]:
     known = p_value is not None and not numbers.isnan(p_value)
     shown = f"{p_value:.3g}" if known else ""
-    return text(name), text(outcome), number(shown, p_value if known else None, large=bool(known and p_value < 2.7e-3)), text(note)  # type: ignore[operator]
+    return text(name), text(outcome), number(shown, p_value if known else None, large=bool(known and p_value < 2.7e-3)), text(remark)  # type: ignore[operator]
 
 
-def course_section(content: ReportContent) -> str:
+def course_section(content: ReportContent) -> Html:
     """How the fit went, and where other starts led."""
     result = content.result
     record = result.record
     words = f"{record.hessians} Hessians, {record.gradients} gradients and {record.values} values in {record.seconds:.2f} s."
-    parts = [f'<p class="note">{words}</p>', '<div class="panels">', '<figure data-chart="history"></figure>']
-    if result.n_starts > 1:
-        parts.append('<figure data-chart="starts"></figure>')
-    parts.append("</div>")
+    charts = ["history"] + (["starts"] if result.n_starts > 1 else [])
+    parts = [note(words), element("div", map(chart, charts), class_="panels")]
     if result.n_starts > 1:
         rows = [_minimum_row(k, minimum, result.minima[0].nll) for k, minimum in enumerate(result.minima)]
         parts.append(table("minima", ("minimum", "−ln L", "above the best", "starts", ""), rows))
-    return section("course", "Course of the fit", *parts)
+    return section("course", "Course of the fit", parts)
 
 
 def _minimum_row(k: int, minimum: FoundMinimum, best: float) -> tuple[Cell, ...]:
-    note = "" if minimum.refined else "searched with part of the events only"
+    remark = "" if minimum.refined else "searched with part of the events only"
     above = minimum.nll - best
     return (
         number(str(k + 1), k + 1),
         number(f"{minimum.nll:.3f}", minimum.nll),
         number(f"{above:.3f}", above),
         number(str(minimum.starts), minimum.starts),
-        text(note),
+        text(remark),
     )
 
 
-def sample_section(content: ReportContent) -> str:
+def sample_section(content: ReportContent) -> Html:
     """What was read, with hashes."""
     rows = []
     for sample in content.result.samples:
         files = [*sample["files"], *sample["weight_files"]]
-        where = "<br>".join(f'{escape(f["path"])} <span class="hash">sha256 {escape(f["sha256"])}</span>' for f in files)
+        where = [
+            (element("br") if k else None, f"{file['path']} ", element("span", f"sha256 {file['sha256']}", class_="hash"))
+            for k, file in enumerate(files)
+        ]
         weights = "" if sample["weights"] is None else f"Σ {sample['weights']['total']:.6g}"
         notes = "; ".join(sample["notes"])
         rows.append(
@@ -291,13 +297,13 @@ def sample_section(content: ReportContent) -> str:
                 text(sample["name"]),
                 number(grouped(sample["n_events"]), sample["n_events"]),
                 text(weights),
-                Cell(where or escape(notes), "", "text"),
+                Cell(where or notes, "", "text"),
             )
         )
-    return section("samples", "Samples", table("sample-table", ("sample", "events", "weights", "files"), rows)) if rows else ""
+    return section("samples", "Samples", table("sample-table", ("sample", "events", "weights", "files"), rows)) if rows else NOTHING
 
 
-def reproduce_section(content: ReportContent) -> str:
+def reproduce_section(content: ReportContent) -> Html:
     """Commands, settings and the model file."""
     result = content.result
     file = result.model_file or "model.yml"
@@ -308,9 +314,10 @@ def reproduce_section(content: ReportContent) -> str:
     return section(
         "reproduce",
         "How to reproduce",
-        f'<p class="note">Fitted with ctpwa {escape(result.version)}.</p><pre>{escape(commands)}</pre>',
-        f"<details><summary>settings of the fit</summary><pre>{escape(settings)}</pre></details>",
-        f"<details><summary>the model, which is also valid YAML</summary><pre>{escape(model)}</pre></details>",
+        note(f"Fitted with ctpwa {result.version}."),
+        element("pre", commands),
+        folded("settings of the fit", element("pre", settings)),
+        folded("the model, which is also valid YAML", element("pre", model)),
     )
 
 

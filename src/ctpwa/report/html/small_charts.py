@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ctpwa.report.content import MomentsView
-from ctpwa.report.html.marks import math
+from ctpwa.report.html.markup import Html
+from ctpwa.report.html.mathml import math
 from ctpwa.results.argand import ArgandCurve
 from ctpwa.results.moments import AngularMoments
 
@@ -66,7 +67,7 @@ def _phase(curve: ArgandCurve) -> dict[str, Any]:
 
 
 def _versus_mass(
-    curve: ArgandCurve, values: np.ndarray, errors: np.ndarray | None, title: str, label: str, low: float | None = None
+    curve: ArgandCurve, values: np.ndarray, errors: np.ndarray | None, title: Html, label: str, low: float | None = None
 ) -> dict[str, Any]:
     spread = np.zeros_like(values) if errors is None else np.nan_to_num(errors, nan=0.0, posinf=0.0)
     if curve.knots:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 from ctpwa.decay.chain import Node
 from ctpwa.model.model import Model
-from ctpwa.report.html.marks import math
+from ctpwa.report.html.markup import Html, element
+from ctpwa.report.html.mathml import math
 
 STEP_X, STEP_Y, LEFT = 120, 34, 46
 
@@ -36,7 +36,7 @@ def topologies(model: Model) -> list[Topology]:
     return list(found.values())
 
 
-def tree(model: Model, topology: Topology) -> str:
+def tree(model: Model, topology: Topology) -> Html:
     """One topology as a drawing; intermediate states have letters if several share it."""
     labels, lines = [], []
     final = [particle.latex for particle in model.decay.final]
@@ -61,13 +61,13 @@ def tree(model: Model, topology: Topology) -> str:
         return y
 
     place(topology.root, 0)
-    height, width = STEP_Y * (len(final) + 0.2), LEFT + STEP_X * depth + 60
-    spans = "".join(f'<span class="{kind}" style="left:{x:.0f}px;top:{y:.0f}px">{math(latex)}</span>' for x, y, latex, kind in labels)
-    paths = "".join(f'<path d="{line}"/>' for line in lines)
-    size = f"width:{width:.0f}px;height:{height:.0f}px"
-    drawing = f'<div class="tree" style="{size}"><svg style="{size}">{paths}</svg>{spans}</div>'
-    chips = "".join(f'<span title="{escape(", ".join(waves))}">{math(latex)}</span>' for latex, waves in topology.resonances.items())
-    return f'<figure><div class="scroll" style="border:none">{drawing}</div><div class="chips">{chips}</div></figure>'
+    height, width = f"{STEP_Y * (len(final) + 0.2):.0f}", f"{LEFT + STEP_X * depth + 60:.0f}"
+    # the script puts them there: the page's policy forbids styles in attributes
+    spans = [element("span", math(latex), class_=kind, data_left=f"{x:.0f}", data_top=f"{y:.0f}") for x, y, latex, kind in labels]
+    paths = element("svg", (element("path", d=line) for line in lines), width=width, height=height)
+    drawing = element("div", paths, spans, class_="tree", data_width=width, data_height=height)
+    chips = [element("span", math(latex), title=", ".join(waves)) for latex, waves in topology.resonances.items()]
+    return element("figure", element("div", drawing, class_="scroll bare"), element("div", chips, class_="chips"))
 
 
 def _shape(node: Node | int) -> object:
