@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ctpwa.config.given_latex import usable_label
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import ProjectionEntry
 from ctpwa.decay.chain import Decay
@@ -36,8 +37,8 @@ def check_projections(entries: Sequence[ProjectionEntry], decay: Decay, problems
 
 def _projection(entry: ProjectionEntry, decay: Decay) -> ProjectionSpec:
     variable = parse_variable(entry.variable, decay)
-    label = variable.label if entry.label is None else entry.label
-    unit = variable.unit if entry.unit is None else entry.unit
+    label = variable.label if entry.label is None else usable_label(entry.label)
+    unit = variable.unit if entry.unit is None else usable_label(entry.unit)
     return projection(
         replace(variable, label=label, unit=unit), entry.bins, (entry.range[0], entry.range[1]) if entry.range is not None else None
     )

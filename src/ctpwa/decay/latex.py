@@ -23,6 +23,7 @@ COMMANDS = GREEK | frozenset(
      "mathrm", "mathit", "mathbf", "mathsf", "mathtt", "mathcal", "text", "rm", "it", "bf",
      "bar", "overline", "tilde", "widetilde", "hat", "widehat", "vec", "dot", "ddot", "sqrt", "frac")
 )  # fmt: skip
+_DOLLAR = re.compile(r"(?<!\\)\$")
 LONGEST, DEEPEST = 200, 8  # characters, and braces in braces
 
 
@@ -71,6 +72,24 @@ def latex_problem(latex: str) -> str:
             if depth < 0 or depth > DEEPEST:
                 return "a brace } has no {" if depth < 0 else f"more than {DEEPEST} braces are in one another"
     return "a brace { is never closed" if depth else ""
+
+
+def label_parts(label: str) -> list[tuple[str, bool]]:
+    r"""Texts and LaTeX of a label, in which LaTeX stands between dollar signs and ``\$`` is one; each with whether it is LaTeX."""
+    parts = _DOLLAR.split(label)
+    if len(parts) % 2 == 0:  # one too many: then none means anything
+        parts = [label]
+    return [(part if k % 2 else part.replace(r"\$", "$"), k % 2 == 1) for k, part in enumerate(parts) if part]
+
+
+def label_problem(label: str) -> str:
+    """Why a label is not used as such; empty if it is."""
+    return next((problem for part, is_latex in label_parts(label) if is_latex and (problem := latex_problem(part))), "")
+
+
+def written_out(label: str) -> str:
+    """A label whose LaTeX is shown as it is written."""
+    return "".join(part for part, _ in label_parts(label)).replace("$", r"\$")
 
 
 def _greek_letter(name: str) -> str:

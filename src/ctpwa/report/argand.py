@@ -10,11 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import MaxNLocator
 
-from ctpwa.report.style import FIT_COLOUR, LINES, STYLE, WIDTH
+from ctpwa.report.style import FIT_COLOUR, LINES, STYLE, WIDTH, Figure, figure_label
 from ctpwa.results.argand import ArgandCurve
 
 HEIGHT = 3.7  # inches
@@ -36,7 +35,7 @@ def draw_argand(curve: ArgandCurve, members: Sequence[ArgandCurve] = (), title: 
     """
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
-        figure.suptitle(title or f"${curve.latex}$", fontsize=10)
+        figure.suptitle(title or figure_label(f"${curve.latex}$"), fontsize=10)
         grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.05))
         _plane(figure.add_subplot(grid[:, 0]), curve)
         above = figure.add_subplot(grid[0, 1])
@@ -44,7 +43,7 @@ def draw_argand(curve: ArgandCurve, members: Sequence[ArgandCurve] = (), title: 
         _intensity(above, curve, members)
         _phase(below, curve)
         above.tick_params(labelbottom=False)
-        below.set_xlabel(rf"$M({curve.system_latex})$  [GeV]")
+        below.set_xlabel(figure_label(rf"$M({curve.system_latex})$  [GeV]"))
         for axes in (above, below):
             axes.set_xlim(*_limits(curve))
             for mass in curve.masses:
@@ -153,7 +152,7 @@ def _intensity(axes: Axes, curve: ArgandCurve, members: Sequence[ArgandCurve]) -
     low, high = _limits(curve)
     for member, (colour, style) in zip(members, cycle(LINES), strict=False):
         inside = (member.mass >= low) & (member.mass <= high)
-        label = f"${member.latex.partition('[')[0]}$"
+        label = figure_label(f"${member.latex.partition('[')[0]}$")
         axes.plot(member.mass[inside], member.intensity[inside], color=colour, linestyle=style, linewidth=0.9, label=label, zorder=2)
     _with_error(axes, curve, curve.intensity, curve.intensity_error)
     top = float((curve.intensity + (0.0 if curve.intensity_error is None else curve.intensity_error)).max())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
 from ctpwa.model.model import Model
-from ctpwa.report.style import STYLE, WIDTH
+from ctpwa.report.style import STYLE, WIDTH, Figure, figure_label
 from ctpwa.results.labels import parameter_label
 from ctpwa.results.result import FitResult
 
@@ -70,6 +69,6 @@ def _labels(result: FitResult, model: Model, order: list[int]) -> list[str]:
         owner, _, part = result.names[i].rpartition(".")
         word = {"im": r"$\mathrm{Im}$", "phase": r"$\arg$"}.get(part)
         couplings = [c.name for c in result.couplings]
-        labels.append(word if word and owner == previous else parameter_label(model, result.names[i], couplings))
+        labels.append(word if word and owner == previous else figure_label(parameter_label(model, result.names[i], couplings)))
         previous = owner
     return labels

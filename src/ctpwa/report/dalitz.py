@@ -9,10 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize, PowerNorm
-from matplotlib.figure import Figure
 
 from ctpwa.decay.chain import Decay
-from ctpwa.report.style import STYLE, WIDTH
+from ctpwa.report.style import STYLE, WIDTH, Figure, axis_label
 from ctpwa.results.projections import Grid
 
 HEIGHT = 2.95  # inches
@@ -99,7 +98,7 @@ def _cells(panel: Axes, grid: Grid, numbers: np.ndarray, colours: str, norm: Nor
 
 
 def _label(panels: Sequence[Axes], grid: Grid) -> None:
-    names = [f"{variable.label}" + (f"  [{variable.unit}]" if variable.unit else "") for variable in grid.variables]
+    names = [axis_label(variable) for variable in grid.variables]
     panels[0].set_ylabel(names[1])
     for panel in panels:
         panel.set_xlabel(names[0])

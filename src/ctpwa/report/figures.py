@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from ctpwa.decay.chain import Decay
 from ctpwa.model.model import Model
 from ctpwa.report.argand import draw_argand
@@ -18,7 +16,7 @@ from ctpwa.report.dalitz import decay_boundary, draw_dalitz
 from ctpwa.report.interference import draw_interference
 from ctpwa.report.moments import draw_moments
 from ctpwa.report.projections import draw_projections
-from ctpwa.report.style import save_figure
+from ctpwa.report.style import Figure, figure_label, save_figure
 from ctpwa.results.projections import Projected
 
 
@@ -47,7 +45,7 @@ def _figures(model: Model, projected: Mapping[str, Projected], interference: boo
     boundary = decay_boundary(model.decay)
     for name, found in projected.items():
         end = "-" + _file_name(name) if name else ""
-        title = decay_label(model.decay) + (f", {name}" if name else "")
+        title = decay_label(model.decay) + (", " + name.replace("$", r"\$") if name else "")
         pages = draw_projections(found.projections, model, interference=interference, title=title)
         for k, page in enumerate(pages):
             yield f"projections{end}" + (f"-{k + 1}" if len(pages) > 1 else ""), page
@@ -63,7 +61,9 @@ def other_figures(content: ReportContent) -> dict[str, Figure]:
     for view in content.data_sets:
         for moments in view.moments:
             stem = _file_name("moments", moments.pair, view.name)
-            figures[stem] = draw_moments(moments.moments, f"$M({moments.latex})$", title=f"{title}, ${moments.latex}$")
+            figures[stem] = draw_moments(
+                moments.moments, figure_label(f"$M({moments.latex})$"), title=figure_label(f"{title}, ${moments.latex}$")
+            )
     for curve in content.curves:
         if curve.total or len(content.curves) == 1:
             members = [other for other in content.curves if not other.total and other.name in curve.waves]
@@ -83,4 +83,4 @@ def _file_name(*parts: str) -> str:
 
 def decay_label(decay: Decay) -> str:
     """The decay in LaTeX between dollar signs."""
-    return rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}$"
+    return figure_label(rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}$")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import FuncNorm
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ctpwa.model.model import Model
-from ctpwa.report.style import STYLE, WIDTH
+from ctpwa.report.style import STYLE, WIDTH, Figure, figure_label
 from ctpwa.results.fractions import Fractions
 from ctpwa.results.labels import group_label
 
@@ -31,7 +30,7 @@ def draw_interference(fractions: Fractions, model: Model, title: str = "") -> Fi
     top = float(np.abs(percent).max(initial=0.0)) or 1.0
     cell = min(LARGEST, max(SMALLEST, 0.72 * WIDTH / max(n, 1)))
     with mpl.rc_context(STYLE):
-        labels = [group_label(model, name) for name in fractions.names]
+        labels = [figure_label(group_label(model, name)) for name in fractions.names]
         figure = Figure(figsize=(n * cell + 2.4, n * cell + 1.6), layout="constrained")
         if title:
             figure.suptitle(title, fontsize=10)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from ctpwa.report.style import FIT_COLOUR, STYLE, WIDTH
+from ctpwa.report.style import FIT_COLOUR, STYLE, WIDTH, Figure
 from ctpwa.results.moments import AngularMoments
 
 COLUMNS = 3

@@ -8,13 +8,12 @@ from itertools import cycle
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from ctpwa.model.model import Model
-from ctpwa.report.style import FIT_COLOUR, LINES, STYLE, WIDTH
+from ctpwa.report.style import FIT_COLOUR, LINES, STYLE, WIDTH, Figure, axis_label, figure_label
 from ctpwa.results.labels import group_label
 from ctpwa.results.projections import Projection
 
@@ -99,7 +98,7 @@ def _draw_upper(axes: Axes, projection: Projection, model: Model, names: Sequenc
         axes.stairs(background, fine, fill=True, color=BACKGROUND_COLOUR, label="background", zorder=1)
     for name, (colour, style) in zip(names, cycle(LINES), strict=False):
         curve = projection.fine * projection.component(name)
-        axes.stairs(curve, fine, color=colour, linestyle=style, linewidth=0.9, label=group_label(model, name), zorder=2)
+        axes.stairs(curve, fine, color=colour, linestyle=style, linewidth=0.9, label=figure_label(group_label(model, name)), zorder=2)
     lowest = 0.0
     if interference:
         curve = projection.fine * projection.all_interference
@@ -131,8 +130,7 @@ def _draw_pulls(axes: Axes, projection: Projection, first: bool) -> None:
     axes.set_ylim(-limit, limit)
     axes.yaxis.set_major_locator(MaxNLocator(3, integer=True, symmetric=True, prune="both"))
     axes.yaxis.set_minor_locator(MaxNLocator(7, integer=True))
-    unit = f"  [{projection.variable.unit}]" if projection.variable.unit else ""
-    axes.set_xlabel(f"{projection.variable.label}{unit}")
+    axes.set_xlabel(axis_label(projection.variable))
     if first:
         axes.set_ylabel("pull")
 

@@ -8,9 +8,8 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from ctpwa.report.style import FIT_COLOUR, STYLE, WIDTH
+from ctpwa.report.style import FIT_COLOUR, STYLE, WIDTH, Figure
 
 RANGE, BINS = 4.5, 36
 PANEL_HEIGHT = 2.5  # inches

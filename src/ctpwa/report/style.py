@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
+from matplotlib.backend_bases import RendererBase
+from matplotlib.cbook import is_math_text
+from matplotlib.figure import Figure as PlainFigure
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 
+from ctpwa.observe.variable import Variable
 from ctpwa.output import written_whole
 
 STYLE: Any = {
@@ -38,6 +43,42 @@ LINES = (
     ("#56B4E9", "--"), ("#D55E00", "--"), ("#7A5195", "--"), ("#666666", "--"),
 )  # fmt: skip
 SUFFIXES = (".png", ".pdf")
+
+
+class Figure(PlainFigure):
+    """A figure that no label keeps from being drawn: where matplotlib cannot read its LaTeX, it is shown as it is written."""
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw everything; texts that stop it are written out first."""
+        try:
+            super().draw(renderer)
+        except ValueError:
+            unreadable = [text for text in self.findobj(Text) if isinstance(text, Text) and not _readable(text.get_text())]
+            if not unreadable:
+                raise
+            for text in unreadable:
+                text.set_parse_math(False)
+            super().draw(renderer)
+
+
+def _readable(label: str) -> bool:
+    try:
+        for line in label.splitlines():
+            if is_math_text(line):
+                MathTextParser("path").parse(line)
+    except ValueError:
+        return False
+    return True
+
+
+def figure_label(label: str) -> str:
+    r"""A label with LaTeX between dollar signs as matplotlib spells it: it does not know ``\&`` and two quotation marks."""
+    return label.replace(r"\&", "&").replace('"', "”").replace("`", "‘")
+
+
+def axis_label(variable: Variable) -> str:
+    """A variable and its unit."""
+    return figure_label(variable.label + (f"  [{variable.unit}]" if variable.unit else ""))
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.decay.latex import label_parts
 from ctpwa.model.model import Model
 from ctpwa.report.content import DataSetView, ReportContent
 from ctpwa.report.dalitz import dalitz_boundary
 from ctpwa.report.html.markup import Html
-from ctpwa.report.html.mathml import math
+from ctpwa.report.html.mathml import labelled, math
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
 from ctpwa.report.style import LINES
 from ctpwa.results.labels import group_latex
@@ -73,7 +74,7 @@ def _projection(projection: Projection) -> dict[str, Any]:
     chi2 = projection.chi2
     return {
         "name": projection.variable.name,
-        "label": math(projection.variable.label.strip("$")),
+        "label": labelled(projection.variable.label),
         "xLabel": projection.variable.name + (f" [{unit}]" if unit else ""),
         "yLabel": per_bin,
         "range": [float(projection.edges[0]), float(projection.edges[-1])],
@@ -146,4 +147,4 @@ def _matrix(names: Sequence[str], values: np.ndarray, largest: float, digits: in
 
 def plain_unit(unit: str) -> str:
     """A unit without LaTeX."""
-    return unit.replace("$^{2}$", "²").replace("$", "")
+    return "".join(part for part, _ in label_parts(unit.replace("$^{2}$", "²")))

@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element
 
 from latex2mathml.converter import convert_to_element
 
-from ctpwa.decay.latex import text_of_latex
-from ctpwa.report.html.markup import Html, element
+from ctpwa.decay.latex import label_parts, text_of_latex
+from ctpwa.report.html.markup import Html, element, together
 
 ELEMENTS = frozenset(
     ("math", "menclose", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow", "mspace", "msqrt", "mstyle", "msub",
@@ -43,6 +43,11 @@ def math(latex: str) -> Html:
         return _taken_over(convert_to_element(_UPRIGHT.sub(keep, latex)), words)
     except Exception:  # the converter ends with anything, from StopIteration to RecursionError, on what it cannot read
         return element("span", latex, class_="latex")
+
+
+def labelled(label: str) -> Html:
+    """A label with LaTeX between dollar signs."""
+    return together(math(part) if is_latex else part for part, is_latex in label_parts(label))
 
 
 def _taken_over(node: Element, words: list[str]) -> Html:
