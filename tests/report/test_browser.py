@@ -94,6 +94,8 @@ def test_tabs_and_maps(note):
 
 def test_nothing_is_wider_than_the_screen(note, page, tmp_path):
     assert note["wide"] <= 0
-    narrow = visit(page.read_text(encoding="utf-8"), "note.wide = document.documentElement.scrollWidth - window.innerWidth;", tmp_path, width=500)
+    narrow = visit(
+        page.read_text(encoding="utf-8"), "note.wide = document.documentElement.scrollWidth - window.innerWidth;", tmp_path, width=500
+    )
     assert narrow["wide"] <= 0
     assert narrow["problems"] == []

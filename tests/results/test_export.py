@@ -14,6 +14,7 @@ from matplotlib.mathtext import MathTextParser
 
 import ctpwa
 from ctpwa.data.root_output import root_output
+from ctpwa.decay.latex import COMMANDS
 from ctpwa.errors import CtpwaError, DataError
 from ctpwa.output import write_texts
 from ctpwa.reopen import open_fit
@@ -342,6 +343,38 @@ def test_latex_of_a_result_without_a_model():
     for text in tables.values():
         check_latex(text)
     assert r"$\mathrm{a\_b\%.mass}$ & $1.000^{+0.090}_{-0.110}$\,GeV, at its limit \\" in tables["parameters.tex"]
+
+
+HOSTILE = ("\\input{/etc/passwd}", "\\write18{ls}", "a^^5cinput{b}", "} \\\\ & $x$ % y", "\\end{tabular}\\input{x}", "a\n\nb")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_is_a_command_of_latex(name):
+    model = ctpwa.load_model(
+        {
+            "decay": "J/psi(1S) -> K+ K- eta",
+            "particles": {"eta": {"latex": name}},
+            "resonances": {"phi(1680)": {"in": "K+ K-", "latex": name}, "Y": {"JP": "2++", "mass": 1.4, "width": 0.1, "in": "K+ eta"}},
+        }
+    )
+    own = make_result()
+    groups = {kind: replace(group, names=(name, *group.names[1:])) for kind, group in own.fractions[0].groups.items()}
+    wave = model.waves[0].name
+    result = make_result(
+        parameters=tuple(replace(own.parameters[0], name=text) for text in (name, f"{name}.mass", "phi(1680).mass", f"{wave}.re")),
+        covariance=np.eye(4),
+        couplings=(replace(own.couplings[0], name=name), replace(own.couplings[0], name=wave)),
+        fractions=(replace(own.fractions[0], groups=groups),),
+    )
+    for tables in (latex_tables(result), latex_tables(result, model)):
+        for file, text in tables.items():
+            body = text.replace("\\&", "")
+            check_latex(body)
+            known = {"begin", "end", "usepackage", "toprule", "midrule", "bottomrule", "\\", "arg", *COMMANDS}
+            known |= {"documentclass", "small", "input"} if file == "tables.tex" else set()
+            assert set(re.findall(r"\\([A-Za-z]+|.)", text)) <= known
+            assert "^^" not in text
+            assert text.count(r"\end{tabular}") == (file != "tables.tex")
 
 
 def test_folders_that_cannot_be(tmp_path):

@@ -14,7 +14,7 @@ from ctpwa.errors import DataError
 from ctpwa.observe.variable import ProjectionSpec, default_projections, parse_variable
 from ctpwa.results import projections as module
 from ctpwa.results.fractions import spin_parity
-from ctpwa.results.projections import Chi2, dalitz_pair, project, resonance_groups
+from ctpwa.results.projections import Chi2, Grid, dalitz_pair, project, resonance_groups
 from results import cases
 
 FOUR_PIONS = {
@@ -240,6 +240,18 @@ def test_an_event_where_nothing_is_expected_has_a_pull():
     lonely = (p.data > 0) & (p.expected == 0)
     assert lonely.any()
     np.testing.assert_allclose(p.pulls[lonely], np.sqrt(p.data[lonely]))
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.02])
+def test_cells_with_less_than_one_expected_event_have_no_pull(weight):
+    """As many events, whatever their weights are."""
+    variable = parse_variable("mass2(K+, K-)", kk_eta().decay)
+    data, expected = np.array([[0.0, 5.0, 2.0, 0.0]]), np.array([[0.0, 0.99, 1.01, 1.01]])
+    edges = np.array([0.0, 1.0]), np.arange(5.0)
+    grid = Grid((variable, variable), edges, weight * data, weight**2 * data, weight * expected, 0 * data, weight == 1)
+    assert np.isnan(grid.pulls).tolist() == [[True, True, False, False]]
+    assert grid.pulls[0, 2] == pytest.approx(0.99 / np.sqrt(1.01 if weight == 1 else 2.0))
+    assert grid.empty.tolist() == [[True, False, False, False]]
 
 
 def flat_part(events, chosen):

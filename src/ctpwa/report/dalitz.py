@@ -17,7 +17,6 @@ from ctpwa.results.projections import Grid
 HEIGHT = 2.95  # inches
 PULLS = 4.0  # colours end here
 NOTHING = "#DDDDDD"  # cells without a number
-EXPECTED = 1.0  # in cells with fewer expected events a pull means nothing, and none is drawn
 
 Curve = tuple[np.ndarray, np.ndarray]
 
@@ -50,11 +49,16 @@ def dalitz_boundary(parent: float, masses: Sequence[float], n: int = 400) -> Cur
     return s13, np.concatenate([total, total[::-1]]) - s13
 
 
-def decay_boundary(decay: Decay) -> Curve | None:
+def decay_boundary(decay: Decay, n: int = 400) -> Curve | None:
     """That of a decay to three particles whose masses are known."""
-    masses = [particle.mass for particle in (decay.parent, *decay.final)]
+    masses = [0.0 if particle.massless else particle.mass for particle in (decay.parent, *decay.final)]
     known = [mass for mass in masses if mass is not None]
-    return dalitz_boundary(known[0], known[1:]) if len(known) == len(masses) == 4 else None
+    return dalitz_boundary(known[0], known[1:], n) if len(known) == len(masses) == 4 else None
+
+
+def drawn_cells(grid: Grid, numbers: np.ndarray, boundary: Curve | None) -> np.ndarray:
+    """Events in cells as they are drawn: within a boundary all of them, else none where nothing was measured nor expected."""
+    return numbers if boundary is not None else np.where(grid.empty, np.nan, numbers)
 
 
 def draw_dalitz(grid: Grid, boundary: Curve | None = None, title: str = "") -> Figure:
@@ -67,15 +71,14 @@ def draw_dalitz(grid: Grid, boundary: Curve | None = None, title: str = "") -> F
     """
     filled = np.concatenate([numbers[numbers > 0] for numbers in (grid.data, grid.expected)])
     events = PowerNorm(0.5, vmin=0, vmax=float(np.percentile(filled, 99.7)) if len(filled) else 1.0)
-    inside = (grid.data != 0) | (grid.expected != 0) | (boundary is not None)
-    pulls = np.where(grid.expected >= EXPECTED, grid.pulls, np.nan)
+    pulls = grid.pulls
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT + (0.2 if title else 0.0)), layout="constrained")
         if title:
             figure.suptitle(title, fontsize=10)
         data, fit, pull = figure.subplots(1, 3, sharex=True, sharey=True)
         for panel, name, numbers in ((data, "data", grid.data), (fit, "fit", grid.expected)):
-            mesh = _cells(panel, grid, np.where(inside, numbers, np.nan), "viridis", events, boundary)
+            mesh = _cells(panel, grid, drawn_cells(grid, numbers, boundary), "viridis", events, boundary)
             panel.set_title(name, fontsize=9, pad=3)
         bar = figure.colorbar(mesh, ax=[data, fit], orientation="horizontal", extend="max", pad=0.02, aspect=50, shrink=0.6)
         bar.set_label("Events / cell", fontsize=8)

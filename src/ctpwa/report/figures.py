@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from matplotlib.figure import Figure as PlainFigure
+
 from ctpwa.decay.chain import Decay
 from ctpwa.model.model import Model
 from ctpwa.report.argand import draw_argand
@@ -19,13 +21,15 @@ from ctpwa.report.projections import draw_projections
 from ctpwa.report.style import Figure, figure_label, save_figure
 from ctpwa.results.projections import Projected
 
+LONGEST = 200  # bytes of the name of a file, without what comes after it
+
 
 def write_figures(
     folder: str | os.PathLike[str],
     model: Model,
     projected: Mapping[str, Projected],
     *,
-    more: Mapping[str, Figure] | None = None,
+    more: Mapping[str, PlainFigure] | None = None,
     interference: bool = False,
 ) -> list[Path]:
     """Write every figure as PDF and PNG; the folder is made if it is not there.
@@ -37,7 +41,9 @@ def write_figures(
         more:          other figures by the names of their files, without suffix
         interference:  draw interference in projections
     """
-    figures = dict(_figures(model, projected, interference)) | dict(more or {})
+    figures: dict[str, PlainFigure] = {}
+    for stem, figure in (*_figures(model, projected, interference), *(more or {}).items()):
+        _add(figures, stem, figure)
     return [file for stem, figure in figures.items() for file in save_figure(figure, Path(folder) / stem)]
 
 
@@ -53,32 +59,40 @@ def _figures(model: Model, projected: Mapping[str, Projected], interference: boo
             yield f"dalitz{end}" + (f"-{k + 1}" if len(found.grids) > 1 else ""), draw_dalitz(grid, boundary, title)
 
 
-def other_figures(content: ReportContent) -> dict[str, Figure]:
+def other_figures(content: ReportContent) -> dict[str, PlainFigure]:
     """Everything else that a report shows: moments, amplitudes that add up coherently, interference and correlations."""
     model, result = content.model, content.result
     title = decay_label(model.decay)
-    figures: dict[str, Figure] = {}
+    figures: dict[str, PlainFigure] = {}
     for view in content.data_sets:
         for moments in view.moments:
-            stem = _file_name("moments", moments.pair, view.name)
-            figures[stem] = draw_moments(
-                moments.moments, figure_label(f"$M({moments.latex})$"), title=figure_label(f"{title}, ${moments.latex}$")
-            )
+            mass = figure_label(f"$M({moments.latex})$")
+            drawing = draw_moments(moments.moments, mass, title=figure_label(f"{title}, ${moments.latex}$"))
+            _add(figures, _file_name("moments", moments.pair, view.name), drawing)
     for curve in content.curves:
         if curve.total or len(content.curves) == 1:
             members = [other for other in content.curves if not other.total and other.name in curve.waves]
-            figures[_file_name("argand", curve.name)] = draw_argand(curve, members)
+            _add(figures, _file_name("argand", curve.name), draw_argand(curve, members))
     for entry in result.fractions:
         for kind, fractions in entry.groups.items():
             if kind != "waves" and len(fractions.names) > 1:
-                figures[_file_name("interference", kind, entry.data_set)] = draw_interference(fractions, model, title)
+                _add(figures, _file_name("interference", kind, entry.data_set), draw_interference(fractions, model, title))
     if len(result.parameters) > 1:
         figures["correlations"] = draw_correlations(result, model, title)
     return figures
 
 
+def _add(figures: dict[str, PlainFigure], stem: str, figure: PlainFigure) -> None:
+    """Under a name of its own, also where two names differ in nothing but what no file name has."""
+    name, k = stem, 2
+    while name in figures:
+        name, k = f"{stem}-{k}", k + 1
+    figures[name] = figure
+
+
 def _file_name(*parts: str) -> str:
-    return "-".join(re.sub(r"[^\w.+-]+", "_", part).strip("_") for part in parts if part)
+    name = "-".join(re.sub(r"[^\w.+-]+", "_", part).strip("_") for part in parts if part)
+    return name.encode()[:LONGEST].decode(errors="ignore")
 
 
 def decay_label(decay: Decay) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from matplotlib.figure import Figure as PlainFigure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.text import Text
 
+from ctpwa.decay.latex import label_parts
 from ctpwa.observe.variable import Variable
 from ctpwa.output import written_whole
 
 STYLE: Any = {
-    "font.family": "serif",
-    "font.serif": ["cmr10", "DejaVu Serif"],
+    "font.family": ["cmr10", "DejaVu Serif"],  # the second for letters that the first does not have
     "font.size": 9,
     "mathtext.fontset": "cm",
     "axes.formatter.use_mathtext": True,
@@ -42,6 +43,7 @@ LINES = (
     ("#0072B2", "-"), ("#E69F00", "-"), ("#009E73", "-"), ("#CC79A7", "-"),
     ("#56B4E9", "--"), ("#D55E00", "--"), ("#7A5195", "--"), ("#666666", "--"),
 )  # fmt: skip
+_UNKNOWN = re.compile(r'\\&|["`]')
 SUFFIXES = (".png", ".pdf")
 
 
@@ -73,7 +75,12 @@ def _readable(label: str) -> bool:
 
 def figure_label(label: str) -> str:
     r"""A label with LaTeX between dollar signs as matplotlib spells it: it does not know ``\&`` and two quotation marks."""
-    return label.replace(r"\&", "&").replace('"', "”").replace("`", "‘")
+    parts = label_parts(label)
+    return "".join(f"${_UNKNOWN.sub(_spelled, part)}$" if is_latex else part.replace("$", r"\$") for part, is_latex in parts)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return {r"\&": "&", '"': "{}''", "`": "{}'"}[match[0]]
 
 
 def axis_label(variable: Variable) -> str:
@@ -81,7 +88,7 @@ def axis_label(variable: Variable) -> str:
     return figure_label(variable.label + (f"  [{variable.unit}]" if variable.unit else ""))
 
 
-def save_figure(figure: Figure, stem: Path) -> list[Path]:
+def save_figure(figure: PlainFigure, stem: Path) -> list[Path]:
     """Write ``stem``.png and ``stem``.pdf, each whole or not at all; the folder is made if it is not there."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = [stem.parent / f"{stem.name}{suffix}" for suffix in SUFFIXES]

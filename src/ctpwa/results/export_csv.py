@@ -142,8 +142,9 @@ def _fine(projection: Projection) -> str:
 
 def _grid(grid: Grid) -> str:
     x, y = grid.edges
+    pulls = grid.pulls
     rows = (
-        (x[i], x[i + 1], y[j], y[j + 1], grid.data[i, j], grid.expected[i, j], grid.pulls[i, j])
+        (x[i], x[i + 1], y[j], y[j + 1], grid.data[i, j], grid.expected[i, j], pulls[i, j])
         for i in range(len(x) - 1)
         for j in range(len(y) - 1)
         if grid.data[i, j] != 0 or grid.expected[i, j] != 0

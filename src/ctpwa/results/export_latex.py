@@ -15,7 +15,8 @@ from ctpwa.results.text import with_error
 DOCUMENT = r"""% All tables on one page, to look at:  pdflatex tables.tex
 \documentclass{article}
 \usepackage[margin=2cm]{geometry}
-\usepackage{booktabs}
+\usepackage[T1]{fontenc}
+\usepackage{amsmath,booktabs}
 \begin{document}
 \small
 TABLES

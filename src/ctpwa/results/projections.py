@@ -30,6 +30,7 @@ RESONANCES, WAVES, JP = "resonances", "waves", "jp"
 FINEST, FINE_EVENTS = 5, 4_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
 CHI2_EVENTS = 10.0  # neighbouring bins are put together until so many are expected
 CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
+PULL_EVENTS = 1.0  # in a cell of a Dalitz plot with fewer expected events a pull means nothing
 SLICE = 1024  # events whose contributions are in memory at a time
 
 
@@ -183,10 +184,15 @@ class Grid:
 
     @property
     def pulls(self) -> np.ndarray:
-        """(data − expected) / σ; NaN where nothing is expected and nothing measured."""
+        """(data − expected) / σ; NaN, in figures, reports and files alike, where less than one event is expected, not counted by weight."""
         typical = _typical_weight(self.data, self.data_variance)
         own = _variance_of_data(self.data_variance, self.expected, self.poisson, typical)
-        return _pulls(self.data, self.expected, own + self.variance)
+        return np.where(self.expected >= PULL_EVENTS * typical, _pulls(self.data, self.expected, own + self.variance), np.nan)
+
+    @property
+    def empty(self) -> np.ndarray:
+        """Whether nothing was measured and nothing is expected, [cell, cell]."""
+        return (self.data == 0) & (self.expected == 0)
 
 
 @dataclass(frozen=True)

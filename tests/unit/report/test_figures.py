@@ -1,8 +1,16 @@
 """All figures of a fit are written, as PDF and PNG."""
 
-from matplotlib.figure import Figure
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
 
 from ctpwa.report.figures import decay_label, write_figures
+from ctpwa.report.interference import draw_interference
+from ctpwa.report.projections import draw_projections
+from ctpwa.report.style import Figure
+from ctpwa.results.fractions import Fractions
 from unit.report.made_up import model, projected, projection
 
 
@@ -27,6 +35,46 @@ def test_several_data_sets_pages_and_others(tmp_path, monkeypatch):
     files = write_figures(tmp_path, model(), {"3.1 GeV": projected(projections=()), "b": many}, more={"argand": figure})
     stems = ["dalitz-3.1_GeV", "projections-b-1", "projections-b-2", "argand"]
     assert names(files) == [f"{stem}{suffix}" for stem in stems for suffix in (".png", ".pdf")]
+
+
+def test_data_sets_whose_names_differ_in_signs_only(monkeypatch, tmp_path):
+    monkeypatch.setattr("ctpwa.report.figures.save_figure", lambda figure, stem: [stem])
+    found = projected(projections=())
+    files = write_figures(tmp_path, model(), {"a/b": found, "a b": found, "x" * 300: found, "../$\\frac{": found})
+    assert files == [tmp_path / stem for stem in ("dalitz-a_b", "dalitz-a_b-2", "dalitz-" + "x" * 200, "dalitz-.._frac")]
+
+
+HOSTILE = ("$", "$$", r"$\frac{$", r"\input{a}", "a&b", 'a"b`c', '"', "<img src=x>", "a_b^c", "a\nb", "{}%#~", "é")
+
+
+@pytest.mark.parametrize("names", [HOSTILE[:3], HOSTILE[3:6], HOSTILE[6:9], HOSTILE[9:]])
+def test_no_name_keeps_a_figure_from_being_drawn(names):
+    """In the legend, at the axes, as ticks and in the title."""
+    variable = replace(projection().variable, label=names[0], unit=names[1])
+    (page,) = draw_projections([projection(groups=names, variable=variable)], model(), title=names[2])
+    fractions = Fractions(names, np.full(3, 0.3), np.eye(3) / 1e4, np.eye(3), np.eye(3))
+    for figure in (page, draw_interference(fractions, model(), names[0])):
+        figure.draw_without_rendering()
+        raw = " ".join(text.get_text() for text in figure.findobj(Text) if not text.get_parse_math())
+        assert "mathrm" not in raw  # names are always typeset, but a title, label or unit may be no LaTeX
+
+
+def test_labels_that_cannot_be_read_are_written_out():
+    figure = Figure()
+    axes = figure.add_subplot()
+    axes.set_xticks([0, 1], [r"$\frac{$", "$a$"])
+    axes.set_title(r"$\unknown$")
+    axes.set_xlabel("$b$")
+    figure.draw_without_rendering()
+    assert [label.get_parse_math() for label in (*axes.get_xticklabels(), axes.title, axes.xaxis.label)] == [False, True, False, True]
+
+
+def test_other_errors_are_not_hidden():
+    figure = Figure()
+    axes = figure.add_subplot()
+    axes.xaxis.set_major_formatter(lambda value, place: int("no number"))
+    with pytest.raises(ValueError, match="no number"):
+        figure.draw_without_rendering()
 
 
 def test_decay():

@@ -10,7 +10,7 @@ import numpy as np
 from ctpwa.decay.latex import label_parts
 from ctpwa.model.model import Model
 from ctpwa.report.content import DataSetView, ReportContent
-from ctpwa.report.dalitz import dalitz_boundary
+from ctpwa.report.dalitz import decay_boundary, drawn_cells
 from ctpwa.report.html.markup import Html
 from ctpwa.report.html.mathml import labelled, math
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
@@ -91,19 +91,16 @@ def _projection(projection: Projection) -> dict[str, Any]:
 
 
 def _grid(grid: Grid, model: Model) -> dict[str, Any]:
-    boundary = None
-    masses = [particle.mass for particle in model.decay.final]
-    if len(masses) == 3 and model.decay.parent.mass is not None:
-        boundary = rounded(np.array(dalitz_boundary(model.decay.parent.mass, [m or 0.0 for m in masses], 120)).T)
+    boundary = decay_boundary(model.decay, 120)
     units = [plain_unit(variable.unit) for variable in grid.variables]
     return {
         "labels": [v.name + (f" [{unit}]" if unit else "") for v, unit in zip(grid.variables, units, strict=True)],
         "unit": units[0],
         "ranges": [[float(edges[0]), float(edges[-1])] for edges in grid.edges],
-        "data": rounded(grid.data.T, 4),
-        "expected": rounded(grid.expected.T, 4),
+        "data": rounded(drawn_cells(grid, grid.data, boundary).T, 4),
+        "expected": rounded(drawn_cells(grid, grid.expected, boundary).T, 4),
         "pulls": rounded(grid.pulls.T, 3),
-        "boundary": boundary,
+        "boundary": None if boundary is None else rounded(np.array(boundary).T),
     }
 
 

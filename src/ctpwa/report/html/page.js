@@ -362,15 +362,15 @@ for (const host of document.querySelectorAll("[data-dalitz]")) {
       clip.append(drawn("path", { d: outline.getAttribute("d") }));
       svg.append(clip);
       image.setAttribute("clip-path", `url(#${frame.clip}b)`);
+      svg.prepend(drawn("path", { d: outline.getAttribute("d"), fill: css("--nothing") })); // cells without a number
     }
     svg.append(drawn("text", { x: 350, y: 332, "text-anchor": "end" }, grid.labels[0]));
     figure.append(svg);
     host.append(figure);
   };
-  const root = (v) => Math.sqrt(v / top);
-  const empty = (rows) => rows.map((row, y) => row.map((v, x) => (v > 0 || grid.expected[y][x] > 0 ? v : null)));
-  panel("data", empty(grid.data), root, "events", "events");
-  panel("fit", empty(grid.expected), root, "events", "events");
+  const root = (v) => Math.sqrt(Math.max(v, 0) / top);
+  panel("data", grid.data, root, "events", "events");
+  panel("fit", grid.expected, root, "events", "events");
   panel("pull", grid.pulls, (v) => 0.5 + v / 8, "diverging", "σ");
 }
 
