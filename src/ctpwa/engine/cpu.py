@@ -12,6 +12,7 @@ import torch
 
 from ctpwa.engine.batch import batch_sums, weigh
 from ctpwa.engine.codegen.cpu_source import cpu_source
+from ctpwa.engine.codegen.machine_code import keep_machine_code
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_row
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
@@ -41,6 +42,7 @@ class CpuEngine:
         self.tables = Tables(plan)
         self.device = torch.device("cpu")
         self._module = load_generated("cpu", cpu_source(plan, BLOCK))
+        keep_machine_code(self._module)
         self._present = np.zeros(0), np.zeros(0)
 
     def prepare(self) -> None:

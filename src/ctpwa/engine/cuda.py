@@ -13,6 +13,7 @@ from ctpwa.engine.batch import batch_sums
 from ctpwa.engine.batch_gpu import weigh
 from ctpwa.engine.codegen.gpu_source import column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.codegen.triton_files import ready_triton_folder
 from ctpwa.engine.expansion import Expansion, Task, from_row
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.kept import Columns, KeptColumns
@@ -47,6 +48,8 @@ class CudaEngine:
         self.plan = plan
         self.device = device
         self.tables = Tables(plan)
+        if device.type == "cuda":
+            ready_triton_folder()
         self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda"))
         visits = self.tables.visits
         self._visits = self._upload(visits), len(visits)
