@@ -19,6 +19,7 @@ from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
+from ctpwa.engine.turns import in_turn
 from ctpwa.spin.storage import SINGLE
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
@@ -45,6 +46,11 @@ class CpuEngine:
         keep_machine_code(self._module)
         self._present = np.zeros(0), np.zeros(0)
 
+    def __reduce__(self) -> tuple[type[CpuEngine], tuple[Plan]]:
+        """Pickled without its kernels, which are generated anew."""
+        return CpuEngine, (self.plan,)
+
+    @in_turn
     def prepare(self) -> None:
         """Compile all kernels, or get them from the disk: with one event that stands for any."""
         plan = self.plan
