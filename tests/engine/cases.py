@@ -152,6 +152,14 @@ def literals() -> Model:
     return with_resonance(model, "bend", lineshape=Formula("bend", bend, (LineshapeParameter("a"),)), options={})
 
 
+def arctangent() -> Model:
+    """A width that only a function of the event knows: compacted plans compute it in every pass."""
+    every = example("jpsi_kk_eta")
+    resonances = {name: every["resonances"][name] for name in ("phi(1020)", "phi(3)(1850)", "X(1750)")}
+    bent = {"lineshape": "1/(mass**2 - s - i*mass*width*atan(s))", "float": ["mass", "width"]}
+    return ctpwa.load_model(every | {"resonances": resonances | {"X(1750)": resonances["X(1750)"] | bent}})
+
+
 @dataclass(frozen=True)
 class Case:
     """A likelihood to test.
@@ -188,6 +196,7 @@ CASES = {
     "rho_rho": Case(rho_rho, 127, 129),
     "polarised": Case(polarised, 127, 129, 30, "mixed"),
     "literals": Case(literals, 64, 65),
+    "arctangent": Case(arctangent, 64, 65),
     "own_lineshapes": Case(own_lineshapes, 127, 129, 30, "mixed"),
 }
 

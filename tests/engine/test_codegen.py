@@ -1,5 +1,6 @@
 """Formulas split by life cycle and printed as code: parts recombine to the formula, code gives its numbers."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,14 +11,16 @@ import pytest
 import sympy as sp
 import torch
 
+from ctpwa.engine.channels import model_channels
 from ctpwa.engine.codegen.arrays import evaluate
 from ctpwa.engine.codegen.cpu_source import cpu_source
 from ctpwa.engine.codegen.gpu_source import _branches, gpu_source
 from ctpwa.engine.codegen.lowering import NUMBA, TRITON, Lowering, Value
 from ctpwa.engine.codegen.staging import is_complex, stage
+from ctpwa.engine.compact import compacted
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Formula, LineshapeParameter, Vertex, csqrt, q2, s
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
-from engine.cases import likelihood, needs_triton
+from engine.cases import CUDA, assert_close, likelihood, make, model, needs_triton, point
 from engine.codegen_values import plan_of, run
 from lineshapes.contract import CASES
 from lineshapes.evaluate import numpy_values
@@ -252,6 +255,27 @@ def test_generated_source_says_what_it_is(name):
     assert cpu_source(plan, 256) == cpu_source(plan, 256)
 
 
+@pytest.mark.parametrize("portable", [True, False])
+@pytest.mark.parametrize("name", ["arctangent", "literals", "kk_eta", "polarised"])
+def test_kernels_name_nothing_that_their_file_does_not_have(name, portable):
+    """Whatever kernels call is a helper in the same file, a module, or Python's own; and no helper is there for nothing."""
+    plan = model_channels(model(name)).plan(model(name))
+    for own in (plan, compacted(plan)):
+        tree = ast.parse(gpu_source(own, portable=portable))
+        helpers = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert called <= helpers | {"range"}
+        assert helpers - called == {"sums_0", "sums_1", "sums_2", "intensities", "columns"}
+
+
+@pytest.mark.parametrize("engine", [CUDA])
+def test_a_helper_of_a_width(engine):
+    like, exact = make("arctangent", engine), likelihood("arctangent", "reference")
+    assert any(expression.has(sp.atan) for kind in like.plan.kinds for _, expression in kind.inner)
+    for found, expected in zip(like.value_grad_hessian(point(like)), exact.value_grad_hessian(point(like)), strict=True):
+        assert_close(found, expected, 1e-11, 300)
+
+
 def test_models_of_the_same_kinds_share_their_kernels():
     assert cpu_source(likelihood("small", "reference").plan, 256) == cpu_source(likelihood("kk_eta", "reference").plan, 256)
 
@@ -261,7 +285,7 @@ def test_the_compiler_takes_gpu_kernels():
     """Triton's interpreter, in which most tests run, takes more than its compiler; that needs no GPU."""
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    command = [sys.executable, Path(__file__).with_name("compile_kernels.py"), "literals", "polarised", "kk_eta fixed"]
+    command = [sys.executable, Path(__file__).with_name("compile_kernels.py"), "literals", "polarised", "kk_eta fixed", "arctangent"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -1,31 +1,60 @@
-"""Generated modules on disk: named by content, whole or absent, safe with several processes."""
+"""Code that is kept and run later: nobody else can put some there, nothing on disk can break a fit, and it does not grow for ever."""
 
-import multiprocessing
+import importlib.util
+import inspect
+import marshal
 import os
-import subprocess
+import pickle
+import resource
+import stat
 import sys
+import traceback
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from ctpwa.engine.codegen import source
+from ctpwa.engine.codegen import kept_files, private_folder
+from ctpwa.engine.codegen.kept_files import cache_folder, remove_oldest
+from ctpwa.engine.codegen.machine_code import KeptCode, keep_machine_code
 from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.codegen.triton_files import ready_triton_folder, triton_folder
 from ctpwa.errors import CtpwaError
 from engine.cases import make
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("CTPWA_CACHE", str(tmp_path))
-    return tmp_path / "kernels"
+    """Of a process that starts: no generated module is loaded yet that is loaded in the test."""
+    monkeypatch.setenv("CTPWA_CACHE", str(tmp_path / "cache"))
+    before = set(sys.modules)
+    yield tmp_path / "cache" / "kernels"
+    for name in set(sys.modules) - before:
+        if name.startswith("ctpwa_"):
+            del sys.modules[name]
 
 
 def files(folder):
-    return sorted(path.name for path in folder.iterdir() if path.is_file())
+    return sorted(path.name for path in folder.iterdir())
 
 
 def forget(module):
     sys.modules.pop(module.__name__, None)
+
+
+@contextmanager
+def full_disk(size):
+    """No file can get larger than so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+# text
 
 
 def test_a_module_is_written_once_and_found_by_its_content(folder):
@@ -39,17 +68,17 @@ def test_a_module_is_written_once_and_found_by_its_content(folder):
     assert other.ANSWER == 43
     assert len(files(folder)) == 2
     forget(module)
-    before = (folder / name).stat().st_mtime_ns
+    before = (folder / name).stat().st_ino
     assert load_generated("demo", "ANSWER = 42\n").ANSWER == 42
-    assert (folder / name).stat().st_mtime_ns == before
+    assert (folder / name).stat().st_ino == before
 
 
 def test_a_damaged_file_is_written_again(folder):
     text = "VALUE = 'λ → whole'\n"
     module = load_generated("damaged", text)
     path = Path(module.__file__)
-    for content in ("VALUE = 'changed'\n", "VALUE = 'lam", ""):
-        path.write_text(content, encoding="utf-8")
+    for content in (b"VALUE = 'changed'\n", b"VALUE = 'lam", b"", b"\xff\xfe\x00"):
+        path.write_bytes(content)
         forget(module)
         module = load_generated("damaged", text)
         assert module.VALUE == "λ → whole"
@@ -57,14 +86,33 @@ def test_a_damaged_file_is_written_again(folder):
     assert files(folder) == [path.name]
 
 
-def test_nothing_is_left_when_writing_fails(folder, monkeypatch):
-    def broken(*_):
-        raise OSError("disk full")
+@pytest.mark.parametrize("old", [None, b"# of before\n"])
+def test_a_disk_that_is_full_leaves_no_half_of_a_file(folder, old):
+    text = "".join(f"X{i} = {i}\n" for i in range(1000))
+    path = Path(load_generated("full", text).__file__)
+    forget(sys.modules[path.stem])
+    path.unlink()
+    if old is not None:
+        path.write_bytes(old)
+    with pytest.warns(UserWarning, match="not kept, and every process compiles them anew"), full_disk(1000):
+        module = load_generated("full", text)
+    assert module.X999 == 999
+    assert files(folder) == ([] if old is None else [path.name])
+    assert old is None or path.read_bytes() == old
 
-    monkeypatch.setattr(source.os, "replace", broken)
-    with pytest.raises(CtpwaError, match="disk full"):
-        load_generated("unwritten", "X = 1\n")
-    assert list(files(folder)) == []
+
+def test_another_process_sees_a_file_whole_or_not_at_all(folder, monkeypatch):
+    text, seen = "".join(f"X{i} = {i}\n" for i in range(1000)), []
+    replace = os.replace
+
+    def look(new, path):
+        seen.append((os.path.exists(path), Path(new).read_text(encoding="utf-8") == text, stat.S_IMODE(os.stat(new).st_mode)))
+        replace(new, path)
+
+    monkeypatch.setattr(kept_files.os, "replace", look)
+    path = load_generated("whole", text).__file__
+    assert seen == [(False, True, 0o600)]
+    assert Path(path).read_text(encoding="utf-8") == text
 
 
 def test_a_module_that_fails_is_not_kept(folder):
@@ -72,77 +120,432 @@ def test_a_module_that_fails_is_not_kept(folder):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="broken"):
             load_generated("broken", text)
-    assert not any("broken" in name for name in sys.modules if name.startswith("ctpwa_broken"))
+    assert not any(name.startswith("ctpwa_broken") for name in sys.modules)
+
+
+def test_tracebacks_and_inspection_know_the_text_without_a_file(folder):
+    text = "def divide(x):\n    return 1 / x  # a line of generated code\n"
+    module = load_generated("traced", text)
+    os.unlink(module.__file__)
+    assert inspect.getsource(module.divide) == text
+    with pytest.raises(ZeroDivisionError) as caught:
+        module.divide(0)
+    assert "a line of generated code" in "".join(traceback.format_exception(caught.value))
+
+
+# where
 
 
 def test_the_folder_of_the_user_is_respected(tmp_path, monkeypatch):
     monkeypatch.setenv("CTPWA_CACHE", str(tmp_path / "deep" / "mine"))
-    assert source.cache_folder() == tmp_path / "deep" / "mine" / "kernels"
+    assert cache_folder() == tmp_path / "deep" / "mine" / "kernels"
     module = load_generated("elsewhere", "Y = 2\n")
     assert Path(module.__file__).is_relative_to(tmp_path / "deep" / "mine")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CTPWA_CACHE", "here")
+    assert cache_folder() == tmp_path / "here" / "kernels"
     monkeypatch.delenv("CTPWA_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert source.cache_folder() == tmp_path / "xdg" / "ctpwa" / "kernels"
-    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == tmp_path / "xdg" / "ctpwa" / "kernels"
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert source.cache_folder() == tmp_path / "home" / ".cache" / "ctpwa" / "kernels"
+    assert cache_folder() == tmp_path / "home" / ".cache" / "ctpwa" / "kernels"
 
 
 def test_these_tests_do_not_touch_the_cache_of_the_user(cache_folder):
-    assert source.cache_folder() == cache_folder / "kernels"
+    assert kept_files.cache_folder() == cache_folder / "kernels"
 
 
-LONG = "".join(f"X{i} = {i}\n" for i in range(20_000)) + "END = 'end'\n"
+def no_home(monkeypatch, tmp_path):
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("Could not determine home directory.")))
+    return "Could not determine home directory"
 
 
-def _load(start, results):
-    start.wait()
-    module = load_generated("shared", LONG)
-    results.put((module.END, module.X19999))
+def home_is_a_file(monkeypatch, tmp_path):
+    (tmp_path / "home").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return "Not a directory"
 
 
-def test_two_processes_at_once(folder):
-    context = multiprocessing.get_context("spawn")
-    start, results = context.Event(), context.Queue()
-    workers = [context.Process(target=_load, args=(start, results)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    start.set()
-    found = [results.get(timeout=60) for _ in workers]
-    for worker in workers:
-        worker.join(timeout=60)
-    assert found == [("end", 19999)] * 2
-    (name,) = files(folder)
-    assert (folder / name).read_text(encoding="utf-8") == LONG
+def home_is_read_only(monkeypatch, tmp_path):
+    access = os.access
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(tmp_path)) and access(path, mode))
+    return "Permission denied"
 
 
-WRITER = """
-import sys
-from ctpwa.engine.codegen.source import load_generated
-text = "".join(f"X{i} = {i}\\n" for i in range(20_000))
-for repeat in range(10):
-    module = load_generated("contended", text)
-    del sys.modules[module.__name__]
-    with open(module.__file__, "r", encoding="utf-8") as file:
-        assert file.read() == text
-"""
-
-
-def test_a_reader_never_sees_half_a_file(folder):
-    # both processes write the same file again and again: one spoils it, both repair it
-    environment = {**os.environ, "CTPWA_CACHE": str(folder.parent), "PYTHONDONTWRITEBYTECODE": "1"}
-    processes = [subprocess.Popen([sys.executable, "-c", WRITER], env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    for process in processes:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-    assert len(files(folder)) == 1
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+def the_folder_given_is_a_file(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("CTPWA_CACHE", str(tmp_path / "file"))
-    with pytest.raises(CtpwaError, match=r"cannot write generated kernels to .*\n fix: set CTPWA_CACHE"):
-        load_generated("unwritable", "x = 1\n")
+    return "Not a directory"
+
+
+@pytest.mark.parametrize("trouble", [no_home, home_is_a_file, home_is_read_only, the_folder_given_is_a_file])
+def test_without_a_folder_code_runs_all_the_same(trouble, tmp_path, monkeypatch):
+    monkeypatch.delenv("CTPWA_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    reason = trouble(monkeypatch, tmp_path)
+    text = f"import numba\n\n\n@numba.njit\ndef f(x):\n    return x + 1  # {trouble.__name__}\n"
+    with pytest.warns(UserWarning, match=rf"compiles them anew: {reason}[^\n]*\n fix: set CTPWA_CACHE"):
+        module = load_generated("homeless", text)
+    keep_machine_code(module)
+    assert module.f(1) == 2
+    assert inspect.getsource(module.f.py_func).endswith(f"# {trouble.__name__}\n")
+
+
+# who else can write there
+
+
+def refused(reason):
+    name = f"refused_{len(sys.modules)}"
+    with pytest.raises(
+        CtpwaError, match=rf"no place for code.*: {reason}[^\n]*\n fix: set CTPWA_CACHE to a folder that only you can write"
+    ):
+        load_generated(name, "X = 1\n")
+
+
+def test_folders_are_made_for_the_user_alone(folder):
+    before = os.umask(0)
+    try:
+        load_generated("private", "X = 1\n")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder.parent)] == [0o700, 0o700]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777, 0o720])
+def test_a_folder_that_others_can_write_is_refused(folder, mode):
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+    refused(f"others can write into '{folder}'")
+
+
+@pytest.mark.parametrize("variable", ["CTPWA_CACHE", "XDG_CACHE_HOME"])
+def test_a_folder_that_others_can_replace_is_refused(variable, tmp_path, monkeypatch):
+    monkeypatch.delenv("CTPWA_CACHE", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "open" / "cache"))
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    refused(f"others can write into '{tmp_path / 'open'}'")
+    (tmp_path / "open").chmod(0o1777)  # as /tmp is
+    assert load_generated("sticky", "X = 1\n").X == 1
+
+
+def test_links_are_followed_and_checked(folder, tmp_path):
+    real = tmp_path / "open" / "real"
+    real.mkdir(parents=True, mode=0o700)
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to("../open/real")
+    assert load_generated("linked", "X = 3\n").X == 3
+    assert len(files(real)) == 1
+    (tmp_path / "open").chmod(0o777)
+    refused(f"others can write into '{tmp_path / 'open'}'")
+
+
+def test_a_ring_of_links_is_no_folder(folder):
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to(folder)
+    with pytest.warns(UserWarning, match="Too many levels of symbolic links"):
+        assert load_generated("ring", "X = 4\n").X == 4
+
+
+@pytest.mark.parametrize("whose", ["cache", "cache/kernels", "cache/kernels -> elsewhere"])
+def test_what_belongs_to_another_user_is_refused(folder, whose, tmp_path, monkeypatch):
+    name, _, target = whose.partition(" -> ")
+    foreign = str(tmp_path / name)
+    folder.parent.mkdir(parents=True)
+    if target:
+        (tmp_path / target).mkdir()
+        folder.symlink_to(tmp_path / target)
+    lstat = os.lstat
+
+    def of_another(path, **rest):
+        about = lstat(path, **rest)
+        return SimpleNamespace(st_mode=about.st_mode, st_gid=about.st_gid, st_uid=4711) if str(path) == foreign else about
+
+    monkeypatch.setattr(private_folder.os, "lstat", of_another)
+    refused(rf"'{foreign}' belongs to another user \(number 4711\)")
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "alone"), [("me", [], True), ("me", ["me"], True), ("me", ["me", "you"], False), ("bes", [], False)]
+)
+def test_parents_may_belong_to_a_group_of_one(folder, name, members, alone, monkeypatch):
+    monkeypatch.setattr(private_folder.pwd, "getpwuid", lambda _: SimpleNamespace(pw_name="me", pw_gid=folder.parent.stat().st_gid))
+    monkeypatch.setattr(private_folder.grp, "getgrgid", lambda _: SimpleNamespace(gr_name=name, gr_mem=members))
+    folder.parent.mkdir(parents=True)
+    folder.parent.chmod(0o770)
+    if alone:
+        assert load_generated("group", "X = 5\n").X == 5
+    else:
+        refused(f"others can write into '{folder.parent}'")
+
+
+# planted code
+
+
+class Planted:
+    """Pickled, it runs code when it is loaded."""
+
+    def __reduce__(self):
+        return exec, ("import builtins; builtins.planted = True",)
+
+
+@pytest.fixture
+def clean():
+    import builtins
+
+    builtins.planted = False
+    yield lambda: not builtins.planted
+    del builtins.planted
+
+
+def test_bytecode_is_never_read(folder, clean):
+    text = "X = 6\n"
+    module = load_generated("bytecode", text)
+    path = Path(module.__file__)
+    about = path.stat()
+    code = marshal.dumps(compile("import builtins; builtins.planted = True; X = 'planted'", str(path), "exec"))
+    times = int(about.st_mtime).to_bytes(4, "little") + about.st_size.to_bytes(4, "little")
+    headers = [(0).to_bytes(4, "little") + times, (1).to_bytes(4, "little") + bytes(8), (3).to_bytes(4, "little")]
+    headers[2] += importlib.util.source_hash(text.encode())
+    planted = Path(importlib.util.cache_from_source(str(path)))
+    planted.parent.mkdir()
+    for header in headers:
+        planted.write_bytes(importlib.util.MAGIC_NUMBER + header + code)
+        os.utime(path, (about.st_atime, about.st_mtime))
+        forget(module)
+        module = load_generated("bytecode", text)
+        assert module.X == 6
+        assert clean()
+        planted.unlink()
+    forget(module)
+    load_generated("bytecode", text)
+    assert list(planted.parent.iterdir()) == []
+
+
+KERNEL = "import numba\n\n\n@numba.njit\ndef f(x):\n    return x + {number}\n"
+
+
+def kernel(number):
+    module = load_generated("kernel", KERNEL.format(number=number))
+    keep_machine_code(module)
+    return module
+
+
+def test_files_of_numba_are_never_read(folder, clean):
+    module = kernel(10)
+    planted = Path(module.__file__).parent / "__pycache__"
+    planted.mkdir()
+    for line in (4, 5):
+        base = f"{module.__name__}.f-{line}.py{sys.version_info[0]}{sys.version_info[1]}"
+        for name in (f"{base}.nbi", f"{base}.1.nbc"):
+            (planted / name).write_bytes(pickle.dumps(Planted()))
+    assert module.f(1) == 11
+    assert clean()
+
+
+def test_kernels_of_the_engine_are_kept_here():
+    engine = make("small", "cpu").engine
+    for name in ("sums_0", "sums_1", "sums_2", "columns", "intensities"):
+        assert isinstance(getattr(engine._module, name)._cache, KeptCode)
+
+
+def machine_code(folder):
+    (path,) = folder.glob("*.bin")
+    return path
+
+
+def again(module, number):
+    """The same module in a process that starts."""
+    forget(module)
+    return kernel(number)
+
+
+def compiled_and_found(module):
+    stats = module.f.stats
+    return sum(stats.cache_misses.values()), sum(stats.cache_hits.values())
+
+
+def test_machine_code_is_kept_for_other_processes(folder):
+    module = kernel(20)
+    assert module.f(1) == 21
+    assert compiled_and_found(module) == (1, 0)
+    module = again(module, 20)
+    assert module.f(1) == 21
+    assert compiled_and_found(module) == (0, 1)
+    assert module.f(1.5) == 21.5
+    assert len(list(folder.glob("*.bin"))) == 2
+
+
+def plant(path):
+    path.write_bytes(hash_and(pickle.dumps(Planted())))
+
+
+def hash_and(content):
+    import hashlib
+
+    return hashlib.sha256(content).digest() + content
+
+
+def writable_by_others(path, monkeypatch):
+    plant(path)
+    path.chmod(0o620)
+
+
+def of_another_user(path, monkeypatch):
+    plant(path)
+    monkeypatch.setattr(kept_files, "is_own_file", lambda about: about.st_ino != path.stat().st_ino)
+
+
+def link_to_a_file(path, monkeypatch):
+    plant(path)
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def pipe(path, monkeypatch):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def truncated(path, monkeypatch):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flipped(path, monkeypatch):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def empty(path, monkeypatch):
+    path.write_bytes(b"")
+
+
+def garbage(path, monkeypatch):
+    path.write_bytes(b"garbage" * 20)
+
+
+@pytest.mark.parametrize("damage", [writable_by_others, of_another_user, link_to_a_file, pipe, truncated, flipped, empty, garbage])
+def test_machine_code_that_is_damaged_or_foreign_is_compiled_again(damage, folder, clean, monkeypatch):
+    module = kernel(30)
+    module.f(1)
+    path = machine_code(folder)
+    with monkeypatch.context() as patch:
+        damage(path, patch)
+        module = again(module, 30)
+        assert module.f(1) == 31
+        assert compiled_and_found(module) == (1, 0)
+    assert clean()
+    module = again(module, 30)
+    assert module.f(1) == 31
+    assert compiled_and_found(module) == (0, 1)
+
+
+def test_what_cannot_be_mended_is_done_without_with_one_warning(folder):
+    module = kernel(40)
+    module.f(1)
+    path = machine_code(folder)
+    path.unlink()
+    path.mkdir()
+    module = again(module, 40)
+    with pytest.warns(UserWarning, match="Is a directory") as found:
+        assert module.f(1) == 41
+    assert len(found) == 1
+    assert path.is_dir()
+    assert files(path) == []
+
+
+def test_a_disk_that_is_full_breaks_nothing(folder):
+    module = kernel(50)
+    with pytest.warns(UserWarning, match="compiles them anew: File too large"), full_disk(500):
+        assert module.f(1) == 51
+    assert files(folder) == [f"{module.__name__}.py"]
+
+
+# Triton's folder
+
+
+def test_the_folder_of_triton_is_the_one_it_uses(tmp_path, monkeypatch):
+    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
+    monkeypatch.delenv("TRITON_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert triton_folder() == tmp_path / ".triton" / "cache"
+    monkeypatch.setenv("TRITON_HOME", str(tmp_path / "home"))
+    assert triton_folder() == tmp_path / "home" / ".triton" / "cache"
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "mine"))
+    assert triton_folder() == tmp_path / "mine"
+    ready_triton_folder()
+    assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o700
+    (tmp_path / "mine").chmod(0o777)
+    with pytest.raises(CtpwaError, match=r"others can write into [^\n]*\n fix: set TRITON_CACHE_DIR"):
+        ready_triton_folder()
+
+
+def test_triton_gets_a_folder_for_the_process_if_it_has_none(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.warns(UserWarning, match=r"GPU kernels are not kept.*Not a directory[^\n]*\n fix: set TRITON_CACHE_DIR"):
+        ready_triton_folder()
+    own = triton_folder()
+    assert own.is_dir()
+    assert own.name.startswith("ctpwa-triton-")
+    ready_triton_folder()
+    own.rmdir()
+
+
+# size
+
+
+def test_what_was_used_longest_ago_is_removed(folder, monkeypatch):
+    folder.mkdir(parents=True)
+    for age, name in enumerate(["newest", "new", "old", "oldest"]):
+        for end in ("py", "f.1.bin", "g.2.bin"):
+            (folder / f"{name}.{end}").write_bytes(bytes(100))
+            os.utime(folder / f"{name}.{end}", (1e9 - age, 1e9 - age))
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 1200)
+    remove_oldest(folder)
+    assert len(files(folder)) == 12
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 1199)
+    remove_oldest(folder)
+    assert {name.partition(".")[0] for name in files(folder)} == {"newest", "new", "old"}
+    os.utime(folder / "old.py")  # it is used again
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 600)
+    remove_oldest(folder)
+    assert {name.partition(".")[0] for name in files(folder)} == {"newest", "old"}
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 1)
+    remove_oldest(folder)
+    assert files(folder) == ["old.f.1.bin", "old.g.2.bin", "old.py"]
+
+
+def test_the_folder_stays_small_by_itself(folder, monkeypatch):
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 10_000)
+    texts = [f"X = {i}  # {'x' * 3000}\n" for i in range(6)]
+    for text in texts:
+        module = load_generated("many", text)
+        os.utime(module.__file__, (1e9 + module.X, 1e9 + module.X))
+    assert len(files(folder)) == 3
+    forget(load_generated("many", texts[0]))
+    assert load_generated("many", texts[0]).X == 0  # the oldest is gone, and made again
+
+
+def test_others_may_remove_at_the_same_time(folder, monkeypatch):
+    folder.mkdir(parents=True)
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.py").write_bytes(bytes(100))
+    unlink = os.unlink
+
+    def quicker(path):
+        unlink(path)
+        unlink(path)
+
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 1)
+    monkeypatch.setattr(kept_files.os, "unlink", quicker)
+    remove_oldest(folder)
+    assert len(files(folder)) == 1
 
 
 def test_prepared_kernels_are_those_that_are_used():

@@ -12,12 +12,14 @@ import torch
 
 from ctpwa.engine.batch import batch_sums, weigh
 from ctpwa.engine.codegen.cpu_source import cpu_source
+from ctpwa.engine.codegen.machine_code import keep_machine_code
 from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.expansion import Expansion, Task, from_row
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
 from ctpwa.engine.tables import LOG, PLAIN, ChannelSums, Tables
+from ctpwa.engine.turns import in_turn
 from ctpwa.spin.storage import SINGLE
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
@@ -41,8 +43,14 @@ class CpuEngine:
         self.tables = Tables(plan)
         self.device = torch.device("cpu")
         self._module = load_generated("cpu", cpu_source(plan, BLOCK))
+        keep_machine_code(self._module)
         self._present = np.zeros(0), np.zeros(0)
 
+    def __reduce__(self) -> tuple[type[CpuEngine], tuple[Plan]]:
+        """Pickled without its kernels, which are generated anew."""
+        return CpuEngine, (self.plan,)
+
+    @in_turn
     def prepare(self) -> None:
         """Compile all kernels, or get them from the disk: with one event that stands for any."""
         plan = self.plan

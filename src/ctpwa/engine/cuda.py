@@ -13,6 +13,7 @@ from ctpwa.engine.batch import batch_sums
 from ctpwa.engine.batch_gpu import weigh
 from ctpwa.engine.codegen.gpu_source import column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.codegen.triton_files import ready_triton_folder
 from ctpwa.engine.expansion import Expansion, Task, from_row
 from ctpwa.engine.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.kept import Columns, KeptColumns
@@ -47,6 +48,8 @@ class CudaEngine:
         self.plan = plan
         self.device = device
         self.tables = Tables(plan)
+        if device.type == "cuda":
+            ready_triton_folder()
         self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda"))
         visits = self.tables.visits
         self._visits = self._upload(visits), len(visits)
@@ -63,6 +66,10 @@ class CudaEngine:
         self._one = torch.ones(1, dtype=torch.float64, device=device)
         self._kept = KeptColumns(plan, device)
 
+    def __reduce__(self) -> tuple[type[CudaEngine], tuple[Plan, torch.device]]:
+        """Pickled without its kernels and recordings, which are made anew."""
+        return CudaEngine, (self.plan, self.device)
+
     def prepare(self) -> None:
         """Kernels are compiled for the samples that they meet; that takes seconds."""
 
@@ -70,6 +77,7 @@ class CudaEngine:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _fill_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        self._numbers.wait()
         host = self._numbers.array
         channel_c = self.tables.channel_couplings(c)
         host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
@@ -210,6 +218,7 @@ class CudaEngine:
         if filled not in self._mixes:
             self._mixes[filled] = _Buffer((2 * filled, mix.shape[1]), self.device)
         buffer = self._mixes[filled]
+        buffer.wait()
         host = buffer.array.reshape(2, filled, -1)
         host[:, :n] = mix.reshape(2, n, -1)
         host[:, n:] = host[:, :1]
@@ -257,10 +266,18 @@ class _Buffer:
         self.host = torch.empty(shape, dtype=torch.float64, pin_memory=device.type == "cuda")
         self.array = self.host.numpy()
         self.device = torch.empty(shape, dtype=torch.float64, device=device)
+        self._copied = torch.cuda.Event() if device.type == "cuda" else None
 
     def upload(self) -> None:
-        """Copy to the device."""
+        """Copy to the device; ``wait`` before other numbers are filled in."""
         self.device.copy_(self.host, non_blocking=True)
+        if self._copied is not None and not torch.cuda.is_current_stream_capturing():  # who replays a recording waits for its result
+            self._copied.record()
+
+    def wait(self) -> None:
+        """Wait until the last copy is done: it reads the numbers when the device gets to it."""
+        if self._copied is not None:
+            self._copied.synchronize()
 
 
 class _Graph:

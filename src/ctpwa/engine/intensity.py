@@ -18,6 +18,7 @@ from ctpwa.engine.choice import make_engine
 from ctpwa.engine.expansion import Engine
 from ctpwa.engine.plan import Plan
 from ctpwa.engine.sample import Sample
+from ctpwa.engine.turns import TURN, in_turn
 from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Parameter
@@ -106,11 +107,10 @@ class ModelIntensity:
         n_events = len(p4[0])
         with Progress("intensities", n_events, show=progress) as bar:
             for start, sample, plan, engine in self._samples(p4):
-                theta = np.array([self.parameters[name] for name in plan.parameters])
-                CallbackValues(plan, theta, engine.device)(sample, 0)
-                numbers = plan.iteration.values(theta)
-                for name, c in masked.items():
-                    found[name].append(engine.intensity(sample, c, numbers))
+                with TURN:
+                    numbers = self._numbers(sample, plan, engine)
+                    for name, c in masked.items():
+                        found[name].append(engine.intensity(sample, c, numbers))
                 bar.advance(min(start + sample.n_events, n_events) - start)
         return {name: torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64) for name, parts in found.items()}
 
@@ -127,13 +127,19 @@ class ModelIntensity:
         n_events, n_c = len(p4[0]), len(self._c)
         with Progress("amplitudes", n_events, show=progress) as bar:
             for first, sample, plan, engine in self._samples(p4):
-                theta = np.array([self.parameters[name] for name in plan.parameters])
-                CallbackValues(plan, theta, engine.device)(sample, 0)
-                numbers = plan.iteration.values(theta)
-                I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
-                for start, stop, columns in engine.raw_columns(sample, numbers, 2 * len(groups) * plan.n_rows):
-                    D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
-                    psi = (rows @ D).view(2, len(groups), D.shape[1] // (stop - start), stop - start)
+                with TURN:
+                    numbers = self._numbers(sample, plan, engine)
+                    I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
+                    pieces = engine.raw_columns(sample, numbers, 2 * len(groups) * plan.n_rows)
+                while True:
+                    with TURN:  # not while the caller works with what it gets
+                        engine.set_numbers(self._c, numbers)
+                        piece = next(pieces, None)
+                        if piece is None:
+                            break
+                        start, stop, columns = piece
+                        D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
+                        psi = (rows @ D).view(2, len(groups), D.shape[1] // (stop - start), stop - start)
                     yield Sums(first + start, first + stop, I[start:stop], torch.complex(psi[0], psi[1]))
                     bar.advance(stop - start)
 
@@ -143,24 +149,35 @@ class ModelIntensity:
             raise PhysicsError(f"no coupling is called {coupling!r}", suggest(coupling, self.couplings))
         return [name for name, own in zip(self._channels.couplings, self._coupling_of, strict=True) if own == coupling]
 
+    def _numbers(self, sample: Sample, plan: Plan, engine: Engine) -> np.ndarray:
+        """The iteration numbers; callbacks of the sample are filled in."""
+        theta = np.array([self.parameters[name] for name in plan.parameters])
+        CallbackValues(plan, theta, engine.device)(sample, 0)
+        return plan.iteration.values(theta)
+
     def _samples(self, p4: Sequence[Tensor]) -> Iterator[tuple[int, Sample, Plan, Engine]]:
         """Chunks of the events, ready for the engine."""
         start, n_events = 0, len(p4[0])
         while start < n_events:
-            if self._ready is None:
-                self._prepare(find_rotation(self.model, [p4]))
-            assert self._ready is not None
-            plan, stage, engine = self._ready
-            size = max(CHUNK_BYTES.get(engine.device.type, CHUNK_BYTES["cuda"]) // plan.bytes_per_event, 1024)
-            try:
-                chunk = [p[start : start + size] for p in p4]
-                sample = sample_of(stage, plan, len(chunk[0]), in_pieces(chunk))
-            except RowsNeeded:  # the first events were not typical: keep all rows from now on
-                rows = Rows(self.model.decay, self.model.polarisation)
-                self._prepare(RowRotation(rows.n_rows, torch.ones(plan.n_structures)))
-                continue
+            sample, plan, engine = self._sample(p4, start)
             yield start, sample, plan, engine
-            start += size
+            start += sample.n_events
+
+    @in_turn
+    def _sample(self, p4: Sequence[Tensor], start: int) -> tuple[Sample, Plan, Engine]:
+        """A chunk that begins with a given event."""
+        if self._ready is None:
+            self._prepare(find_rotation(self.model, [p4]))
+        assert self._ready is not None
+        plan, stage, engine = self._ready
+        size = max(CHUNK_BYTES.get(engine.device.type, CHUNK_BYTES["cuda"]) // plan.bytes_per_event, 1024)
+        try:
+            chunk = [p[start : start + size] for p in p4]
+            return sample_of(stage, plan, len(chunk[0]), in_pieces(chunk)), plan, engine
+        except RowsNeeded:  # the first events were not typical: keep all rows from now on
+            rows = Rows(self.model.decay, self.model.polarisation)
+            self._prepare(RowRotation(rows.n_rows, torch.ones(plan.n_structures)))
+            return self._sample(p4, start)
 
     def _prepare(self, rotation: RowRotation) -> None:
         plan = self._channels.plan(self._untied, rotation.n_rows)

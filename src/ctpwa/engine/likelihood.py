@@ -37,6 +37,7 @@ from ctpwa.engine.stored import SampleSource, StoredSample
 from ctpwa.engine.stream import Streamer
 from ctpwa.engine.tables import LOG, PLAIN
 from ctpwa.engine.totals import Totals
+from ctpwa.engine.turns import in_turn
 from ctpwa.errors import DataError, PhysicsError
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
@@ -75,6 +76,7 @@ class Likelihood:
         weight:  Σ w of data minus background
     """
 
+    @in_turn
     def __init__(
         self,
         model: Model,
@@ -167,11 +169,13 @@ class Likelihood:
 
     # evaluation
 
+    @in_turn
     def value(self, p: Any) -> Any:
         """NLL at the free parameters ``p``; an array for a batch [vector, parameter]."""
         x = self._vector(p)
         return np.array([value for value, _, _ in self._evaluate_all(x, 0)]) if x.ndim == 2 else self._evaluate(x, 0)[0]
 
+    @in_turn
     def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
         """NLL and its gradient; arrays [vector] and [vector, parameter] for a batch, which shares its passes over the events."""
         x = self._vector(p)
@@ -184,11 +188,13 @@ class Likelihood:
         """Matrix of second derivatives of the NLL; [vector, parameter, parameter] for a batch."""
         return self.value_grad_hessian(p)[2]
 
+    @in_turn
     def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """NLL, gradient and Hessian in one go; arrays for a batch, as above."""
         x = self._vector(p)
         return self._batch(x, 2) if x.ndim == 2 else self._evaluate(x, 2)
 
+    @in_turn
     def intensity(self, p: Any, sample: str = "data") -> Tensor:
         """I of every event of ``data``, ``background`` or ``phase space``, in the order of the input; with several ranks of this one's."""
         c, theta = self.parameters.native(self._vector(p))
@@ -239,6 +245,7 @@ class Likelihood:
         """Where the floating lineshape parameters stand among all of them."""
         return self._theta_order
 
+    @in_turn
     def score_products(self, p: Any) -> np.ndarray:
         """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next.
 
@@ -271,6 +278,7 @@ class Likelihood:
             S[index, index] += 1 / sigma**2
         return S
 
+    @in_turn
     def integrals(self, p: Any, truth: SampleInput | None = None) -> WaveIntegrals:
         """Integrals of products of waves over the phase-space sample, or over another one.
 
@@ -296,6 +304,7 @@ class Likelihood:
         if not share.rows.total or total[0] <= 0:
             raise DataError("truth: there are no events, or their weights do not add up to more than 0\n fix: check the sample")
 
+    @in_turn
     def coarse(self, p: Any, n_events: int, seed: int = 0) -> Likelihood:
         """A quick likelihood for the search of starts: part of the data, and a normalisation whose lineshapes stand still at ``p``.
 
@@ -332,6 +341,7 @@ class Likelihood:
     def __add__(self, other: Likelihood | LikelihoodSum) -> LikelihoodSum:
         return LikelihoodSum([self]) + other
 
+    @in_turn
     def in_double(self) -> Likelihood:
         """The same likelihood with spin amplitudes in double precision; they are computed anew, in chunks, in every evaluation."""
         if self.precision == DOUBLE:

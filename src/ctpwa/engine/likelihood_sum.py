@@ -9,6 +9,7 @@ import numpy as np
 
 from ctpwa.engine.precision import DOUBLE, MIXED
 from ctpwa.engine.shared import run_shared
+from ctpwa.engine.turns import in_turn
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.ranks import ONE, Ranks
 
@@ -94,6 +95,7 @@ class LikelihoodSum:
             H[..., index[:, None], index[None, :]] += own_H
         return value, grad, H
 
+    @in_turn
     def _together(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, gradient and Hessian with one sum over all ranks for all terms."""
         tasks = [term.shared_task(x[index], order) for term, index in zip(self.terms, self._index, strict=True)]
@@ -108,6 +110,7 @@ class LikelihoodSum:
                 H[np.ix_(index, index)] += own_H
         return value, grad, H
 
+    @in_turn
     def _batch_together(self, x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values and derivatives of a batch with one sum over all ranks for all terms."""
         tasks = [term.shared_batch_task(x[:, index], order) for term, index in zip(self.terms, self._index, strict=True)]

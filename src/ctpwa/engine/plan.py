@@ -10,7 +10,7 @@ cached once per sample, ``p`` parameter-only numbers computed once per evaluatio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -217,6 +217,10 @@ class Plan:
     parameters: tuple[str, ...]
     fixed: Mapping[str, float]
     exponents: tuple[int, ...] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled: not what was computed from it, such as compiled functions."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def in_mixed_precision(self, exponents: tuple[int, ...]) -> Plan:
         """The same tables for K in single precision, every structure divided by 2 to the power of its exponent."""

@@ -44,6 +44,10 @@ class Sample:
     vertices: Mapping[Vertex, tuple[Tensor, Tensor]]
     number: int = field(default_factory=count().__next__, init=False)
 
+    def __reduce__(self) -> tuple[type[Sample], tuple[object, ...]]:
+        """Pickled without its number: it gets one of its own wherever it arrives."""
+        return Sample, (self.K, self.E, self.w, self.n_positive, self.order, self.vertices)
+
     @property
     def n_events(self) -> int:
         """Number of events."""

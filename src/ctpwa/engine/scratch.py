@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
+from typing import NoReturn
 
 from torch import Tensor
 
@@ -33,6 +34,12 @@ class ScratchFile:
             raise DataError(f"cannot write into the scratch folder {folder!r}: {error.strerror}\n fix: choose another: scratch") from error
         self._end = 0
         self.close = weakref.finalize(self, os.close, self._file)  # removes the file, at the latest when nobody needs it any more
+
+    def __reduce__(self) -> NoReturn:
+        raise DataError(
+            f"samples on disk, in {self.folder!r}, cannot be sent to another process\n"
+            " fix: build the likelihood there, or allow more main memory: host_memory"
+        )
 
     def append(self, block: Tensor) -> int:
         """Write a block of bytes in main memory; where it begins in the file."""

@@ -114,6 +114,10 @@ class Streamer:
         self._reader: ThreadPoolExecutor | None = None
         self._pinned = device.type == "cuda"
 
+    def __reduce__(self) -> tuple[type[Streamer], tuple[torch.device, bool]]:
+        """Pickled without buffers and threads, which are made when they are needed."""
+        return Streamer, (self.device, self.separate)
+
     def host_block(self, size: int) -> Tensor:
         """Bytes of main memory; locked, so that copies to a GPU run by themselves, if the system allows it."""
         if self._pinned:

@@ -22,7 +22,7 @@ import numpy as np
 
 BLOCK = {block}
 ROWS = {rows}
-JIT = dict(parallel=True, nogil=True, error_model="numpy", fastmath={{"reassoc", "contract", "arcp", "nsz"}}, cache=True)
+JIT = dict(parallel=True, nogil=True, error_model="numpy", fastmath={{"reassoc", "contract", "arcp", "nsz"}})
 '''
 
 SUMS_HEAD = '''

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-
-import sympy as sp
 
 from ctpwa.engine.codegen.kinds import KindCode, describe, imaginary, kind_code
 from ctpwa.engine.codegen.lowering import TRITON, Value
@@ -84,19 +83,22 @@ def gpu_source(plan: Plan, *, portable: bool) -> str:
 
     It holds ``sums_0``, ``sums_1``, ``sums_2``, ``intensities`` and ``columns``.
     """
+    kernels = ["\n".join(lines) for lines in (*(_sums(plan, order) for order in (0, 1, 2)), _intensities(plan), _columns(plan))]
     head = HEADER.format(
         description="\n".join(describe(plan.kinds)),
         parts="" if plan.real else " as (re, im) pairs",
         n_numbers=n_numbers(plan),
         n_visit=visit_width(plan),
-        helpers=(PORTABLE_RECIPROCAL if portable else RECIPROCAL) + (ARCTANGENT if _has_arctangent(plan) else ""),
+        helpers="".join(_called_helpers(kernels, portable=portable)),
     )
-    parts = [head, *("\n".join(_sums(plan, order)) for order in (0, 1, 2)), "\n".join(_intensities(plan)), "\n".join(_columns(plan))]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([head, *kernels]) + "\n"
 
 
-def _has_arctangent(plan: Plan) -> bool:
-    return any(kind.expression.has(sp.atan) for kind in plan.kinds)
+def _called_helpers(kernels: Sequence[str], *, portable: bool) -> list[str]:
+    """Definitions of the functions that the text of the kernels calls."""
+    known = {"reciprocal": PORTABLE_RECIPROCAL if portable else RECIPROCAL, "arctangent": ARCTANGENT}
+    called = {name for kernel in kernels for name in re.findall(r"\b(\w+)\(", kernel)}
+    return [definition for name, definition in known.items() if name in called]
 
 
 def n_numbers(plan: Plan) -> int:
