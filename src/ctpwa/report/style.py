@@ -37,7 +37,7 @@ LINES = (
     ("#0072B2", "-"), ("#E69F00", "-"), ("#009E73", "-"), ("#CC79A7", "-"),
     ("#56B4E9", "--"), ("#D55E00", "--"), ("#7A5195", "--"), ("#666666", "--"),
 )  # fmt: skip
-SUFFIXES = (".png", ".pdf")
+SUFFIXES = {".png": {"Software": "ctpwa"}, ".pdf": {"Creator": "ctpwa"}}  # with a mark by which they are recognised
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
@@ -50,5 +50,5 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
         figure.set_layout_engine("none")  # it is laid out, once for both files
         for file in files:
             with written_whole(file) as temporary:
-                figure.savefig(temporary)
+                figure.savefig(temporary, metadata=SUFFIXES[file.suffix])
     return files

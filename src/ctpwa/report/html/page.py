@@ -47,6 +47,7 @@ def report_page(content: ReportContent) -> str:
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta name="generator" content="ctpwa {escape(content.result.version)}">',  # by which it is recognised
             f"<title>{escape(content.result.decay)}</title>",
             '<link rel="icon" href="data:,">',
             f"<style>{style}</style></head><body>",
