@@ -36,6 +36,7 @@ from ctpwa.ranks import ONE, Ranks, current_ranks
 from ctpwa.results.fit import fit as fit_likelihood
 from ctpwa.results.journal import Journal
 from ctpwa.results.result import FitResult
+from ctpwa.words import counted
 
 STREAMED = ("data", "phase_space", "truth")  # samples that may be read in pieces
 MOMENTA_FRACTION = 0.25  # of the main memory that momenta may take; what is computed from them has to find room as well
@@ -238,7 +239,7 @@ class Analysis:
         if name is None and len(known) == 1:
             return self.data_sets[0]
         if name is None:
-            raise DataError(f"there are {len(known)} data sets: {', '.join(known)}\n fix: say which to read")
+            raise DataError(f"there are {counted(len(known), 'data set')}: {', '.join(known)}\n fix: say which to read")
         if name not in known:
             raise DataError(f"there is no data set {name!r}\n fix: {suggest(name, known)}")
         return known[name]

@@ -28,6 +28,7 @@ from ctpwa.results.fractions import FractionCalculator, Fractions, wave_groups
 from ctpwa.results.projections import Projected, project
 from ctpwa.results.result import FitResult
 from ctpwa.results.text import with_error
+from ctpwa.words import counted
 
 N_EVENTS, N_PHASE_SPACE, N_STARTS = 15_000, 200_000, 10
 SEED = 1
@@ -121,7 +122,7 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
     with step("spin amplitudes of all events, likelihood"):
         likelihood = analysis.likelihood(device="cpu")
         assert isinstance(likelihood, Likelihood)
-    with step(f"fit {len(likelihood.names)} parameters from {n_starts} random starts"):
+    with step(f"fit {len(likelihood.names)} parameters from {counted(n_starts, 'random start')}"):
         result = _fit(analysis, likelihood, n_starts)
     print(f"\n{comparison(likelihood, result)}\n")
     result.save(result_file)
@@ -176,7 +177,8 @@ def comparison(likelihood: Likelihood, result: FitResult) -> str:
     names, values = max(len(row[0]) for row in rows), max(len(row[2]) for row in rows)
     lines = [
         f"verdict: {result.verdict}",
-        f"-ln L = {result.nll:.3f}; {best.starts} of {result.n_starts} starts reach it; {len(result.minima)} minima were found",
+        f"-ln L = {result.nll:.3f}; {best.starts} of {counted(result.n_starts, 'start')} reached it;"
+        f" {counted(len(result.minima), 'minimum was', 'minima were')} found",
         "",
         f"  {'':<{names}}  generated  {'fitted':<{values}}   pull",
     ]

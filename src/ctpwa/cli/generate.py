@@ -15,6 +15,7 @@ from ctpwa.data.write import check_suffix
 from ctpwa.errors import CtpwaError
 from ctpwa.output import check_output
 from ctpwa.results.take_over import fitted_values
+from ctpwa.words import counted
 
 
 def generate(
@@ -56,7 +57,7 @@ def generate(
         print_json({"file": str(out), "decay": str(loaded.decay), "events": n, "seed": seed, "seconds": seconds} | how)
         return
     accepted = "flat in phase space" if phase_space else f"{100 * how['acceptance']:.3g} % of those tried were accepted"
-    typer.echo(f"{out}: {n} events of {loaded.decay}, {accepted}, {seconds:.1f} s")
+    typer.echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
 
 
 def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.ModelValues | None]:

@@ -14,6 +14,7 @@ from ctpwa.cli.output_kinds import MODEL
 from ctpwa.config.propose import Proposal, jpc_text, propose_resonances
 from ctpwa.config.propose_text import proposal_text
 from ctpwa.output import check_output, written_whole
+from ctpwa.words import counted
 
 
 def init(
@@ -41,7 +42,7 @@ def init(
         temporary.write_text(text, encoding="utf-8")
         model = ctpwa.load_model(temporary)
     in_use = sum(resonance.active for resonance in proposal.resonances)
-    say(f"{out}: {in_use} of {len(proposal.resonances)} possible resonances in use, {len(model.waves)} waves")
+    say(f"{out}: {in_use} of {counted(len(proposal.resonances), 'possible resonance')} in use, {counted(len(model.waves), 'wave')}")
     say(f"look at it, choose, and see what it means:  ctpwa check {out}")
 
 

@@ -19,6 +19,7 @@ from ctpwa.data.options import COMPONENTS, FilePath
 from ctpwa.errors import DataError
 from ctpwa.output import written_whole
 from ctpwa.progress import Progress
+from ctpwa.words import counted
 
 TREE = "events"
 WEIGHT = "weight"
@@ -86,7 +87,7 @@ class _Sample:
             self.weights = np.asarray(weights.cpu() if isinstance(weights, Tensor) else weights, dtype=np.float64)
             if self.weights.shape != (self.n_events,):
                 shape = "×".join(map(str, self.weights.shape))
-                raise DataError(f"weights of shape {shape} for {self.n_events} events\n fix: give one weight per event")
+                raise DataError(f"weights of shape {shape} for {counted(self.n_events, 'event')}\n fix: give one weight per event")
 
     def chunks(self) -> Iterator[Chunk]:
         """Momenta and weights of some events at a time."""

@@ -21,7 +21,7 @@ from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.minuit import migrad
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.steps import HESSIAN, Stop
-from ctpwa.minimise.verdict import Judged, Verdict, judge
+from ctpwa.minimise.verdict import Judged, judge
 from ctpwa.progress import Progress
 from ctpwa.results.fractions import FractionCalculator, wave_groups
 from ctpwa.results.journal import Journal
@@ -32,6 +32,7 @@ from ctpwa.results.remarks import masses_out_of_range
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.results.starts import Coarse, coarse_search
 from ctpwa.version import VERSION
+from ctpwa.words import counted
 
 METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
 LBFGS_ITERATIONS = 5000
@@ -167,7 +168,9 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=_with_reasons(judged.verdict, [*_remarks(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]),
+            verdict=judged.verdict.with_reasons(
+                _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
+            ),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
@@ -179,17 +182,17 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
         )
 
 
-def _vanishing(likelihood: Fittable, x: np.ndarray) -> str:
+def _no_lower_limit(likelihood: Fittable, stop: Stop) -> list[str]:
     """Whether the fit ran towards a point where the intensity of a subtracted event is 0, and −ln L has no lower limit."""
-    for term in _terms(likelihood):
-        own = x[[likelihood.names.index(name) for name in term.names]]
+    for term in () if stop.converged else _terms(likelihood):
+        own = stop.x[[likelihood.names.index(name) for name in term.names]]
         least = _least_intensity(term, own)
         if least < VANISHING:  # of an event that counts negatively; any other would make −ln L large
-            return (
+            return [
                 f"-ln L has no lower limit: at an event with a negative weight the intensity is {least:.0e} of its mean;"
                 " use more background events with smaller weights"
-            )
-    return ""
+            ]
+    return []
 
 
 def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
@@ -201,23 +204,15 @@ def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
     return float(min(least for least, _ in found) / (sum(total for _, total in found) / term.n_events))
 
 
-def _remarks(likelihood: Fittable, stop: Stop) -> list[str]:
-    """What else one should know of the end of a fit."""
+def _masses(likelihood: Fittable, stop: Stop) -> list[str]:
+    """Masses that ended where no events are."""
     values = dict(zip(likelihood.names, stop.x.tolist(), strict=True))
-    found = [remark for term in _terms(likelihood) for remark in masses_out_of_range(term.model, values)]
-    if not stop.converged and (vanishing := _vanishing(likelihood, stop.x)):
-        found.append(vanishing)
-    return list(dict.fromkeys(found))
-
-
-def _with_reasons(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
-    return replace(verdict, reasons=(*verdict.reasons, *reasons))
+    return [remark for term in _terms(likelihood) for remark in masses_out_of_range(term.model, values)]
 
 
 def _interrupted(result: FitResult) -> FitResult:
     """A result whose errors are known but which somebody did not wait for."""
-    reasons = tuple(dict.fromkeys([INTERRUPTED, *result.verdict.reasons]))
-    return replace(result, verdict=replace(result.verdict, good=False, reasons=reasons))
+    return replace(result, verdict=replace(result.verdict.with_reasons([INTERRUPTED]), good=False))
 
 
 def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], tolerance: float, max_iterations: int | None) -> None:
@@ -244,7 +239,10 @@ def _truths(likelihood: Fittable, truth: Truth) -> Sequence[SampleInput | None]:
     terms = _terms(likelihood)
     truths = [truth] * len(terms) if truth is None or isinstance(truth, (Mapping, EventStream)) else truth
     if len(truths) != len(terms):
-        raise DataError(f"{len(truths)} truth samples for {len(terms)} likelihoods\n fix: give one for each, None where there is none")
+        raise DataError(
+            f"{counted(len(truths), 'truth sample')} for {counted(len(terms), 'likelihood')}\n"
+            " fix: give one for each, None where there is none"
+        )
     for term, own in zip(terms, truths, strict=True):
         if own is not None:
             term.check_truth(own)

@@ -17,6 +17,7 @@ from ctpwa.report.html.trees import topologies, tree
 from ctpwa.results.fractions import Fractions
 from ctpwa.results.result import FoundMinimum
 from ctpwa.results.text import with_error
+from ctpwa.words import counted
 
 SHOWN_CORRELATIONS = 12
 LARGE_PULL = 3.0
@@ -84,7 +85,7 @@ def model_section(content: ReportContent) -> str:
         f'<p class="note">{words}. Parent: {escape(str(model.polarisation))}.</p>',
         f'<div class="panels">{drawings}</div>',
         notes,
-        f"<details><summary>all {len(model.waves)} waves</summary>{filtered('waves', 'waves')}{waves}</details>",
+        f"<details><summary>all {counted(len(model.waves), 'wave')}</summary>{filtered('waves', 'waves')}{waves}</details>",
         f"<details><summary>formulas of the lineshapes</summary>{shown}</details>" if shown else "",
     )
 
@@ -141,7 +142,7 @@ def parameter_section(content: ReportContent) -> str:
         f'<p class="note">{words}</p>',
         filtered("parameter-table", "parameters"),
         table("parameter-table", ("parameter", "value", "error", "MINOS", "input", "pull", "limits"), rows),
-        f"<details><summary>{len(result.fixed)} fixed parameters</summary>{fixed_table}</details>" if result.fixed else "",
+        f"<details><summary>{counted(len(result.fixed), 'fixed parameter')}</summary>{fixed_table}</details>" if result.fixed else "",
         "<h3>Couplings</h3>",
         filtered("coupling-table", "couplings"),
         table("coupling-table", COUPLING_COLUMNS, couplings),
