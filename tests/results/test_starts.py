@@ -184,7 +184,12 @@ def test_minima_of_part_of_the_events_are_compared_with_each_other(interrupted, 
     parts = [
         Minimum(best.nll + value, x, (k,)) for k, (value, x) in enumerate([(-5000.0, best.x), (-4980.0, like.start), (70.0, like.start)])
     ]
-    monkeypatch.setattr(fit_module, "coarse_search", lambda *_, **__: Coarse(tuple(parts), 1, Record(), interrupted))
+
+    def searched(*_, journal, **__):
+        journal.ends |= {k: Stop(part.x, part.value, True, "converged", 1) for k, part in enumerate(parts)}
+        return Coarse(tuple(parts), 1, Record(), interrupted)
+
+    monkeypatch.setattr(fit_module, "coarse_search", searched)
     found = ctpwa.fit(like, 3, start=best.x, progress=False)
     np.testing.assert_allclose([m.nll - best.nll for m in found.minima], [0.0, 20.0, 5070.0], atol=1e-6)
     assert [m.refined for m in found.minima] == [not interrupted, False, False]

@@ -30,7 +30,7 @@ from ctpwa.output import check_inputs, check_output
 from ctpwa.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.results.checkpoint import Checkpoint, hash_of_model, hash_of_samples
 from ctpwa.results.fit import INTERRUPTED as INTERRUPTED_FIT
-from ctpwa.results.fit import METHODS
+from ctpwa.results.fit import METHODS, TOLERANCE
 from ctpwa.results.journal import Journal
 from ctpwa.results.result import FitResult
 from ctpwa.results.take_over import take_over
@@ -167,9 +167,7 @@ def _go_on(last: _Last, starts: int | None, seed: int | None) -> _Begin:
         values = dict(zip(point.names, journal.start, strict=True))
         return _Begin(values, journal.starts, journal.seed, tuple(lines), origin, journal)
     if journal is not None:
-        lines.append(
-            f"search: that of {counted(journal.starts, 'start')} with seed {journal.seed} is given up, as another one is asked for"
-        )
+        lines.append(f"search: that of {counted(journal.starts, 'start')} with seed {journal.seed} is given up for another one")
     return _Begin(dict(zip(point.names, point.values, strict=True)), 1, None, tuple(lines), origin)
 
 
@@ -324,7 +322,7 @@ def _nothing_better(likelihood: Likelihood | LikelihoodSum, last: _Last | None, 
     """Whether a fit that went on from a result was interrupted before it found anything better; then the file stays as it is."""
     if last is None or last.at_goal is None or INTERRUPTED_FIT not in result.verdict.reasons:
         return False
-    return not result.nll < float(likelihood.value(last.at_goal.x)) - likelihood.rounding
+    return not result.nll < float(likelihood.value(last.at_goal.x)) - max(TOLERANCE, likelihood.rounding)
 
 
 def _run(

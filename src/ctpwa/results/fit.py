@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -285,7 +285,7 @@ def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, 
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")
         if coarse.interrupted:
-            stop, found = _cut_short(likelihood, coarse, known)
+            stop, found = _cut_short(likelihood, coarse, known, how.journal.ends)
             return stop, total, found
         candidates, others = list(coarse.minima[: coarse.promising]), list(coarse.minima[coarse.promising :])
     stops, interrupted = _run_all(likelihood, candidates, how, total)
@@ -326,21 +326,28 @@ def _known(likelihood: Fittable, points: np.ndarray, seed: int, how: _How) -> St
     return Stop(known[best], float(values[best]), False, INTERRUPTED, 0)
 
 
-def _cut_short(likelihood: Fittable, coarse: Coarse, known: Stop | None) -> tuple[Stop, tuple[FoundMinimum, ...]]:
-    """The best point of all events that an interrupted search knows, and what it has found."""
+def _cut_short(likelihood: Fittable, coarse: Coarse, known: Stop | None, ended: Container[int]) -> tuple[Stop, tuple[FoundMinimum, ...]]:
+    """The best point of all events that an interrupted search knows, and the minima that it has found.
+
+    Args:
+        likelihood:  of all events
+        coarse:      what the search has found, and where it was
+        known:       the best point from before
+        ended:       the starts that have ended; others were on their way
+    """
     promising = coarse.minima[: coarse.promising]
-    values = np.asarray(likelihood.value(np.array([minimum.x for minimum in promising])))
-    stops = [Stop(minimum.x, float(value), False, INTERRUPTED, 0) for minimum, value in zip(promising, values, strict=True)]
-    found = [
-        FoundMinimum(stop.value, len(minimum.starts), False, tuple(map(float, minimum.x)))
-        for minimum, stop in zip(promising, stops, strict=True)
-        if np.isfinite(stop.value)
-    ]
-    found += _estimated(coarse.minima[coarse.promising :], promising[0].value, stops[0].value)
-    if known is not None and not min(stop.value for stop in stops) <= known.value:
-        stops.append(known)
-        found.append(FoundMinimum(known.value, 0, False, tuple(map(float, known.x))))
-    return stops[_lowest(stops)], tuple(sorted(found, key=lambda minimum: minimum.nll))
+    values = np.asarray(likelihood.value(np.array([minimum.x for minimum in promising]))).tolist()
+    pairs = [*zip(promising, values, strict=True), *([] if known is None else [(Minimum(np.nan, known.x, ()), known.value)])]
+    best = min(range(len(pairs)), key=lambda k: (np.isnan(pairs[k][1]), pairs[k][1]))
+    found = []
+    for k, (minimum, value) in enumerate(pairs):
+        n = sum(start in ended for start in minimum.starts)
+        if k == best or (n and np.isfinite(value)):
+            found.append(FoundMinimum(value, n, False, tuple(map(float, minimum.x))))
+    rest = [replace(m, starts=tuple(k for k in m.starts if k in ended)) for m in coarse.minima[coarse.promising :]]
+    found += _estimated([minimum for minimum in rest if minimum.starts], promising[0].value, values[0])
+    stop = Stop(pairs[best][0].x, pairs[best][1], False, INTERRUPTED, 0)
+    return stop, tuple(sorted(found, key=lambda minimum: minimum.nll))
 
 
 def _lowest(stops: Sequence[Stop]) -> int:
