@@ -7,6 +7,7 @@ import shlex
 import shutil
 import textwrap
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import typer
@@ -188,7 +189,7 @@ class Session:
         if command[1] == "fit" and "--starts" not in command:
             command += ["--starts", str(FEW_STARTS)]
         if command[1] in ("init", "generate"):  # which replace only files of their own
-            names = [word for before, word in zip(command, command[1:], strict=False) if before in ("-o", "--out")]
+            names = [word for before, word in pairwise(command) if before in ("-o", "--out")]
             (self.folder / (names or ["model.yml"])[0]).unlink(missing_ok=True)
         if command[1] == "export" or (command[1] == "fit" and "--resume" not in command):
             command.append("--force")

@@ -34,7 +34,7 @@ def start_points(likelihood: Likelihood | LikelihoodSum, starts: int | Any, star
             )
         return _within_limits(likelihood, points)
     if starts < 1 or isinstance(starts, bool):
-        raise DataError(f"{counted(starts, 'start')}\n fix: give at least 1")
+        raise DataError(f"{starts} starts\n fix: give at least 1")
     first = _within_limits(likelihood, _first(likelihood, start)[None])
     if starts == 1:
         return first
