@@ -274,14 +274,14 @@ class _How:
 
 def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, how: _How) -> tuple[Stop, Record, tuple[FoundMinimum, ...]]:
     """The best end, what it took, and all minima."""
-    total = Record()
-    known = _known(likelihood, points, seed, how)
+    known, n_known = _known(likelihood, points, seed, how)
+    total = Record(values=n_known)
     others: list[Minimum] = []
     if len(points) == 1 or _lineshapes_differ(likelihood, points):
         candidates = [Minimum(np.nan, point, (k,)) for k, point in enumerate(points)]
     else:
         coarse = coarse_search(likelihood, points, seed, how.progress, learn=learn, journal=how.journal)
-        total = replace(coarse.record, history=[])  # of part of the events
+        _add(total, replace(coarse.record, history=[]))  # of part of the events
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")
         if coarse.interrupted:
@@ -311,19 +311,19 @@ def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, 
     return stop, total, (*refined, *_estimated(others, *reference))
 
 
-def _known(likelihood: Fittable, points: np.ndarray, seed: int, how: _How) -> Stop | None:
-    """The best point that is known before many starts are searched, which is never given up for a worse one."""
+def _known(likelihood: Fittable, points: np.ndarray, seed: int, how: _How) -> tuple[Stop | None, int]:
+    """The best point that is known before many starts are searched, which is never given up for a worse one; and what that took."""
     how.journal.begin(points, seed)
     known = [points[0], *([np.array(how.journal.known)] if how.journal.known else [])]
     if len(points) == len(known) == 1:
-        return None  # it begins there
+        return None, 0  # it begins there
     values = np.asarray(likelihood.value(np.array(known)))
     if not np.isfinite(values).any():
-        return None
+        return None, len(known)
     best = int(np.nanargmin(values))
     if how.watch is not None:
         how.watch(known[best], float(values[best]))
-    return Stop(known[best], float(values[best]), False, INTERRUPTED, 0)
+    return Stop(known[best], float(values[best]), False, INTERRUPTED, 0), len(known)
 
 
 def _cut_short(likelihood: Fittable, coarse: Coarse, known: Stop | None, ended: Container[int]) -> tuple[Stop, tuple[FoundMinimum, ...]]:
