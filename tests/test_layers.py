@@ -8,14 +8,16 @@ import pytest
 import ctpwa
 
 PACKAGE = Path(ctpwa.__file__).parent
-LEAVES = {"errors", "memory", "output", "progress", "ranks", "version"}
+LEAVES = {"errors", "locks", "memory", "output", "progress", "ranks", "version", "words"}
 MAY_IMPORT = {
     "errors": set(),
     "memory": {"errors"},
-    "output": {"errors"},
+    "locks": {"errors"},
+    "output": {"errors", "locks"},
     "progress": set(),
     "ranks": {"errors", "version"},
     "version": set(),
+    "words": set(),
     "kinematics": LEAVES,
     "decay": LEAVES,
     "data": LEAVES | {"decay", "kinematics"},

@@ -105,7 +105,7 @@ def test_read_and_write_events():
     expected += ["mass_tolerance=None", "parent_tolerance=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.read_events) == expected
     assert parameters(ctpwa.open_events) == [parameter for parameter in expected if not parameter.startswith("device")]
-    assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "progress=None"]
+    assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "made_by=''", "progress=None"]
 
 
 def test_load_analysis():
@@ -116,9 +116,9 @@ def test_load_analysis():
 
 def test_fit():
     common = ["start=None", "seed=0", "minos=()", "truth=None", "tolerance=1e-08", "max_iterations=None", "progress=None", "watch=None"]
-    assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common]
+    assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common, "journal=None"]
     given = ["likelihood=None", "start=None", "starts=None", "method=None", "seed=None", "minos=None", "precision=None"]
-    assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given, "progress=None", "watch=None"]
+    assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given, "progress=None", "watch=None", "journal=None"]
     assert parameters(ctpwa.FitResult.save) == ["self", "path"]
     assert parameters(ctpwa.FitResult.load) == ["path"]
 

@@ -168,7 +168,7 @@ def test_one_more_file(copied):
 
 def test_one_file_fewer(copied):
     (copied / "work" / "one_2.npz").unlink()
-    with pytest.raises(DataError, match=r"one data: 1 files are there, and 2 were fitted\n fix"):
+    with pytest.raises(DataError, match=r"one data: 1 file is there, and 2 were fitted\n fix"):
         open_fit(copied / "work" / "result.json").read()
 
 

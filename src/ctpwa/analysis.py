@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ from ctpwa.model.model import Model
 from ctpwa.observe.variable import ProjectionSpec, default_projections
 from ctpwa.ranks import ONE, Ranks, current_ranks
 from ctpwa.results.fit import fit as fit_likelihood
+from ctpwa.results.journal import Journal
 from ctpwa.results.result import FitResult
+from ctpwa.words import counted
 
 STREAMED = ("data", "phase_space", "truth")  # samples that may be read in pieces
 MOMENTA_FRACTION = 0.25  # of the main memory that momenta may take; what is computed from them has to find room as well
@@ -121,6 +124,13 @@ class Analysis:
         """One line for each source of every sample, read if need be."""
         return tuple(summary for data_set in self.data_sets for summary in self.read(data_set.name).summaries)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files of events and weights that are there, read or not."""
+        sources = [source for data_set in self.data_sets for _, source, _ in _named_sources(data_set) if isinstance(source, FileSource)]
+        patterns = [os.fspath(file) for source in sources for file in (*source.files, *source.weight_files)]
+        return tuple(Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
+
     def likelihood(
         self,
         engine: str | None = None,
@@ -164,6 +174,7 @@ class Analysis:
         precision: str | None = None,
         progress: bool | None = None,
         watch: Watch | None = None,
+        journal: Journal | None = None,
     ) -> FitResult:
         """Fit all data sets; what is not given here is as the settings say. The result also holds the model, samples and settings.
 
@@ -179,6 +190,7 @@ class Analysis:
             precision:   ``double`` or ``mixed``
             progress:    show progress bars; default: on a terminal when it takes more than two seconds
             watch:       called with every better point and its value
+            journal:     gets what many starts have found so far, and goes on with what is in it
         """
         settings = self.settings
         if likelihood is None:
@@ -196,6 +208,7 @@ class Analysis:
             truth=None if all(truth is None for truth in truths) else truths,
             progress=progress,
             watch=watch,
+            journal=journal,
         )
         return self._with_origin(result)
 
@@ -226,7 +239,7 @@ class Analysis:
         if name is None and len(known) == 1:
             return self.data_sets[0]
         if name is None:
-            raise DataError(f"there are {len(known)} data sets: {', '.join(known)}\n fix: say which to read")
+            raise DataError(f"there are {counted(len(known), 'data set')}: {', '.join(known)}\n fix: say which to read")
         if name not in known:
             raise DataError(f"there is no data set {name!r}\n fix: {suggest(name, known)}")
         return known[name]

@@ -20,6 +20,7 @@ from ctpwa.data.write import write_events
 from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.values import model_values
+from ctpwa.errors import CtpwaError
 from ctpwa.generate.toys import ToyGenerator
 from ctpwa.output import written_whole
 from ctpwa.reopen import OpenedFit
@@ -27,6 +28,7 @@ from ctpwa.results.fractions import FractionCalculator, Fractions, wave_groups
 from ctpwa.results.projections import Projected, project
 from ctpwa.results.result import FitResult
 from ctpwa.results.text import with_error
+from ctpwa.words import counted
 
 N_EVENTS, N_PHASE_SPACE, N_STARTS = 15_000, 200_000, 10
 SEED = 1
@@ -106,20 +108,21 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
     begin = time.perf_counter()
     model_file, toy_file, result_file = output / "model.yml", output / "toy.root", output / "result.json"
     report_file = output / "report.html"
+    _check_folder(output, model_file)
     output.mkdir(parents=True, exist_ok=True)
     with written_whole(model_file) as file:
         file.write_text(MODEL.replace("{folder}", str(output)).replace("{phase_space}", str(n_phase_space)), encoding="utf-8")
     model = load_model(model_file)
     print(f"{model}\n")
     with step(f"generate {n_events:,} toy events"):
-        write_events(toy_file, ToyGenerator(model).generate(n_events, SEED).events, model=model)
+        write_events(toy_file, ToyGenerator(model).generate(n_events, SEED).events, model=model, made_by="ctpwa demo")
     with step(f"read them, generate {n_phase_space:,} phase-space events"):
         analysis = load_analysis(model_file)
         analysis.read()
     with step("spin amplitudes of all events, likelihood"):
         likelihood = analysis.likelihood(device="cpu")
         assert isinstance(likelihood, Likelihood)
-    with step(f"fit {len(likelihood.names)} parameters from {n_starts} random starts"):
+    with step(f"fit {len(likelihood.names)} parameters from {counted(n_starts, 'random start')}"):
         result = _fit(analysis, likelihood, n_starts)
     print(f"\n{comparison(likelihood, result)}\n")
     result.save(result_file)
@@ -137,6 +140,17 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
     print(f"\n{time.perf_counter() - begin:.0f} s in all. On the command line:\n  ctpwa show {result_file}\n  ctpwa fit {model_file}")
     print(f"\nOpen the report in a browser: {report_file}")
     return result
+
+
+def _check_folder(output: Path, model_file: Path) -> None:
+    """Refuse to write between other files; those of an earlier demonstration are replaced."""
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    first = MODEL.partition("\n")[0]
+    if not model_file.is_file() or not model_file.read_text(encoding="utf-8", errors="replace").startswith(first):
+        raise CtpwaError(
+            f"{str(output)!r} is there already, and is no folder of an earlier demonstration\n fix: name another folder with --out"
+        )
 
 
 def _fit(analysis: Analysis, likelihood: Likelihood, n_starts: int) -> FitResult:
@@ -163,7 +177,8 @@ def comparison(likelihood: Likelihood, result: FitResult) -> str:
     names, values = max(len(row[0]) for row in rows), max(len(row[2]) for row in rows)
     lines = [
         f"verdict: {result.verdict}",
-        f"-ln L = {result.nll:.3f}; {best.starts} of {result.n_starts} starts reach it; {len(result.minima)} minima were found",
+        f"-ln L = {result.nll:.3f}; {best.starts} of {counted(result.n_starts, 'start')} reached it;"
+        f" {counted(len(result.minima), 'minimum was', 'minima were')} found",
         "",
         f"  {'':<{names}}  generated  {'fitted':<{values}}   pull",
     ]

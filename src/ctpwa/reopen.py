@@ -24,6 +24,7 @@ from ctpwa.model.model import Model
 from ctpwa.results.projections import Projected, dalitz_pair, project
 from ctpwa.results.result import FitResult
 from ctpwa.results.take_over import fitted_values
+from ctpwa.words import counted
 
 KINDS = ("data", "phase_space", "background", "truth")
 FILES = ("files", "weight_files")
@@ -201,7 +202,8 @@ def _check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
         for kind in FILES:
             if len(present[kind]) != len(fitted[kind]):
                 raise DataError(
-                    f"{present['name']}: {len(present[kind])} files are there, and {len(fitted[kind])} were fitted\n"
+                    f"{present['name']}: {counted(len(present[kind]), 'file is', 'files are')} there,"
+                    f" and {counted(len(fitted[kind]), 'was', 'were')} fitted\n"
                     " fix: remove files that came later, put back those that are missing, or fit again"
                 )
             for a, b in zip(present[kind], fitted[kind], strict=True):

@@ -25,6 +25,7 @@ from ctpwa.results.moments import MomentSample, angular_moments
 from ctpwa.results.poles import poles
 from ctpwa.results.projections import Projected, dalitz_pair, event_weights
 from ctpwa.results.result import FitResult
+from ctpwa.words import counted
 
 PHASE_SPACE = 1_000_000  # events that the fit is drawn with, at most
 MIN_EVENTS = 200  # for tests and moments
@@ -105,7 +106,7 @@ def goodness_rows(opened: OpenedFit, samples: LoadedSamples, projected: Projecte
     variables = [spec.variable for spec in pair] if pair else [v for v in default_variables(decay) if v.unit == "GeV"][:MOST_VARIABLES]
     if not variables:
         return ()
-    where = "Dalitz plot" if pair else f"{len(variables)} masses"
+    where = "Dalitz plot" if pair else counted(len(variables), "mass", "masses")
     data, w = _values(variables, samples.data), event_weights(samples.data)
     model, v = _values(variables, samples.phase_space), projected.weights
     if samples.background is not None:

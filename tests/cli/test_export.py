@@ -29,18 +29,46 @@ def test_json(fitted):
 
 
 def test_nothing_is_overwritten_without_force(fitted, small):
-    (small / "x.root").write_text("old")
-    (small / "csv").mkdir()
+    assert run("--root", "x.root", "--csv", "csv", "--latex", "tex").exit_code == 0
     (small / "csv" / "mine.txt").write_text("mine")
-    result = run("--root", "x.root", "--latex", "tex")
+    result = run("--root", "x.root", "--latex", "new")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "'x.root' is there already\n fix: add --force" in result.stderr
-    assert not (small / "tex").exists()
+    assert not (small / "new").exists()
     assert "'csv' is there already and not empty\n fix: add --force" in run("--csv", "csv").stderr
-    assert run("--csv", "csv", "--no-projections", "--force").exit_code == 0
-    assert (small / "csv" / "mine.txt").read_text() == "mine"
-    assert (small / "csv" / "parameters.csv").exists()
-    assert not list((small / "csv").glob("projection*"))
+    written = {path: path.stat().st_ino for folder in ("csv", "tex") for path in (small / folder).iterdir()} | {
+        small / "x.root": (small / "x.root").stat().st_ino
+    }
+    assert run("--root", "x.root", "--csv", "csv", "--latex", "tex", "--force").exit_code == 0
+    assert {path for path, number in written.items() if path.stat().st_ino == number} == {small / "csv" / "mine.txt"}
+
+
+@pytest.mark.parametrize(
+    ("options", "file", "text"),
+    [
+        (("--csv", "csv"), "csv/mine.csv", "name,age\nA,1\n"),
+        (("--csv", "csv"), "csv/parameters.csv", "name,value,error\nA,1,2\n"),
+        (("--latex", "tex"), "tex/tables.tex", "% my tables\n"),
+        (("--root", "mine.root"), "mine.root", "not even a ROOT file"),
+    ],
+)
+def test_files_of_others_are_not_replaced(fitted, small, options, file, text):
+    (small / file).parent.mkdir(exist_ok=True)
+    (small / file).write_text(text)
+    result = run(*options, "--force")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"'{file}' is" in result.stderr
+    assert "ctpwa export" in result.stderr
+    assert (small / file).read_text() == text
+
+
+def test_samples_are_not_overwritten(fitted, small):
+    """By whatever name."""
+    (small / "x.root").hardlink_to(small / "data.npz")
+    before = (small / "data.npz").read_bytes()
+    result = run("--root", "x.root", "--force")
+    assert result.exit_code == 1
+    assert (small / "data.npz").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -50,7 +78,7 @@ def test_nothing_is_overwritten_without_force(fitted, small):
         (("--root", "x.txt"), 1, "cannot write 'x.txt' as a ROOT file\n fix: give a name that ends with .root"),
         (("--root", "no/x.root"), 1, "there is no folder 'no'\n fix: make the folder"),
         (("--csv", "no/csv"), 1, "there is no folder 'no'\n fix: make the folder"),
-        (("--latex", "model.yml"), 1, "cannot write into 'model.yml': it is a file\n fix: name a folder"),
+        (("--latex", "model.yml"), 1, "cannot write into 'model.yml': it is a file\n fix: name another folder"),
     ],
 )
 def test_wrong_use(fitted, options, code, message):

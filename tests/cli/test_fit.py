@@ -155,19 +155,20 @@ def test_tables_and_progress_on_a_terminal(small, monkeypatch):
 
 
 def test_a_result_is_only_overwritten_on_demand(small, monkeypatch):
-    (small / "model.result.json").write_text("precious")
+    assert fit().exit_code == 0
+    before = (small / "model.result.json").read_text()
     with monkeypatch.context() as patch:
         patch.setattr(ctpwa, "load_analysis", lambda *_: pytest.fail("too late"))
         result = fit()
     assert result.exit_code == 1
     assert "'model.result.json' is there already\n fix: add --resume to go on from it, --force to begin anew" in result.stderr
-    assert (small / "model.result.json").read_text() == "precious"
-    assert fit("--force").exit_code == 0
-    assert load().verdict.good
+    assert (small / "model.result.json").read_text() == before
+    assert fit("--force", "--seed", "7").exit_code == 0
+    assert load().settings["seed"] == 7
 
 
 def test_the_checkpoint_of_a_killed_fit_is_not_overlooked(small):
-    (small / "model.result.partial.json").write_text("{}")
+    Checkpoint(("a",), (1.0,), 0.0, "", "").save("model.result.partial.json")
     result = fit()
     assert result.exit_code == 1
     assert "'model.result.partial.json' is there already: a fit did not end\n fix: add --resume" in result.stderr
@@ -179,7 +180,7 @@ def test_the_checkpoint_of_a_killed_fit_is_not_overlooked(small):
     ("options", "message"),
     [
         (["-o", "nowhere/a.json"], "there is no folder 'nowhere'"),
-        (["-o", "model.yml"], "the result would overwrite the model file 'model.yml'"),
+        (["-o", "model.yml"], "'model.yml' is an input of this command, and would be overwritten\n fix: name another file with --out"),
         (["-o", ".."], "cannot write '..'"),
         (["--minos", f"{KSTAR}.r"], f"MINOS of '{KSTAR}.r', which is not a free parameter\n fix: did you mean '{KSTAR}.re'"),
         (["--device", "abacus"], "unknown device 'abacus'\n fix: choose cpu"),
@@ -435,7 +436,7 @@ def test_a_killed_fit_leaves_a_whole_checkpoint(small):
     )
     process = subprocess.run([sys.executable, "-c", code, "fit", "model.yml"], capture_output=True, text=True, check=False)
     assert (process.returncode, process.stderr) == (-signal.SIGKILL, "")
-    assert files(small) == ["model.result.partial.json"]
+    assert files(small) == [".model.result.json.ctpwa-lock", "model.result.partial.json"]
     killed = Checkpoint.load("model.result.partial.json")
     likelihood = ctpwa.load_analysis("model.yml").likelihood()
     assert killed.names == likelihood.names
@@ -448,7 +449,7 @@ def test_a_killed_fit_leaves_a_whole_checkpoint(small):
 def test_checkpoints_are_written_now_and_then_and_removed_at_the_end(small, at_point, monkeypatch):
     at_point(2, lambda: (small / "quick").write_text(str(files(small))))
     assert fit().exit_code == 0
-    assert (small / "quick").read_text() == "[]"
+    assert "partial" not in (small / "quick").read_text()
     monkeypatch.setattr(interrupt, "EVERY", 0.0)
     at_point(2, lambda: (small / "slow").write_text(str(files(small))))
     assert fit("-o", "x.json").exit_code == 0

@@ -92,14 +92,32 @@ def test_seeds_differ(folder):
     assert not np.array_equal(np.load("1.npz")[np.load("1.npz").files[0]], np.load("2.npz")[np.load("2.npz").files[0]])
 
 
-def test_a_file_is_only_overwritten_on_demand(folder):
-    (folder / "toy.npz").write_text("precious")
-    result = generate("-n", "10", "-o", "toy.npz")
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "root"])
+def test_a_file_is_only_overwritten_on_demand(folder, suffix):
+    out = f"toy.{suffix}"
+    assert generate("-n", "10", "-o", out, "--phase-space").exit_code == 0
+    before = (folder / out).read_bytes()
+    result = generate("-n", "10", "-o", out, "--phase-space", "--seed", "1")
     assert result.exit_code == 1
-    assert "'toy.npz' is there already\n fix: add --force" in result.stderr
-    assert (folder / "toy.npz").read_text() == "precious"
-    assert generate("-n", "10", "-o", "toy.npz", "--force", "--phase-space").exit_code == 0
-    assert len(np.load("toy.npz").files) >= 3
+    assert f"'{out}' is there already\n fix: add --force" in result.stderr
+    assert (folder / out).read_bytes() == before
+    assert generate("-n", "10", "-o", out, "--phase-space", "--seed", "1", "--force").exit_code == 0
+    model = ctpwa.load_model("model.yml")
+    torch.testing.assert_close(ctpwa.read_events(model, out)["eta"], ctpwa.generate_phase_space(model, 10, seed=1)["eta"])
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "root", "txt"])
+def test_samples_that_it_did_not_generate_are_never_overwritten(folder, suffix):
+    """Events that were measured look the same, but have no mark; text files cannot have one."""
+    model = ctpwa.load_model("model.yml")
+    out = f"data.{suffix}"
+    ctpwa.write_events(out, ctpwa.generate_phase_space(model, 10, seed=3), model=model)
+    before = (folder / out).read_bytes()
+    result = generate("-n", "10", "-o", out, "--phase-space", "--force")
+    assert result.exit_code == 1
+    assert f"'{out}' is there already, and is not a sample of ctpwa generate\n fix: name another file with --out" in result.stderr
+    assert (folder / out).read_bytes() == before
+    assert files(folder) == [out, "model.yml"]
 
 
 @pytest.mark.parametrize(

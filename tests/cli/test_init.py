@@ -44,13 +44,24 @@ def test_check_accepts_what_init_writes(folder):
 
 
 def test_a_file_is_not_overwritten_without_force(folder):
-    (folder / "model.yml").write_text("mine")
-    result = init(DECAY)
+    init(DECAY)
+    before = (folder / "model.yml").read_text()
+    result = init("J/psi -> gamma pi0 pi0")
     assert result.exit_code == 1
     assert result.stderr == "'model.yml' is there already\n fix: add --force to overwrite it, or name another file with --out\n"
-    assert (folder / "model.yml").read_text() == "mine"
-    assert init(DECAY, "--force").exit_code == 0
-    assert (folder / "model.yml").read_text().startswith("# A first model")
+    assert (folder / "model.yml").read_text() == before
+    assert init("J/psi -> gamma pi0 pi0", "--force").exit_code == 0
+    assert (folder / "model.yml").read_text() != before
+
+
+def test_the_model_file_of_somebody_else_is_not_overwritten_at_all(folder):
+    (folder / "model.yml").write_text("mine: 1")
+    for options in ((), ("--force",)):
+        result = init(DECAY, *options)
+        assert result.exit_code == 1
+        assert "'model.yml' is there already, and is not a model file of ctpwa init" in result.stderr
+        assert (folder / "model.yml").read_text() == "mine: 1"
+    assert "is an input of this command" in init(DECAY, "--data", "new.yml", "--out", "./new.yml", "--force").stderr
 
 
 @pytest.mark.parametrize("error", [ctpwa.CtpwaError("no"), KeyboardInterrupt(), OSError(28, "No space left on device")])
@@ -58,12 +69,13 @@ def test_nothing_is_left_behind_when_it_goes_wrong(folder, monkeypatch, error):
     def fail(path):
         raise error
 
-    (folder / "model.yml").write_text("mine")
+    init(DECAY)
+    before = (folder / "model.yml").read_text()
     monkeypatch.setattr(ctpwa, "load_model", fail)
     result = init(DECAY, "--force")
     assert result.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 1)
     assert names(folder) == ["model.yml"]
-    assert (folder / "model.yml").read_text() == "mine"
+    assert (folder / "model.yml").read_text() == before
 
 
 def test_a_folder_that_is_not_there(folder):

@@ -1,6 +1,7 @@
 """``ctpwa show``: what a result says, and toys from it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -227,3 +228,15 @@ def test_poles_need_the_model(fitted):
     result = show("--poles")
     assert result.exit_code == 1
     assert "does not hold its model" in result.stderr
+
+
+def test_all_reasons_on_request(fitted, small):
+    reasons = tuple(f"reason {k}" for k in range(1, 6))
+    fitted.with_origin(verdict=replace(fitted.verdict, good=False, reasons=reasons)).save("model.result.json")
+    short = CliRunner().invoke(app, ["show", "model.result.json"]).stdout
+    assert "  reason 3\n  and 2 more reasons, see ctpwa show --reasons\n" in short
+    assert "reason 4" not in short
+    everything = CliRunner().invoke(app, ["show", "model.result.json", "--reasons"]).stdout
+    assert all(f"  {reason}\n" in everything for reason in reasons)
+    assert "--reasons" not in everything
+    assert json.loads(CliRunner().invoke(app, ["show", "model.result.json", "--json"]).stdout)["verdict"]["reasons"] == list(reasons)

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import textwrap
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import typer
@@ -187,7 +188,10 @@ class Session:
             command = command[:at] + command[at + 2 :]
         if command[1] == "fit" and "--starts" not in command:
             command += ["--starts", str(FEW_STARTS)]
-        if command[1] in ("init", "generate", "export") or (command[1] == "fit" and "--resume" not in command):
+        if command[1] in ("init", "generate"):  # which replace only files of their own
+            names = [word for before, word in pairwise(command) if before in ("-o", "--out")]
+            (self.folder / (names or ["model.yml"])[0]).unlink(missing_ok=True)
+        if command[1] == "export" or (command[1] == "fit" and "--resume" not in command):
             command.append("--force")
         for path in self.folder.glob("*.yml"):
             path.write_text(re.sub(r"generate: \d+", "generate: 1000", path.read_text(encoding="utf-8")), encoding="utf-8")

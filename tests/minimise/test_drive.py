@@ -192,7 +192,7 @@ def test_later_ones_begin_when_earlier_ones_have_ended(rng):
             running.append(k + 1 - len(ends))
             yield steps
 
-    stops, _ = drive_many(function, begun(), ended=ends.append, at_once=3)
+    stops, _ = drive_many(function, begun(), ended=lambda _, stop: ends.append(stop), at_once=3)
     assert running[2] == max(running) == 3
     assert running[5] <= 2
     for stop, steps in zip(stops, minimisers(newton, function, starts), strict=True):
@@ -201,9 +201,11 @@ def test_later_ones_begin_when_earlier_ones_have_ended(rng):
 
 def test_many_are_told_how_many_have_ended(rng):
     function, ended = rosenbrock(2), []
-    drive_many(function, minimisers(newton, function, rng.uniform(-2, 2, size=(5, 2))), ended=ended.append)
-    assert len(ended) == 5
-    assert all(stop.converged for stop in ended)
+    drive_many(
+        function, minimisers(newton, function, rng.uniform(-2, 2, size=(5, 2))), ended=lambda number, stop: ended.append((number, stop))
+    )
+    assert sorted(number for number, _ in ended) == list(range(5))
+    assert all(stop.converged for _, stop in ended)
 
 
 @pytest.mark.parametrize("n", [8, 20, 35])

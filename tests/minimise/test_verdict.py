@@ -190,3 +190,44 @@ def test_many_parameters_in_a_direction_are_cut_short():
     (reason,) = judged(quadratic(H, np.zeros(12)), np.zeros(12)).verdict.reasons
     assert reason.count("·(") == 4
     assert "…" in reason
+
+
+def test_a_bad_verdict_says_the_worst_and_the_rest_on_request():
+    """Twelve directions go down and twelve are flat: one line for each kind, and no wall of lines."""
+    names = tuple(f"p{k}" for k in range(26))
+    H = np.diag([-1.0] * 12 + [0.0] * 12 + [1.0, 1.0])
+    gradient = np.zeros(26)
+    bounds = np.tile([-np.inf, np.inf], (26, 1))
+    bounds[24:, 0] = 0.0
+    stop = Stop(np.zeros(26), 0.0, False, "not converged after 3 iterations", 3)
+    verdict = judge(names, stop, gradient, H, bounds).verdict
+    assert [reason.split(":")[0].split(" +")[0].split(" -")[0] for reason in verdict.reasons] == [
+        "not converged after 3 iterations",
+        "not a minimum",
+        "the likelihood does not determine",
+        "at a limit",
+    ]
+    assert "and 11 more directions; try more starts" in verdict.reasons[1]
+    lines = str(verdict).splitlines()
+    assert len(lines) == 5
+    assert lines[-1] == "  and 1 more reason, see ctpwa show --reasons"
+    assert (len(verdict.negative), len(verdict.flat)) == (12, 12)
+    everything = verdict.text(everything=True)
+    assert everything.count("goes down: ") == everything.count("not determined: ") == 11
+    assert "at a limit: p24, p25" in everything
+    assert all(f"({name})" in everything for name in names[:24])
+
+
+def test_many_parameters_at_a_limit_are_counted():
+    bounds = np.tile([0.0, np.inf], (6, 1))
+    stop = Stop(np.zeros(6), 0.0, True, "converged", 3)
+    verdict = judge(tuple("abcdef"), stop, np.ones(6), np.eye(6), bounds).verdict
+    assert verdict.reasons == ("at a limit: a, b, c, d and 2 more",)
+    assert verdict.at_limits == tuple("abcdef")
+
+
+def test_what_is_worse_comes_first():
+    verdict = judged(saddle(), [0.0, 0.0]).verdict.with_reasons(["worst"], ["least", "worst"])
+    assert verdict.reasons[0] == "worst"
+    assert verdict.reasons[-1] == "least"
+    assert len(verdict.reasons) == 3

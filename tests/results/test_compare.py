@@ -239,8 +239,8 @@ def test_names_of_files(tmp_path):
 @pytest.mark.parametrize(
     ("results", "names", "message"),
     [
-        ([result(-1.0, SMALL)], None, "1 results to compare\n fix: give at least two"),
-        ([result(-1.0, SMALL)] * 2, ["a"], "1 names for 2 results"),
+        ([result(-1.0, SMALL)], None, "1 result to compare\n fix: give at least two"),
+        ([result(-1.0, SMALL)] * 2, ["a"], "1 name for 2 results"),
         ([result(-1.0, SMALL)] * 2, ["a", "a"], "twice the same\n fix"),
     ],
 )

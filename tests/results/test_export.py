@@ -161,7 +161,7 @@ def test_one_data_set_has_no_folder_of_its_own(fitted, tmp_path):
     write_root(tmp_path / "x.root", fitted.intensity("reference"), [(alone, fitted.project("reference")["b"])])
     with uproot.open(tmp_path / "x.root") as root:
         tops = {key.split(";")[0] for key in root.keys(recursive=False)}
-        assert tops == {"projections", "dalitz", "phase_space", "data", "names"}
+        assert tops == {"projections", "dalitz", "phase_space", "data", "names", "made_by"}
 
 
 def test_many_events_come_in_their_order(tmp_path, monkeypatch):

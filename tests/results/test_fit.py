@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ctpwa
+from ctpwa.results import fit as fit_module
 from ctpwa.results import starts
 from ctpwa.results.fit import METHODS
 from ctpwa.results.fractions import FractionCalculator, wave_groups
@@ -423,7 +424,7 @@ class TestWrongArguments:
             ({"max_iterations": 0}, "max_iterations is 0"),
             ({"minos": ["nothing"]}, "MINOS of 'nothing', which is not a free parameter"),
             ({"minos": "a"}, "minos is the text 'a'"),
-            ({"truth": [None, None]}, "2 truth samples for 1 likelihoods"),
+            ({"truth": [None, None]}, "2 truth samples for 1 likelihood\n"),
             ({"truth": {"K+": np.zeros((3, 4))}}, "truth: "),
         ],
     )
@@ -489,23 +490,34 @@ class TestInterruption:
             ctpwa.fit(like)
 
     def test_in_the_search_of_many_starts(self, monkeypatch):
-        """The best point of the search, and all starts are counted; no fit follows."""
+        """The best point of the search, and all starts that have ended are counted; no fit follows."""
         like = likelihood("fixed")
         Interrupted(monkeypatch, 15)
         found = ctpwa.fit(like, 6, seed=4)
         assert found.verdict.reasons[0] == "interrupted"
         assert not found.verdict.good
         assert found.n_starts == 6
-        assert sum(minimum.starts for minimum in found.minima) == 6
+        assert 0 <= sum(minimum.starts for minimum in found.minima) < 6
+        assert found.minima[0].nll == found.nll == min(minimum.nll for minimum in found.minima)
         assert like.value(found.x) == pytest.approx(found.nll, abs=1e-9)
 
     def test_between_the_fits_of_many_starts(self, monkeypatch):
-        like = likelihood("fixed")
-        record = TestManyStarts.found().record
-        Interrupted(monkeypatch, record.values + record.gradients + record.hessians - 4)
-        found = ctpwa.fit(like, 8, seed=4)
+        """Minima from which no fit ran any more are still there, above the best one."""
+        real, calls = fit_module._run, []
+
+        def run(*arguments):
+            calls.append(1)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return real(*arguments)
+
+        monkeypatch.setattr(fit_module, "_run", run)
+        monkeypatch.setattr("ctpwa.minimise.minima.SAME_VALUE", 0.0)  # every start is a minimum of its own
+        found = ctpwa.fit(likelihood("fixed"), 4, seed=4)
         assert found.verdict.reasons[0] == "interrupted"
-        assert sum(minimum.starts for minimum in found.minima) == 8
+        assert [minimum.refined for minimum in found.minima] == [True, False, False, False]
+        assert sum(minimum.starts for minimum in found.minima) == 4
+        assert min(minimum.nll for minimum in found.minima) == found.nll
 
     def test_while_errors_are_computed(self, monkeypatch):
         like = likelihood("fixed")

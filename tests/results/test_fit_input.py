@@ -49,7 +49,7 @@ def likelihood():
         ({"start": {MASS: -1.7}}, f"the start of {MASS!r} is -1.7, outside its limits 0 to inf"),
         ({"starts": [[1.0, 2.0, 1.7], [1.0, 2.0, -1.7]]}, f"the start of {MASS!r} is -1.7, outside"),
         ({"truth": {"K+": np.ones((3, 4))}}, "truth: momenta of K-, eta are missing"),
-        ({"truth": [None, None]}, "2 truth samples for 1 likelihoods"),
+        ({"truth": [None, None]}, "2 truth samples for 1 likelihood\n"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_at_once(likelihood, monkeypatch, arguments, message):

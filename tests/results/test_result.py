@@ -228,7 +228,7 @@ class TestBrokenFiles:
             (("verdict", "flat", 0, "tiny"), "x", ["verdict.flat[0]['tiny']"]),
             (("fractions", 0, "groups", "jp", "values"), [1.0], ["groups['jp'].values has shape (1,) instead of (2,)"]),
             (("fractions", 0, "groups", "jp", "covariance"), [[1.0]], ["covariance has shape (1, 1) instead of (2, 2)"]),
-            (("fractions", 0, "yields", "K*(1410)"), [1.0], ["yields['K*(1410)'] has 1 entries instead of 2"]),
+            (("fractions", 0, "yields", "K*(1410)"), [1.0], ["yields['K*(1410)'] has 1 entry instead of 2"]),
             (("minima", 0, "values"), 5, ["minima[0].values is 5, not a list"]),
             (("record", "history"), {"a": 1}, ["record.history"]),
             (("something else",), 5, ["something else is not known"]),

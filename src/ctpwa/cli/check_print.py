@@ -12,6 +12,7 @@ from ctpwa.cli.console import out
 from ctpwa.memory import format_bytes
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameter
+from ctpwa.words import counted
 
 A_MILLION = 1_000_000
 
@@ -54,7 +55,7 @@ def print_samples(report: CheckReport, read: SampleReport | None) -> None:
 
 def _wave_table(report: CheckReport) -> Table:
     model = report.model
-    title = f"{len(model.waves)} waves, {len(model.couplings)} complex couplings"
+    title = f"{counted(len(model.waves), 'wave')}, {counted(len(model.couplings), 'complex coupling')}"
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     given = bool(model.coupling_values)
     for name in ["wave", "(L,S)", "coupling"] + (["start"] if given else []):
@@ -103,4 +104,4 @@ def _limits(parameter: Parameter) -> str:
 
 
 def _free(report: CheckReport) -> str:
-    return f"{report.n_free} free parameters: {2 * report.n_numbers} of couplings, {report.n_floating} of lineshapes"
+    return f"{counted(report.n_free, 'free parameter')}: {2 * report.n_numbers} of couplings, {report.n_floating} of lineshapes"

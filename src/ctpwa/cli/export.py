@@ -8,8 +8,11 @@ from typing import Annotated
 import typer
 
 from ctpwa.cli.console import print_json
+from ctpwa.cli.output_kinds import CSV, LATEX, ROOT
 from ctpwa.errors import CtpwaError
 from ctpwa.exporting import export as export_result
+from ctpwa.output import check_folder, check_inputs, check_output
+from ctpwa.reopen import OpenedFit, open_fit
 
 
 def export(
@@ -20,44 +23,25 @@ def export(
     projections: Annotated[bool, typer.Option(help="CSV files of projections, which need the samples")] = True,
     engine: Annotated[str, typer.Option(help="auto, cuda, cpu or reference")] = "auto",
     device: Annotated[str | None, typer.Option(help="where to compute, such as cpu or cuda:0")] = None,
-    force: Annotated[bool, typer.Option("--force", help="overwrite files that are there")] = False,
+    force: Annotated[bool, typer.Option("--force", help="replace earlier files of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the names of the files for programs")] = False,
 ) -> None:
     """Write what was found for other programs and for papers: histograms, weights of every event, tables."""
     if root is None and csv is None and latex is None:
         raise typer.BadParameter("say what to write: --root FILE, --csv FOLDER or --latex FOLDER")
-    _check_root(root, force)
-    for folder in (csv, latex):
-        _check_folder(folder, force)
-    files = export_result(result, root=root, csv=csv, latex=latex, projections=projections, engine=engine, device=device)
+    if root is not None and root.suffix != ".root":
+        raise CtpwaError(f"cannot write {str(root)!r} as a ROOT file\n fix: give a name that ends with .root")
+    if root is not None:
+        check_output(root, ROOT, [result], force)
+    for folder, kinds in ((csv, CSV), (latex, LATEX)):
+        if folder is not None:
+            check_folder(folder, kinds, force)
+    found: Path | OpenedFit = result
+    if root is not None:
+        found = open_fit(result)
+        check_inputs(root, found.analysis.files, "--root")
+    files = export_result(found, root=root, csv=csv, latex=latex, projections=projections, engine=engine, device=device)
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
         typer.echo("\n".join(map(str, files)))
-
-
-def _check_root(path: Path | None, force: bool) -> None:
-    """Before anything is computed."""
-    if path is None:
-        return
-    if path.suffix != ".root":
-        raise CtpwaError(f"cannot write {str(path)!r} as a ROOT file\n fix: give a name that ends with .root")
-    if path.exists() and not force:
-        raise CtpwaError(f"{str(path)!r} is there already\n fix: add --force to overwrite it, or name another file with --root")
-    if not path.parent.is_dir():
-        raise CtpwaError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}\n fix: make the folder, or correct the path")
-
-
-def _check_folder(folder: Path | None, force: bool) -> None:
-    if folder is None:
-        return
-    if folder.exists() and not folder.is_dir():
-        raise CtpwaError(f"cannot write into {str(folder)!r}: it is a file\n fix: name a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise CtpwaError(
-            f"{str(folder)!r} is there already and not empty\n fix: add --force to overwrite files in it, or name another folder"
-        )
-    if not folder.parent.is_dir():
-        raise CtpwaError(
-            f"cannot make {str(folder)!r}: there is no folder {str(folder.parent)!r}\n fix: make the folder, or correct the path"
-        )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +16,7 @@ import ctpwa
 from ctpwa.analysis import Analysis
 from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, is_terminal, print_json, say
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, Rescue, lost_message
+from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
 from ctpwa.cli.result_print import print_result
 from ctpwa.engine.choice import ENGINES
 from ctpwa.engine.likelihood import Likelihood
@@ -20,11 +24,17 @@ from ctpwa.engine.likelihood_sum import LikelihoodSum
 from ctpwa.engine.memory_plan import MemoryPlan
 from ctpwa.engine.precision import PRECISIONS
 from ctpwa.errors import CtpwaError
+from ctpwa.locks import OutputLock
+from ctpwa.minimise.minima import SAME_VALUE
+from ctpwa.output import check_inputs, check_output
 from ctpwa.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.results.checkpoint import Checkpoint, hash_of_model, hash_of_samples
-from ctpwa.results.fit import METHODS
+from ctpwa.results.fit import INTERRUPTED as INTERRUPTED_FIT
+from ctpwa.results.fit import METHODS, TOLERANCE
+from ctpwa.results.journal import Journal
 from ctpwa.results.result import FitResult
 from ctpwa.results.take_over import take_over
+from ctpwa.words import counted
 
 
 def fit(
@@ -39,7 +49,7 @@ def fit(
     minos: Annotated[list[str] | None, typer.Option(metavar="NAME", help="a parameter that gets MINOS errors; may be repeated")] = None,
     begin_at: Annotated[Path | None, typer.Option("--from", metavar="RESULT", help="start from the values of this result")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on where the last fit ended, or was interrupted or killed")] = False,
-    force: Annotated[bool, typer.Option("--force", help="begin anew and overwrite the result if it is there")] = False,
+    force: Annotated[bool, typer.Option("--force", help="begin anew, and replace the result that is there")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result for programs")] = False,
 ) -> None:
     """Fit a model to its samples, and write the result to a file. What is not given is as the model file says."""
@@ -50,13 +60,14 @@ def fit(
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
     files = _Files.of(model, out)
     ranks = current_ranks()
-    ranks.together(lambda: files.check(resume, force))
-    with Interrupts(ranks) as interrupts:
+    inputs = [model, *([] if begin_at is None else [begin_at])]
+    with _held(files, ranks, lambda: files.check(inputs, resume, force)), Interrupts(ranks) as interrupts:
         analysis = ctpwa.load_analysis(model)
+        ranks.together(lambda: files.check_inputs(analysis.files))
         other = None if begin_at is None else FitResult.load(begin_at)
         last = _last(files, analysis) if resume else None
         likelihood = analysis.likelihood(engine, device, precision=precision)
-        begin = _begin(analysis, likelihood, last, other, begin_at)
+        begin = _begin(analysis, likelihood, last, other, begin_at, starts, seed)
         if not as_json and ranks.first:
             typer.echo(
                 "\n".join([*map(str, analysis.summaries), f"memory: {_memory(analysis, likelihood)}{_of_each(ranks)}", *begin.lines]) + "\n"
@@ -67,19 +78,40 @@ def fit(
             "start": begin.values,
             "starts": begin.starts if starts is None else starts,
             "method": method,
-            "seed": seed,
+            "seed": begin.seed if seed is None else seed,
             "minos": minos,
+            "journal": begin.journal,
         }
-        result = _run(analysis, likelihood, options, files, interrupts)
+        result, best = _run(analysis, likelihood, options, files, interrupts)
         interrupts.held = True  # the file is written in any case
         if last is not None and starts is None:
             result = last.merged(result)
         result = result.with_origin(settings=dict(result.settings) | begin.origin)
-        ranks.on_first(lambda: files.write(result))
+        unchanged = _nothing_better(likelihood, last, result)
+        saved = _Saved(files.result) if unchanged or not ranks.first else files.write(result, best, begin.journal)
+        ranks.together(lambda: None)
+    shown = last.at_goal if unchanged and last is not None and last.at_goal is not None else result
     if ranks.first:
-        _report(result, files, as_json)
+        _report(shown, saved, as_json)
+        _say_how_it_ended(result, saved, unchanged)
     ranks.together(lambda: None)  # torchrun ends all processes when one of them ends with a code
-    _end(result)
+    _end(result, saved)
+
+
+@contextmanager
+def _held(files: _Files, ranks: Ranks, check: Callable[[], None]) -> Iterator[None]:
+    """While this lasts no other fit writes the same files; what is there is checked once more when nobody else can change it."""
+    lock = OutputLock(files.result)
+    ranks.together(check)
+    ranks.on_first(lock.acquire)
+    try:
+        if ranks.first and not lock.locked:
+            message = f"warning: the file system of {files.result} has no locks; another fit with the same output would not be noticed"
+            typer.echo(message, err=True)
+        ranks.together(check)
+        yield
+    finally:
+        lock.release()
 
 
 @dataclass(frozen=True)
@@ -89,32 +121,54 @@ class _Begin:
     Attributes:
         values:  start values by name; None: those of the model
         starts:  number of starts; None: that of the model
+        seed:    of random ones; None: that of the model
         lines:   what to say about it
         origin:  the same for the file
+        journal: what was found before
     """
 
     values: dict[str, float] | None = None
     starts: int | None = None
+    seed: int | None = None
     lines: tuple[str, ...] = ()
     origin: dict[str, Any] = field(default_factory=dict)
+    journal: Journal = field(default_factory=Journal)
 
 
 def _begin(
-    analysis: Analysis, likelihood: Likelihood | LikelihoodSum, last: _Last | None, other: FitResult | None, path: Path | None
+    analysis: Analysis,
+    likelihood: Likelihood | LikelihoodSum,
+    last: _Last | None,
+    other: FitResult | None,
+    path: Path | None,
+    starts: int | None,
+    seed: int | None,
 ) -> _Begin:
     """From the last fit, from another result, or from the model."""
     if last is not None:
         last.check_samples(analysis)
-        point = last.point
-        line = f"start: goes on from {last.path}, -ln L = {point.nll:.6f}"
-        return _Begin(
-            dict(zip(point.names, point.values, strict=True)), 1, (line,), {"resumed": {"file": last.path.name, "nll": point.nll}}
-        )
+        return _go_on(last, starts, seed)
     if other is not None:
         taken = take_over(likelihood, other)
         origin = {"file": str(path), "created": other.created, "not_there": taken.not_there, "not_here": taken.not_here}
-        return _Begin(taken.values, None, (f"start: {path}, {taken}",), {"from": origin})
+        return _Begin(taken.values, lines=(f"start: {path}, {taken}",), origin={"from": origin})
     return _Begin()
+
+
+def _go_on(last: _Last, starts: int | None, seed: int | None) -> _Begin:
+    """With the search that did not end, if it is the one that is asked for; else from the best point."""
+    point, journal = last.point, last.journal
+    lines = [f"start: goes on from {last.path}, -ln L = {point.nll:.6f}"]
+    origin = {"resumed": {"file": last.path.name, "nll": point.nll}}
+    if journal is not None and starts in (None, journal.starts) and seed in (None, journal.seed):
+        journal.known = point.values
+        left = journal.starts - len(journal.ends)
+        lines.append(f"search: goes on with {left} of {counted(journal.starts, 'start')} left, seed {journal.seed}")
+        values = dict(zip(point.names, journal.start, strict=True))
+        return _Begin(values, journal.starts, journal.seed, tuple(lines), origin, journal)
+    if journal is not None:
+        lines.append(f"search: that of {counted(journal.starts, 'start')} with seed {journal.seed} is given up for another one")
+    return _Begin(dict(zip(point.names, point.values, strict=True)), 1, None, tuple(lines), origin)
 
 
 @dataclass(frozen=True)
@@ -136,33 +190,76 @@ class _Files:
         result = out or model.with_name(f"{model.stem}.result.json")
         return cls(model, result, result.with_name(f"{result.name.removesuffix('.json')}.partial.json"))
 
-    def write(self, result: FitResult) -> None:
-        """The result takes the place of the checkpoint."""
-        result.save(self.result)
-        self.checkpoint.unlink(missing_ok=True)
+    def write(self, result: FitResult, best: BestPoint, journal: Journal) -> _Saved:
+        """The result takes the place of the checkpoint, which stays if something is left to go on with."""
+        try:
+            moved = self._move_better(result)
+            result.save(self.result)
+        except CtpwaError as error:
+            return self._elsewhere(result, best, str(error).partition("\n")[0])
+        if INTERRUPTED_FIT in result.verdict.reasons and journal.unfinished:
+            best.write()
+        else:
+            self.checkpoint.unlink(missing_ok=True)
+        return _Saved(self.result, note=moved)
 
-    def check(self, resume: bool, force: bool) -> None:
+    def _move_better(self, result: FitResult) -> str:
+        """Out of the way of a result of the same model and samples that is worse; only --force brings that about."""
+        if not self.result.exists():
+            return ""
+        try:
+            old, new = (Checkpoint.of(found, self.result) for found in (FitResult.load(self.result), result))
+        except CtpwaError:  # of another version, or of no model
+            return ""
+        if (old.model_hash, old.samples_hash) != (new.model_hash, new.samples_hash) or not old.nll < new.nll - SAME_VALUE:
+            return ""
+        names = [f"{self.result.stem}.better{number}.json" for number in ("", *range(2, 1000))]
+        place = next(path for path in map(self.result.with_name, names) if not path.exists())
+        os.replace(self.result, place)
+        return f"the result that was there is better by {new.nll - old.nll:.2f} in -ln L, of the same model and samples: it is now {place}"
+
+    def _elsewhere(self, result: FitResult, best: BestPoint, why: str) -> _Saved:
+        """The result in the folder for temporary files, and its point in the checkpoint, as far as that is possible."""
+        point = f"; its point is in {self.checkpoint}, from which --resume goes on" if best.write() else ""
+        place = Path(tempfile.gettempdir()) / f"{self.result.stem}-{os.getpid()}.json"
+        try:
+            result.save(place)
+        except CtpwaError:
+            return _Saved(None, f"{why}\n fix: make room or check permissions{point or '; the result is only what is printed here'}")
+        return _Saved(place, f"{why}\n fix: make room or check permissions, and move {place} there, which is the result{point}")
+
+    def check(self, inputs: Sequence[Path], resume: bool, force: bool) -> None:
         """Refuse before anything takes time."""
-        folder = self.result.parent
-        if not folder.is_dir():
-            fix = "make the folder, or correct the path"
-            raise CtpwaError(f"cannot write {str(self.result)!r}: there is no folder {str(folder)!r}\n fix: {fix}")
-        if not os.access(folder, os.W_OK) or self.result.is_dir():
-            raise CtpwaError(f"cannot write {str(self.result)!r}\n fix: name another file with --out")
-        if self.result.exists() and self.model.exists() and self.result.samefile(self.model):
-            raise CtpwaError(f"the result would overwrite the model file {str(self.model)!r}\n fix: name another file with --out")
-        if resume or force:
+        if resume:
+            check_output(self.result, replace(RESULT, is_one=lambda _: True), inputs, force=True)  # reading it says more
             return
-        if self.result.exists():
-            raise CtpwaError(
-                f"{str(self.result)!r} is there already\n"
-                " fix: add --resume to go on from it, --force to begin anew, or name another file with --out"
-            )
-        if self.checkpoint.exists():
+        check_output(self.result, RESULT, inputs, force)
+        check_output(self.checkpoint, CHECKPOINT, inputs, force=True)
+        if self.checkpoint.exists() and not force:
             raise CtpwaError(
                 f"{str(self.checkpoint)!r} is there already: a fit did not end\n"
                 " fix: add --resume to go on from it, or --force to begin anew"
             )
+
+    def check_inputs(self, inputs: Sequence[Path]) -> None:
+        """Refuse to overwrite a sample."""
+        for path in (self.result, self.checkpoint):
+            check_inputs(path, inputs)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """Where a result was saved.
+
+    Attributes:
+        path:   the file; None if it could not be written anywhere
+        error:  why it is not where it should be; empty if it is
+        note:   what else to say
+    """
+
+    path: Path | None
+    error: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,14 +267,18 @@ class _Last:
     """The fit to go on from.
 
     Attributes:
-        path:    its file
-        point:   its best point
-        result:  its result; None if it is a checkpoint
+        path:     its file
+        point:    its best point
+        result:   its result; None if it is a checkpoint
+        at_goal:  the result that is there, whichever of both is the better one; None if there is none
+        journal:  what is left of a search that did not end; None if there is nothing
     """
 
     path: Path
     point: Checkpoint
     result: FitResult | None
+    at_goal: FitResult | None = None
+    journal: Journal | None = None
 
     def check(self, same: bool, what: str) -> None:
         if not same:
@@ -192,7 +293,7 @@ class _Last:
 
     def merged(self, result: FitResult) -> FitResult:
         """A result that went on from one point, with the other minima that were found before."""
-        if self.result is None or self.result.n_starts == 1:
+        if self.journal is not None or self.result is None or self.result.n_starts == 1:
             return result
         first, *others = self.result.minima
         best = replace(first, nll=result.nll, refined=True, values=tuple(result.x.tolist()))
@@ -210,16 +311,27 @@ def _last(files: _Files, analysis: Analysis) -> _Last | None:
     model_hash = hash_of_model(analysis.description)
     for last in found:
         last.check(last.point.model_hash == model_hash, f"another model than {str(files.model)!r} is now")
-    return min(found, key=lambda last: last.point.nll, default=None)
+    better = min(found, key=lambda last: last.point.nll, default=None)
+    if better is None:
+        return None
+    at_goal = next((last.result for last in found if last.result is not None), None)
+    return replace(better, at_goal=at_goal, journal=next((last.point.journal for last in found if last.point.journal is not None), None))
+
+
+def _nothing_better(likelihood: Likelihood | LikelihoodSum, last: _Last | None, result: FitResult) -> bool:
+    """Whether a fit that went on from a result was interrupted before it found anything better; then the file stays as it is."""
+    if last is None or last.at_goal is None or INTERRUPTED_FIT not in result.verdict.reasons:
+        return False
+    return not result.nll < float(likelihood.value(last.at_goal.x)) - max(TOLERANCE, likelihood.rounding)
 
 
 def _run(
     analysis: Analysis, likelihood: Likelihood | LikelihoodSum, options: dict[str, Any], files: _Files, interrupts: Interrupts
-) -> FitResult:
-    """The fit; the best point survives whatever happens to it."""
+) -> tuple[FitResult, BestPoint]:
+    """The fit; the best point and what was found survive whatever happens to it."""
     hashes = hash_of_model(analysis.description), _hash_of_samples(analysis)
     ranks = likelihood.ranks
-    best = BestPoint(files.checkpoint, likelihood.names, hashes, ctpwa.__version__, ranks.first)
+    best = BestPoint(files.checkpoint, likelihood.names, hashes, ctpwa.__version__, ranks.first, options["journal"])
 
     def watch(x: Any, value: float) -> None:
         best(x, value)
@@ -232,11 +344,12 @@ def _run(
             best.write()
 
     n = options["starts"] or analysis.settings.starts
-    say(f"fit of {len(likelihood.names)} parameters to {likelihood.n_events} events from {n} start{'s' if n > 1 else ''}")
+    parameters, events = counted(len(likelihood.names), "parameter"), counted(likelihood.n_events, "event")
+    say(f"fit of {parameters} to {events} from {counted(n, 'start')}")
     interrupts.on_first = interrupted
     try:
         with Rescue(ranks, best):
-            return analysis.fit(likelihood=likelihood, watch=watch, **options)
+            return analysis.fit(likelihood=likelihood, watch=watch, **options), best
     except RanksLost as error:
         interrupts.held = True
         message = lost_message(str(error), best.path if best.write() else None)
@@ -267,25 +380,39 @@ def _of_each(ranks: Ranks) -> str:
     return f" for each of {ranks.size} processes" if ranks.size > 1 else ""
 
 
-def _report(result: FitResult, files: _Files, as_json: bool) -> None:
-    """Print the result."""
+def _report(result: FitResult, saved: _Saved, as_json: bool) -> None:
+    """Print the result, wherever it is."""
     if as_json:
-        print_json({"file": str(files.result)} | result.as_dict())
+        print_json({"file": None if saved.path is None else str(saved.path)} | result.as_dict())
+        return
+    if is_terminal():
+        print_result(result)
     else:
-        if is_terminal():
-            print_result(result)
-        else:
-            typer.echo(str(result))
-        typer.echo(f"\nwritten to {files.result}")
-    if "interrupted" in result.verdict.reasons:
-        typer.echo(f"interrupted: {files.result} has the best point so far; go on with --resume", err=True)
+        typer.echo(str(result))
+    if saved.path is not None:
+        typer.echo(f"\nwritten to {saved.path}")
+
+
+def _say_how_it_ended(result: FitResult, saved: _Saved, unchanged: bool) -> None:
+    """On the standard error."""
+    for line in (saved.note, saved.error):
+        if line:
+            typer.echo(line, err=True)
+    if saved.error:
+        return
+    if unchanged:
+        typer.echo(f"interrupted: nothing better was found, and {saved.path} is as it was; go on with --resume", err=True)
+    elif INTERRUPTED_FIT in result.verdict.reasons:
+        typer.echo(f"interrupted: {saved.path} has the best point so far; go on with --resume", err=True)
     elif not result.verdict.good:
         typer.echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
 
 
-def _end(result: FitResult) -> None:
-    """The exit code of a verdict."""
-    if "interrupted" in result.verdict.reasons:
+def _end(result: FitResult, saved: _Saved) -> None:
+    """The exit code of a verdict, or of a result that is not where it should be."""
+    if saved.error:
+        raise typer.Exit(FAILED)
+    if INTERRUPTED_FIT in result.verdict.reasons:
         raise typer.Exit(INTERRUPTED)
     if not result.verdict.good:
         raise typer.Exit(NOT_GOOD)

@@ -10,9 +10,12 @@ import typer
 
 import ctpwa
 from ctpwa.cli.console import print_json, say
+from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.data.write import check_suffix
 from ctpwa.errors import CtpwaError
+from ctpwa.output import check_output
 from ctpwa.results.take_over import fitted_values
+from ctpwa.words import counted
 
 
 def generate(
@@ -26,15 +29,12 @@ def generate(
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
     seed: Annotated[int, typer.Option(min=0, help="the same seed gives the same events")] = 0,
     device: Annotated[str, typer.Option(help="where to generate: cpu or cuda")] = "cpu",
-    force: Annotated[bool, typer.Option("--force", help="overwrite the file if it is there")] = False,
+    force: Annotated[bool, typer.Option("--force", help="replace an earlier sample of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print for programs")] = False,
 ) -> None:
     """Make events that are distributed like the intensity of a model, or flat in phase space, and write them to a file."""
     check_suffix(out)
-    if out.exists() and not force:
-        raise CtpwaError(f"{str(out)!r} is there already\n fix: add --force to overwrite it, or name another file with --out")
-    if not out.parent.is_dir():
-        raise CtpwaError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}\n fix: make the folder, or correct the path")
+    check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
     loaded, values = _model_and_truth(model, fitted)
     start = time.monotonic()
     how: dict[str, Any]
@@ -51,13 +51,13 @@ def generate(
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
         how |= {"couplings": {name: [c.real, c.imag] for name, c in generator.intensity.couplings.items()}}
         how |= {"parameters": generator.intensity.parameters}
-    ctpwa.write_events(out, events, model=loaded)
+    ctpwa.write_events(out, events, model=loaded, made_by=GENERATED)
     seconds = time.monotonic() - start
     if as_json:
         print_json({"file": str(out), "decay": str(loaded.decay), "events": n, "seed": seed, "seconds": seconds} | how)
         return
     accepted = "flat in phase space" if phase_space else f"{100 * how['acceptance']:.3g} % of those tried were accepted"
-    typer.echo(f"{out}: {n} events of {loaded.decay}, {accepted}, {seconds:.1f} s")
+    typer.echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
 
 
 def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.ModelValues | None]:

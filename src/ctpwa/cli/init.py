@@ -10,23 +10,24 @@ import typer
 
 import ctpwa
 from ctpwa.cli.console import print_json, say
+from ctpwa.cli.output_kinds import MODEL
 from ctpwa.config.propose import Proposal, jpc_text, propose_resonances
 from ctpwa.config.propose_text import proposal_text
-from ctpwa.errors import CtpwaError
-from ctpwa.output import written_whole
+from ctpwa.output import check_output, written_whole
+from ctpwa.words import counted
 
 
 def init(
     decay: Annotated[str, typer.Argument(help="what decays into what, in quotes, such as 'J/psi(1S) -> K+ K- eta'")],
     out: Annotated[Path, typer.Option("--out", "-o", help="the file to write; - prints it")] = Path("model.yml"),
     data: Annotated[Path | None, typer.Option(help="the file of measured events, which need not be there yet")] = None,
-    force: Annotated[bool, typer.Option("--force", help="overwrite the file if it is there")] = False,
+    force: Annotated[bool, typer.Option("--force", help="replace an earlier model file of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the resonances for programs, and write no file")] = False,
 ) -> None:
     """Write a commented model file with the PDG resonances that quantum numbers and masses allow in a decay."""
     writes = not as_json and str(out) != "-"
-    if writes and out.exists() and not force:
-        raise CtpwaError(f"{str(out)!r} is there already\n fix: add --force to overwrite it, or name another file with --out")
+    if writes:
+        check_output(out, MODEL, [] if data is None else [data], force)
     proposal = propose_resonances(decay)
     if as_json:
         print_json(_description(proposal))
@@ -41,7 +42,7 @@ def init(
         temporary.write_text(text, encoding="utf-8")
         model = ctpwa.load_model(temporary)
     in_use = sum(resonance.active for resonance in proposal.resonances)
-    say(f"{out}: {in_use} of {len(proposal.resonances)} possible resonances in use, {len(model.waves)} waves")
+    say(f"{out}: {in_use} of {counted(len(proposal.resonances), 'possible resonance')} in use, {counted(len(model.waves), 'wave')}")
     say(f"look at it, choose, and see what it means:  ctpwa check {out}")
 
 

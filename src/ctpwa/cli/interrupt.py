@@ -20,8 +20,9 @@ from ctpwa.cli.console import FAILED
 from ctpwa.errors import CtpwaError
 from ctpwa.ranks import ONE, Ranks
 from ctpwa.results.checkpoint import Checkpoint
+from ctpwa.results.journal import Journal
 
-EVERY = 10.0  # seconds between checkpoints
+EVERY = 3.0  # seconds between checkpoints
 TWICE = 1.0  # seconds within which two signals to one of several ranks are one
 STUCK = 10.0  # seconds that a rank may still wait for others after a signal
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what batch systems send before they kill
@@ -87,7 +88,7 @@ class Interrupts:
 
 
 class BestPoint:
-    """Watches a fit, keeps its best point, and writes it to a file now and then.
+    """Watches a fit, keeps its best point and what its starts have found, and writes them to a file now and then.
 
     Args:
         path:       the file
@@ -95,13 +96,24 @@ class BestPoint:
         hashes:     of model and samples
         version:    of ctpwa
         now_and_then:  whether to write while the fit goes on; of several ranks the first does
+        journal:    of the fit
     """
 
-    def __init__(self, path: Path, names: tuple[str, ...], hashes: tuple[str, str], version: str, now_and_then: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        names: tuple[str, ...],
+        hashes: tuple[str, str],
+        version: str,
+        now_and_then: bool = True,
+        journal: Journal | None = None,
+    ) -> None:
         self.path, self._now_and_then = path, now_and_then
         self._names, self._hashes, self._version = names, hashes, version
+        self._journal = Journal() if journal is None else journal
+        self._journal.told = self._changed
         self.best: tuple[float, tuple[float, ...]] | None = None
-        self._written: tuple[float, tuple[float, ...]] | None = None
+        self._changes = self._written = 0  # how many there were, and how many are in the file
         self._last = time.monotonic()
         self._warned = False
 
@@ -109,27 +121,28 @@ class BestPoint:
         """Look at a point."""
         if self.best is None or value < self.best[0]:
             self.best = (float(value), tuple(map(float, x)))
+            self._changed()
+
+    def _changed(self) -> None:
+        self._changes += 1
         if self._now_and_then and time.monotonic() - self._last >= EVERY:
             self.write()
 
     def write(self) -> bool:
-        """Write the best point; a failure is reported once and does not end the fit. Whether it is in the file now."""
-        best, self._last = self.best, time.monotonic()
-        if best is None or best is self._written:
-            return best is not None
+        """Write what is known; a failure is reported once and does not end the fit. Whether it is in the file now."""
+        self._last, now = time.monotonic(), self._changes
+        if self.best is None or now == self._written:
+            return self.best is not None
+        journal = self._journal if self._journal.unfinished else None
         try:
-            Checkpoint(self._names, best[1], best[0], *self._hashes, self._version).save(self.path)
+            Checkpoint(self._names, self.best[1], self.best[0], *self._hashes, self._version, journal).save(self.path)
         except CtpwaError as error:
             if not self._warned:
                 typer.echo(f"warning: no checkpoint, {error}", err=True)
             self._warned = True
             return False
-        self._written = best
+        self._written = now
         return True
-
-    def remove(self) -> None:
-        """There is something better now."""
-        self.path.unlink(missing_ok=True)
 
 
 class Rescue:

@@ -14,7 +14,9 @@ from ctpwa.results.result import FitResult
 from ctpwa.results.text import Section, headline, minima_lines, remarks, sections
 
 
-def print_result(result: FitResult, waves: bool = False, correlations: bool = False, more: Sequence[Section] = ()) -> None:
+def print_result(
+    result: FitResult, waves: bool = False, correlations: bool = False, more: Sequence[Section] = (), reasons: bool = False
+) -> None:
     """Print tables with colours.
 
     Args:
@@ -22,10 +24,11 @@ def print_result(result: FitResult, waves: bool = False, correlations: bool = Fa
         waves:         also fractions of every wave, and interferences
         correlations:  also correlations
         more:          what to print after everything else
+        reasons:       everything that the verdict says, not the worst only
     """
     console = out()
     console.print(Text(headline(result), style="bold"))
-    console.print(Text(f"verdict: {result.verdict}", style="green" if result.verdict.good else "bold red"))
+    console.print(Text(f"verdict: {result.verdict.text(reasons)}", style="green" if result.verdict.good else "bold red"))
     for line in [*minima_lines(result), *remarks(result)]:
         console.print(Text(line))
     for section in [*sections(result, waves, correlations), *more]:

@@ -23,6 +23,7 @@ def show(
     correlations: Annotated[bool, typer.Option("--correlations", help="also correlations of the parameters")] = False,
     poles: Annotated[bool, typer.Option("--poles", help="also pole positions and residues of all lineshapes")] = False,
     all_sheets: Annotated[bool, typer.Option("--all-sheets", help="poles on every Riemann sheet, not on the nearest only")] = False,
+    reasons: Annotated[bool, typer.Option("--reasons", help="all reasons of the verdict, not the worst three only")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print everything for programs")] = False,
 ) -> None:
     """Show verdict, parameters, couplings and fractions of a result."""
@@ -33,9 +34,9 @@ def show(
         positions = {"poles": [pole.as_dict() for pole in located]} if located else {}
         print_json(found.as_dict() | {"correlation": found.correlation.tolist()} | positions)
     elif is_terminal():
-        print_result(found, waves, correlations, more)
+        print_result(found, waves, correlations, more, reasons)
     else:
-        typer.echo(result_text(found, waves, correlations, more))
+        typer.echo(result_text(found, waves, correlations, more, reasons))
 
 
 def _poles(found: FitResult, name: str, all_sheets: bool) -> tuple[Pole, ...]:

@@ -11,6 +11,7 @@ from ctpwa.config.problems import SpecError
 from ctpwa.decay.chain import Chain, Decay, Node
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
+from ctpwa.words import counted
 
 # (name as written, final particles below) → (name of the resonance, its charge state)
 FindState = Callable[[str, tuple[int, ...]], tuple[str, Particle]]
@@ -104,7 +105,7 @@ def _read_vertex(text: str) -> tuple[str, tuple[str, str]]:
     if not arrow or len(left.split()) != 1:
         raise SpecError(f"cannot read {text.strip()!r} as a vertex", f"write it as mother {ARROW} daughter daughter")
     if len(words) != 2:
-        count = "no daughter" if not words else "1 daughter" if len(words) == 1 else f"{len(words)} daughters"
+        count = counted(len(words), "daughter") if words else "no daughter"
         raise SpecError(
             f"{text.strip()!r} has {count}", "every vertex has two: put a resonance, or a structure of lineshape constant, in between"
         )

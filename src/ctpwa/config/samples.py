@@ -15,6 +15,7 @@ from ctpwa.data.options import ReadOptions
 from ctpwa.data.weights import SUFFIXES as WEIGHT_SUFFIXES
 from ctpwa.decay.chain import Decay
 from ctpwa.errors import DataError, Path, suggest
+from ctpwa.words import counted
 
 KINDS = ("data", "phase_space", "background", "truth")
 GENERATED = ("phase_space", "truth")  # what may be generated; measured events may not
@@ -53,7 +54,7 @@ class GeneratedSource:
     seed: int
 
     def __str__(self) -> str:
-        return f"{self.n_events} generated events, seed {self.seed}"
+        return f"{counted(self.n_events, 'generated event')}, seed {self.seed}"
 
 
 Source = FileSource | GeneratedSource
@@ -176,7 +177,7 @@ def _check_particles(sample: SampleSpec, decay: Decay, path: Path, problems: Pro
         named += [("momenta", name) for name in sample.momenta]
         for name, columns in sample.momenta.items():
             if len(columns) not in (1, 4):
-                error = SpecError(f"{len(columns)} columns for {name!r}", "name one stem or column, or four columns")
+                error = SpecError(f"{counted(len(columns), 'column')} for {name!r}", "name one stem or column, or four columns")
                 problems.add(error, path, "momenta", name)
         if sample.momenta and any(FilePath(file).suffix.lower() in TEXT for file in sample.file):
             fix = f"list the particles in the order of their lines: [{', '.join(decay.labels)}]"

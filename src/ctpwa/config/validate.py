@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
 from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
 from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
+from ctpwa.words import counted
 
 _SECTIONS: dict[str, type[BaseModel]] = {
     "particles": ParticleSpec,
@@ -134,7 +135,9 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
     if kind == "too_short":
         return Problem(f"{name!r} is an empty list", path, "name at least one")
     if kind == "too_long":
-        return Problem(f"{name!r} has {len(value)} entries", path, _ADVICE.get(name, f"write at most {context.get('max_length')}"))
+        return Problem(
+            f"{name!r} has {counted(len(value), 'entry', 'entries')}", path, _ADVICE.get(name, f"write at most {context.get('max_length')}")
+        )
     if kind in ("greater_than", "greater_than_equal", "less_than_equal", "finite_number"):
         return Problem(f"{name!r} is {_shown(value)}", path, f"it must be a number {_bound(kind, context)}".rstrip())
     return Problem(f"{name!r}: {entry['msg']}", path)

@@ -14,6 +14,7 @@ from ctpwa.decay.pdg import split_charge
 from ctpwa.decay.spin import LS
 from ctpwa.decay.waves import chain_waves
 from ctpwa.errors import PhysicsError
+from ctpwa.words import counted
 
 
 def written_chains(draft: Draft) -> list[FoundChain]:
@@ -46,7 +47,7 @@ def _vertex_choices(draft: Draft, chain: Chain, spec: ChainSpec) -> list[list[LS
         return [draft.vertex_choice(chain, node, None, spec.max_L) for node in chain.nodes]
     if len(spec.ls) != len(chain.nodes):
         raise SpecError(
-            f"'ls' has {len(spec.ls)} {'entry' if len(spec.ls) == 1 else 'entries'} for {len(chain.nodes)} vertices: {chain}",
+            f"'ls' has {counted(len(spec.ls), 'entry', 'entries')} for {counted(len(chain.nodes), 'vertex', 'vertices')}: {chain}",
             "give one entry per vertex in this order; null allows all",
             key=("ls",),
         )

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ctpwa.words import counted
+
 
 @dataclass(frozen=True)
 class FileRecord:
@@ -71,7 +73,7 @@ class SampleSummary:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        parts = [_file_names(self.files), f"{grouped(self.n_events)} events", self.weights, self.mass]
+        parts = [_file_names(self.files), counted(self.n_events, "event", shown=grouped(self.n_events)), self.weights, self.mass]
         line = ", ".join(str(part) for part in parts if part)
         return (f"{self.name}: " if self.name else "") + "; ".join([line, *self.notes])
 

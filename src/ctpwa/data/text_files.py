@@ -10,6 +10,7 @@ import numpy as np
 
 from ctpwa.data.columns import Column, EventFile, Kind, reading
 from ctpwa.errors import DataError
+from ctpwa.words import counted
 
 COMMENT = "#"
 MAX_LINES = 1 << 16  # at a time: lines of text need more memory than the numbers in them
@@ -33,8 +34,9 @@ class TextFile(EventFile):
         rows, rest = divmod(lines, len(particles))
         if rest:
             raise DataError(
-                f"{path}: {lines} lines of numbers are no whole number of events with {len(particles)} particles\n"
-                f" fix: give every event {len(particles)} lines: {', '.join(particles)}"
+                f"{path}: {counted(lines, 'line of numbers is', 'lines of numbers are')} no whole number of events"
+                f" with {counted(len(particles), 'particle')}\n"
+                f" fix: give every event {counted(len(particles), 'line')}: {', '.join(particles)}"
             )
         self.columns = tuple(Column(name, Kind.FOUR, rows) for name in particles)
 

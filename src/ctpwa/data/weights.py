@@ -15,6 +15,7 @@ from ctpwa.data.npz_files import NpzFile
 from ctpwa.data.summary import FileRecord
 from ctpwa.data.text_files import read_numbers
 from ctpwa.errors import DataError
+from ctpwa.words import counted
 
 SUFFIXES = (".txt", ".dat", ".npy", ".npz")
 WHOLE_FILE = 1 << 62  # rows
@@ -33,7 +34,10 @@ def read_weight_files(paths: Sequence[Path], n_events: int) -> tuple[np.ndarray 
     weights = np.concatenate(parts)
     if len(weights) != n_events:
         names = " + ".join(str(path) for path in paths)
-        raise DataError(f"{names}: {len(weights)} weights for {n_events} events\n fix: give one weight per event, in the same order")
+        raise DataError(
+            f"{names}: {counted(len(weights), 'weight')} for {counted(n_events, 'event')}\n"
+            " fix: give one weight per event, in the same order"
+        )
     for path, part in zip(paths, parts, strict=True):
         check_weights(torch.from_numpy(part), str(path))
     return weights, tuple(FileRecord(str(path), len(part), sha256_of(path)) for path, part in zip(paths, parts, strict=True))

@@ -12,12 +12,14 @@ import numpy as np
 from torch import Tensor
 
 from ctpwa.data.files import CHUNK, HasDecay
+from ctpwa.data.marks import MARK
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.naming import written_stems
 from ctpwa.data.options import COMPONENTS, FilePath
 from ctpwa.errors import DataError
 from ctpwa.output import written_whole
 from ctpwa.progress import Progress
+from ctpwa.words import counted
 
 TREE = "events"
 WEIGHT = "weight"
@@ -32,6 +34,7 @@ def write_events(
     *,
     model: HasDecay | None = None,
     weight_file: FilePath | None = None,
+    made_by: str = "",
     progress: bool | None = None,
 ) -> None:
     """Write a sample; if anything goes wrong or it is interrupted, what was at ``path`` before is still there.
@@ -44,6 +47,7 @@ def write_events(
         events:       momenta by name, weights if it is an ``Events``
         model:        gives the order of the particles, and checks that they are all there; default: as in ``events``
         weight_file:  .txt or .dat, for the weights of text files, which have no place for them
+        made_by:      a mark by which the file can be recognised, see ``mark_of``; text files have no place for it
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
     """
     goal = Path(path)
@@ -52,7 +56,7 @@ def write_events(
     labels = tuple(events) if model is None else model.decay.labels
     if not labels:
         raise DataError("no particles to write\n fix: give momenta by name")
-    sample = _Sample(labels, read_momenta(dict(events), labels), getattr(events, "weights", None), goal.name, progress)
+    sample = _Sample(labels, read_momenta(dict(events), labels), getattr(events, "weights", None), goal.name, made_by, progress)
     text = goal.suffix.lower() in (".txt", ".dat")
     if weight_file is not None and not text:
         raise DataError(f"{goal.name} holds its weights itself\n fix: leave weight_file out")
@@ -75,15 +79,15 @@ def check_suffix(path: FilePath) -> None:
 class _Sample:
     """What is to be written, in chunks."""
 
-    def __init__(self, labels: Sequence[str], p4: Sequence[Tensor], weights: Any, title: str, progress: bool | None) -> None:
-        self.labels, self.p4, self.title, self.progress = tuple(labels), tuple(p4), title, progress
+    def __init__(self, labels: Sequence[str], p4: Sequence[Tensor], weights: Any, title: str, made_by: str, progress: bool | None) -> None:
+        self.labels, self.p4, self.title, self.made_by, self.progress = tuple(labels), tuple(p4), title, made_by, progress
         self.n_events = len(p4[0])
         self.weights: np.ndarray | None = None
         if weights is not None:
             self.weights = np.asarray(weights.cpu() if isinstance(weights, Tensor) else weights, dtype=np.float64)
             if self.weights.shape != (self.n_events,):
                 shape = "×".join(map(str, self.weights.shape))
-                raise DataError(f"weights of shape {shape} for {self.n_events} events\n fix: give one weight per event")
+                raise DataError(f"weights of shape {shape} for {counted(self.n_events, 'event')}\n fix: give one weight per event")
 
     def chunks(self) -> Iterator[Chunk]:
         """Momenta and weights of some events at a time."""
@@ -114,13 +118,17 @@ def _write_root(path: Path, sample: _Sample) -> None:
         tree = file.mktree(TREE, dict.fromkeys(sample.columns(), "float64"))
         for table in sample.tables():
             tree.extend(table)
+        if sample.made_by:
+            file[MARK] = sample.made_by
 
 
 def _write_parquet(path: Path, sample: _Sample) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    schema = pyarrow.schema([(name, pyarrow.float64()) for name in sample.columns()])
+    schema = pyarrow.schema(
+        [(name, pyarrow.float64()) for name in sample.columns()], metadata={MARK: sample.made_by} if sample.made_by else None
+    )
     with parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=False) as writer:
         for table in sample.tables():
             writer.write_table(pyarrow.table(table, schema=schema))
@@ -136,6 +144,7 @@ def _write_npz(path: Path, sample: _Sample) -> None:
             with file.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
             bar.advance(1)
+        file.comment = sample.made_by.encode()
 
 
 def _write_text(path: Path, sample: _Sample) -> None:

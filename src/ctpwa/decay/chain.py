@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ctpwa.decay.particle import Particle, combined_flavours
 from ctpwa.errors import PhysicsError
+from ctpwa.words import counted
 
 MIN_FINAL, MAX_FINAL = 2, 6
 
@@ -28,7 +29,7 @@ class Decay:
 
     def __post_init__(self) -> None:
         if not MIN_FINAL <= len(self.final) <= MAX_FINAL:
-            raise PhysicsError(f"{self} has {len(self.final)} final particles", f"ctpwa handles {MIN_FINAL} to {MAX_FINAL}")
+            raise PhysicsError(f"{self} has {counted(len(self.final), 'final particle')}", f"ctpwa handles {MIN_FINAL} to {MAX_FINAL}")
         check_charge(self.parent, self.final)
         masses = [particle.mass for particle in self.final]
         if self.parent.mass is not None and None not in masses:

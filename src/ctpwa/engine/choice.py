@@ -10,6 +10,7 @@ from ctpwa.engine.compact import compacted
 from ctpwa.engine.expansion import Engine, ReferenceEngine
 from ctpwa.engine.plan import Plan
 from ctpwa.errors import CtpwaError, suggest
+from ctpwa.words import counted
 
 ENGINES = ("auto", "cuda", "cpu", "reference")
 _gpu: int | None = None  # the one that this process uses
@@ -54,7 +55,7 @@ def _device(device: str | torch.device) -> torch.device:
         raise CtpwaError(f"unknown device {device!r}\n fix: choose cpu, cuda, or a GPU by number such as cuda:1") from None
     n = torch.cuda.device_count()
     if where.type == "cuda" and n and where.index is not None and where.index >= n:
-        raise CtpwaError(f"there is no device {str(where)!r}: torch sees {n} GPU{'s' if n > 1 else ''}\n fix: choose one below cuda:{n}")
+        raise CtpwaError(f"there is no device {str(where)!r}: torch sees {counted(n, 'GPU')}\n fix: choose one below cuda:{n}")
     return where
 
 

@@ -12,13 +12,14 @@ from ctpwa.engine.shared import run_shared
 from ctpwa.engine.turns import in_turn
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.ranks import ONE, Ranks
+from ctpwa.words import counted
 
 
 def checked_vector(p: Any, n: int) -> np.ndarray:
     """Parameters [parameter] or [vector, parameter] as an array; refuses a wrong number of them."""
     x = np.asarray(p, dtype=float)
     if x.shape[-1:] != (n,) or x.ndim > 2:
-        raise DataError(f"parameters have shape {x.shape}; this likelihood has {n} free parameters\n fix: see .names")
+        raise DataError(f"parameters have shape {x.shape}; this likelihood has {counted(n, 'free parameter')}\n fix: see .names")
     return x
 
 

@@ -19,6 +19,7 @@ import sympy as sp
 from ctpwa.engine.codegen.staging import Staged, derivatives, is_complex, stage
 from ctpwa.engine.iteration import IterationNumber, IterationNumbers
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula
+from ctpwa.words import counted
 
 System = tuple[int, ...]
 CHEAP_OPERATIONS = 10  # a fixed propagator with more than this per event is cached instead of computed again
@@ -302,7 +303,8 @@ class Plan:
     def explain(self) -> str:
         """The life cycles in words."""
         lines = [
-            f"{len(self.channels)} channels of {len(self.kinds)} kinds on {self.n_structures} wave structures, "
+            f"{counted(len(self.channels), 'channel')} of {counted(len(self.kinds), 'kind')}"
+            f" on {counted(self.n_structures, 'wave structure')}, "
             f"{self.bytes_per_event} bytes per event"
         ]
         for index, kind in enumerate(self.kinds):

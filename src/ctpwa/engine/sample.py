@@ -16,6 +16,7 @@ from ctpwa.errors import DataError
 from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.lineshapes.formula import Basis, q2, s
+from ctpwa.words import counted
 
 CHUNK_EVENTS = 1 << 18
 TABLE_EVENTS = 1 << 15  # on a GPU
@@ -88,7 +89,9 @@ def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Ten
     """Weights in double precision on a device; refuses a wrong number of them, NaN and infinity."""
     w = torch.as_tensor(weights, dtype=torch.float64, device=device)
     if w.shape != (n_events,):
-        raise DataError(f"weights have shape {'×'.join(map(str, w.shape))} for {n_events} events\n fix: give one weight per event")
+        raise DataError(
+            f"weights have shape {'×'.join(map(str, w.shape))} for {counted(n_events, 'event')}\n fix: give one weight per event"
+        )
     if not bool(w.isfinite().all()):
         index = int((~w.isfinite()).nonzero()[0, 0])
         raise DataError(f"the weight of event {index} is not finite\n fix: remove these events or correct their weights")

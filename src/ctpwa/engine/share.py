@@ -19,6 +19,7 @@ from ctpwa.engine.sample import checked_weights
 from ctpwa.errors import DataError
 from ctpwa.model.model import Model
 from ctpwa.ranks import Ranks, same_arrays
+from ctpwa.words import counted
 
 SampleInput = Mapping[str, Any] | EventStream  # what a user gives
 
@@ -88,7 +89,7 @@ def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks) -> Sha
     p4, weights, shared = _read(name, sample, model), getattr(sample, "weights", None), getattr(sample, "rows", None)
     n = len(p4[0])
     if weights is not None and len(weights) != n:
-        raise DataError(f"{name}: {len(weights)} weights for {n} events\n fix: give one weight per event")
+        raise DataError(f"{name}: {counted(len(weights), 'weight')} for {counted(n, 'event')}\n fix: give one weight per event")
     if shared is not None:
         return Share(name, _checked_rows(name, shared, n, ranks), labels, p4, weights)
     same_arrays(ranks, name, [*p4, None if weights is None else torch.as_tensor(weights)])

@@ -19,6 +19,7 @@ from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.model import Model
 from ctpwa.progress import Progress
 from ctpwa.ranks import ONE, Ranks
+from ctpwa.words import counted
 
 MIN_BODIES, MAX_BODIES = 2, 6
 MIN_CHUNK, CHUNK = 1 << 10, 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
@@ -49,7 +50,7 @@ def generate_phase_space(
     """
     parent, final = particle_masses(model_or_masses)
     if n < 0:
-        raise GenerationError(f"cannot generate {n} events")
+        raise GenerationError(f"cannot generate {counted(n, 'event')}")
     sampler = PhaseSpaceSampler(parent, list(final.values()), checked_device(device), seed)
     pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
     ranks = ranks or ONE
@@ -92,7 +93,8 @@ def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tu
             raise GenerationError(f"the mass of {name} is {mass}\n fix: give a mass in GeV, 0 or more")
     if not MIN_BODIES <= len(masses) <= MAX_BODIES:
         raise GenerationError(
-            f"phase space has {len(masses)} final particles\n fix: give {MIN_BODIES} to {MAX_BODIES}, after the mass of the parent"
+            f"phase space has {counted(len(masses), 'final particle')}\n"
+            f" fix: give {MIN_BODIES} to {MAX_BODIES}, after the mass of the parent"
         )
     final = {name: float(mass) for name, mass in masses.items() if mass is not None}
     assert parent is not None

@@ -81,7 +81,7 @@ def drive_many(
     objective: Objective,
     steps: Iterable[Steps | None],
     watch: Watch | None = None,
-    ended: Callable[[Stop], None] | None = None,
+    ended: Callable[[int, Stop], None] | None = None,
     at_once: int | None = None,
 ) -> tuple[list[Stop | None], Record]:
     """Run many minimisers together; what they ask for comes in batches. Ctrl-C ends those that still run.
@@ -90,7 +90,7 @@ def drive_many(
         objective:  what is minimised
         steps:      the minimisers; the next one is taken when there is room for it. None: not before another one has ended
         watch:      is told of every better point
-        ended:      is told of every end
+        ended:      is told of every end, and of which minimiser, counted from 0
         at_once:    how many run at a time; default: all
     """
     record, best, begin = Record(), _Best(watch), time.perf_counter()
@@ -121,7 +121,7 @@ def drive_many(
                         stops[k] = end.value
                         del asks[k], running[k]
                         if ended is not None:
-                            ended(end.value)
+                            ended(k, end.value)
     except KeyboardInterrupt:
         for k, (_, own_best) in running.items():
             if own_best.x is not None:

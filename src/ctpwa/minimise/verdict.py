@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ctpwa.minimise.steps import Stop, held
+from ctpwa.words import counted
 
 FLAT = 1e-10  # of the largest curvature, in units in which every parameter alone has curvature 1
 SMALL_EDM = 1e-3
-SHOWN = 4  # parameters named in a direction
+SHOWN = 4  # parameters named in a direction, or at a limit
+MOST = 3  # reasons that are told without being asked
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Verdict:
 
     Attributes:
         good:           a minimum, found, with all parameters determined
-        reasons:        what is wrong, or what one should know
+        reasons:        what is wrong, or what one should know; the worst first, one for each kind
         edm:            expected distance of the value from the minimum, ½ g·H⁻¹·g
         gradient_norm:  largest |∂f/∂x| of parameters that are not at a limit
         eigenvalues:    of the Hessian, in units in which its diagonal is 1, ascending
@@ -39,8 +41,26 @@ class Verdict:
     at_limits: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, everything: bool = False) -> str:
+        """The verdict in a few lines.
+
+        Args:
+            everything:  all reasons, and all directions that are not determined or go down
+        """
         head = "good: a minimum, all parameters determined" if self.good else "NOT good"
-        return "\n  ".join([f"{head} (EDM {self.edm:.1e})", *self.reasons])
+        lines = [f"{head} (EDM {self.edm:.1e})", *(self.reasons if everything else self.reasons[:MOST])]
+        if everything:
+            lines += [f"goes down: {_words(direction)}" for direction in self.negative[1:]]
+            lines += [f"not determined: {_words(direction)}" for direction in self.flat[1:]]
+        elif (more := len(self.reasons) - MOST) > 0:
+            lines.append(f"and {counted(more, 'more reason')}, see ctpwa show --reasons")
+        return "\n  ".join(lines)
+
+    def with_reasons(self, first: Sequence[str] = (), last: Sequence[str] = ()) -> Verdict:
+        """The same with more to know, before or after everything else."""
+        return replace(self, reasons=tuple(dict.fromkeys((*first, *self.reasons, *last))))
 
 
 @dataclass(frozen=True)
@@ -92,12 +112,15 @@ def judge(names: Sequence[str], stop: Stop, gradient: np.ndarray, H: np.ndarray,
         reasons.append(stop.reason)
     if edm > SMALL_EDM:
         reasons.append(f"the minimum is still {edm:.2g} below in -ln L")
-    reasons += [f"not a minimum: it goes down along {_words(direction)}; try more starts" for direction in negative]
-    reasons += [f"the likelihood does not determine {_words(direction)}; fix one of these or simplify the model" for direction in flat]
+    if negative:
+        reasons.append(f"not a minimum: it goes down along {_words(negative[0])}{_and_more(negative)}; try more starts")
+    if flat:
+        reasons.append(f"the likelihood does not determine {_words(flat[0])}{_and_more(flat)}; fix one of these or simplify the model")
     limits = tuple(names[int(i)] for i in np.flatnonzero(at_limit))
     good = not reasons
     if limits:
-        reasons.append(f"at a limit: {', '.join(limits)}")
+        more = f" and {len(limits) - SHOWN} more" if len(limits) > SHOWN else ""
+        reasons.append(f"at a limit: {', '.join(limits[:SHOWN])}{more}")
     norm = float(np.abs(gradient[free]).max(initial=0.0))
     verdict = Verdict(good, tuple(reasons), edm, norm, tuple(map(float, values)), flat, negative, limits)
     return Judged(verdict, covariance, tuple(name for name in names if name in undetermined))
@@ -116,6 +139,11 @@ def _direction(names: Sequence[str], free: np.ndarray, vector: np.ndarray, scale
     order = [i for i in np.argsort(-weight, kind="stable")[: SHOWN * 2] if weight[i] > 1e-3]
     steps = scale * vector
     return {names[int(free[i])]: float(steps[i] / np.abs(steps[order[0]])) for i in order}
+
+
+def _and_more(directions: Sequence[dict[str, float]]) -> str:
+    more = len(directions) - 1
+    return f" and {counted(more, 'more direction')}" if more else ""
 
 
 def _words(direction: dict[str, float]) -> str:

@@ -14,6 +14,7 @@ from ctpwa.model.resonance import Resonance
 from ctpwa.spin.amplitudes import SpinAmplitudes
 from ctpwa.spin.build import build_spin_amplitudes
 from ctpwa.spin.polarisation import Polarisation
+from ctpwa.words import counted
 
 if TYPE_CHECKING:
     import torch
@@ -114,7 +115,9 @@ class Model:
         )
 
     def __str__(self) -> str:
-        lines = [f"{self.decay}: {len(self.waves)} waves, {len(self.couplings)} complex couplings, {self.polarisation}"]
+        lines = [
+            f"{self.decay}: {counted(len(self.waves), 'wave')}, {counted(len(self.couplings), 'complex coupling')}, {self.polarisation}"
+        ]
         lines += [
             f"  {wave.name}" + ("" if wave.factor == 1 and wave.coupling == wave.name else f"   = {'+-'[wave.factor < 0]} {wave.coupling}")
             for wave in self.waves

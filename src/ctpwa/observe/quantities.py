@@ -27,6 +27,7 @@ from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.observe.errors import VariableError, error_at
 from ctpwa.observe.frames import AXES, LAB, PARENT, ROUNDING, Momenta, azimuth, dot, fixed_axis
 from ctpwa.observe.particles import Group
+from ctpwa.words import counted
 
 FRAMES = (PARENT, LAB)
 REST_OF_PARENT = Group((), PARENT, "", PARENT, 0)
@@ -174,8 +175,8 @@ def check_groups(text: str, start: int, name: str, groups: tuple[Group, ...], de
     """
     kind = KINDS[name]
     if len(groups) not in kind.counts:
-        counted = f"{len(groups)} group{'s' if len(groups) > 1 else ''} of particles"
-        raise error_at(text, start, name, f"{name!r} has {counted}", f"write {kind.usage}; groups are separated by ;")
+        given = f"{counted(len(groups), 'group')} of particles"
+        raise error_at(text, start, name, f"{name!r} has {given}", f"write {kind.usage}; groups are separated by ;")
     if name == "chi":
         _check_pairs(text, groups)
         return

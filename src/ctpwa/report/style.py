@@ -44,7 +44,7 @@ LINES = (
     ("#56B4E9", "--"), ("#D55E00", "--"), ("#7A5195", "--"), ("#666666", "--"),
 )  # fmt: skip
 _UNKNOWN = re.compile(r'\\&|["`]')
-SUFFIXES = (".png", ".pdf")
+SUFFIXES = {".png": {"Software": "ctpwa"}, ".pdf": {"Creator": "ctpwa"}}  # with a mark by which they are recognised
 
 
 class Figure(PlainFigure):
@@ -98,5 +98,5 @@ def save_figure(figure: PlainFigure, stem: Path) -> list[Path]:
         figure.set_layout_engine("none")  # it is laid out, once for both files
         for file in files:
             with written_whole(file) as temporary:
-                figure.savefig(temporary)
+                figure.savefig(temporary, metadata=SUFFIXES[file.suffix])
     return files

@@ -1,4 +1,4 @@
-"""The best point of a fit that has not ended, and how to know that it belongs to the same fit."""
+"""What a fit that has not ended has found so far, and how to know that it belongs to the same fit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ctpwa.errors import CtpwaError
 from ctpwa.output import written_whole
+from ctpwa.results.journal import Journal
 from ctpwa.results.plain import to_plain
 from ctpwa.results.result import FitResult
 
@@ -35,6 +36,7 @@ class Checkpoint:
         model_hash:    of the description of the likelihood
         samples_hash:  of what was read
         version:       of ctpwa
+        journal:       what many starts have found; None if there is one start only
     """
 
     names: tuple[str, ...]
@@ -43,10 +45,12 @@ class Checkpoint:
     model_hash: str
     samples_hash: str
     version: str = ""
+    journal: Journal | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it, whole or not at all."""
-        text = json.dumps({"checkpoint": SCHEMA} | asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
+        content = asdict(replace(self, journal=None)) | {"journal": None if self.journal is None else self.journal.as_dict()}
+        text = json.dumps({"checkpoint": SCHEMA} | content, indent=1, ensure_ascii=False, allow_nan=False)
         with written_whole(path) as file:
             file.write_text(text + "\n", encoding="utf-8")
 
@@ -62,7 +66,10 @@ class Checkpoint:
             values = tuple(map(float, loaded.values))
             if len(values) != len(loaded.names) or not np.isfinite([*values, loaded.nll]).all():
                 raise ValueError("names and values do not match")
-            return cls(tuple(loaded.names), values, float(loaded.nll), loaded.model_hash, loaded.samples_hash, loaded.version)
+            journal = None if loaded.journal is None else Journal.from_dict(content["journal"])
+            if journal is not None and len(journal.start) != len(values):
+                raise ValueError("its search has other parameters")
+            return replace(loaded, names=tuple(loaded.names), values=values, nll=float(loaded.nll), journal=journal)
         except OSError as error:
             raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: {fix}") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:

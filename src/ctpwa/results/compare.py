@@ -18,6 +18,7 @@ from ctpwa.results.plain import to_plain
 from ctpwa.results.result import FitResult
 from ctpwa.results.significance import log_p_value, standard_deviations
 from ctpwa.results.take_over import of_coupling
+from ctpwa.words import counted
 
 PARAMETERS, MAGNITUDES, PHASES = "lineshape parameters", "magnitudes of couplings", "phases of couplings in degrees"
 
@@ -126,10 +127,13 @@ def compare(
     """
     loaded = [result if isinstance(result, FitResult) else FitResult.load(result) for result in results]
     if len(loaded) < 2:
-        raise CtpwaError(f"{len(loaded)} results to compare\n fix: give at least two")
+        raise CtpwaError(f"{counted(len(loaded), 'result')} to compare\n fix: give at least two")
     called = _names(results) if names is None else list(names)
     if len(called) != len(loaded) or len(set(called)) != len(called):
-        raise CtpwaError(f"{len(called)} names for {len(loaded)} results, or twice the same\n fix: give every result a name of its own")
+        raise CtpwaError(
+            f"{counted(len(called), 'name')} for {counted(len(loaded), 'result')}, or twice the same\n"
+            " fix: give every result a name of its own"
+        )
     named = dict(zip(called, loaded, strict=True))
     same, why = _same_samples(named) if same_samples is None else (same_samples, "the samples are said to be different")
     notes = [] if same else [f"-ln L cannot be compared: {why}"]

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,14 @@ from ctpwa.results.result import FitResult
 from ctpwa.results.safe_names import safe_names
 
 INTERFERENCE = "interference"
+PARAMETERS = ("name", "value", "error", "minos_lower", "minos_upper", "minos_valid", "start", "lower", "upper", "at_limit")
+FIXED = ("name", "value")
+COUPLINGS = ("name", "re", "im", "magnitude", "magnitude_error", "phase", "phase_error")
+FRACTIONS = ("data_set", "over", "kind", "name", "fraction", "error", "yield", "yield_error")
+INTERFERENCES = ("data_set", "over", "kind", "first", "second", "interference", "error")
+GRID = ("x_low", "x_high", "y_low", "y_high", "data", "fit", "pull")
+PROJECTION = ("low", "high", "data", "data_error", "background", "background_error", "fit", "pull")  # and contributions
+FINE = ("low", "high", "signal", "signal_error")  # and contributions
 
 
 def csv_tables(result: FitResult, projected: Mapping[str, Projected] | None = None) -> dict[str, str]:
@@ -26,7 +35,7 @@ def csv_tables(result: FitResult, projected: Mapping[str, Projected] | None = No
     """
     tables = {
         "parameters.csv": _parameters(result),
-        "fixed.csv": _table(("name", "value"), result.fixed.items()),
+        "fixed.csv": _table(FIXED, result.fixed.items()),
         "couplings.csv": _couplings(result),
         "fractions.csv": _fractions(result),
         "interference.csv": _interferences(result),
@@ -44,6 +53,18 @@ def csv_tables(result: FitResult, projected: Mapping[str, Projected] | None = No
         for k, grid in enumerate(found.grids):
             tables[f"dalitz{place}{f'_{k + 1}' if len(found.grids) > 1 else ''}.csv"] = _grid(grid)
     return tables
+
+
+def is_table(path: Path) -> bool:
+    """Whether a CSV file is one of these tables, by its columns."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        head = next(rows, [])
+        if tuple(head) in (PARAMETERS, FIXED, COUPLINGS, FRACTIONS, INTERFERENCES, GRID):
+            return True
+        if any(tuple(head[: len(columns) + 1]) == (*columns, INTERFERENCE) for columns in (PROJECTION, FINE)):
+            return True
+        return head[:1] == ["name"] and len(head) > 1 and head[1:] == [row[0] for row in rows]  # a matrix
 
 
 def _table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -64,17 +85,15 @@ def _cell(value: Any) -> Any:
 
 
 def _parameters(result: FitResult) -> str:
-    columns = ("name", "value", "error", "minos_lower", "minos_upper", "minos_valid", "start", "lower", "upper", "at_limit")
     rows = []
     for p in result.parameters:
         minos = (None, None, None) if p.minos is None else (p.minos.lower, p.minos.upper, p.minos.valid)
         rows.append((p.name, p.value, p.error, *minos, p.start, p.lower, p.upper, p.at_limit))
-    return _table(columns, rows)
+    return _table(PARAMETERS, rows)
 
 
 def _couplings(result: FitResult) -> str:
-    columns = ("name", "re", "im", "magnitude", "magnitude_error", "phase", "phase_error")
-    return _table(columns, ([getattr(c, column) for column in columns] for c in result.couplings))
+    return _table(COUPLINGS, ([getattr(c, column) for column in COUPLINGS] for c in result.couplings))
 
 
 def _fractions(result: FitResult) -> str:
@@ -92,7 +111,7 @@ def _fractions(result: FitResult) -> str:
         for kind, group in entry.groups.items()
         for name, value, error in zip(group.names, group.values.tolist(), group.errors.tolist(), strict=True)
     ]
-    return _table(("data_set", "over", "kind", "name", "fraction", "error", "yield", "yield_error"), rows)
+    return _table(FRACTIONS, rows)
 
 
 def _interferences(result: FitResult) -> str:
@@ -103,7 +122,7 @@ def _interferences(result: FitResult) -> str:
         for i in range(len(group.names))
         for j in range(i + 1, len(group.names))
     ]
-    return _table(("data_set", "over", "kind", "first", "second", "interference", "error"), rows)
+    return _table(INTERFERENCES, rows)
 
 
 def _matrix(names: Sequence[str], matrix: np.ndarray) -> str:
@@ -120,24 +139,25 @@ def _contributions(projection: Projection) -> dict[str, np.ndarray]:
 
 
 def _projection(projection: Projection) -> str:
-    columns = {
-        "low": projection.edges[:-1],
-        "high": projection.edges[1:],
-        "data": projection.data,
-        "data_error": np.sqrt(projection.data_variance),
-        "background": projection.background,
-        "background_error": np.sqrt(projection.background_variance),
-        "fit": projection.expected,
-        "pull": projection.pulls,
-    } | {name: projection.rebinned(numbers) for name, numbers in _contributions(projection).items()}
-    return _table(tuple(columns), zip(*columns.values(), strict=True))
+    numbers = [
+        projection.edges[:-1],
+        projection.edges[1:],
+        projection.data,
+        np.sqrt(projection.data_variance),
+        projection.background,
+        np.sqrt(projection.background_variance),
+        projection.expected,
+        projection.pulls,
+    ]
+    parts = {name: projection.rebinned(part) for name, part in _contributions(projection).items()}
+    return _table((*PROJECTION, *parts), zip(*numbers, *parts.values(), strict=True))
 
 
 def _fine(projection: Projection) -> str:
     edges = projection.fine_edges
-    columns = {"low": edges[:-1], "high": edges[1:], "signal": projection.total, "signal_error": np.sqrt(projection.variance)}
-    columns |= _contributions(projection)
-    return _table(tuple(columns), zip(*columns.values(), strict=True))
+    parts = _contributions(projection)
+    numbers = [edges[:-1], edges[1:], projection.total, np.sqrt(projection.variance)]
+    return _table((*FINE, *parts), zip(*numbers, *parts.values(), strict=True))
 
 
 def _grid(grid: Grid) -> str:
@@ -149,4 +169,4 @@ def _grid(grid: Grid) -> str:
         for j in range(len(y) - 1)
         if grid.data[i, j] != 0 or grid.expected[i, j] != 0
     )
-    return _table(("x_low", "x_high", "y_low", "y_high", "data", "fit", "pull"), rows)
+    return _table(GRID, rows)

@@ -12,7 +12,8 @@ from ctpwa.results.labels import group_label, parameter_label
 from ctpwa.results.result import FitResult, FittedParameter, FractionSet
 from ctpwa.results.text import with_error
 
-DOCUMENT = r"""% All tables on one page, to look at:  pdflatex tables.tex
+WRITTEN_BY = "% written by ctpwa export"  # how every file begins
+DOCUMENT = r"""% written by ctpwa export: all tables on one page, to look at:  pdflatex tables.tex
 \documentclass{article}
 \usepackage[margin=2cm]{geometry}
 \usepackage[T1]{fontenc}
@@ -67,7 +68,8 @@ def _plain(name: str) -> str:
 
 
 def _tabular(columns: str, head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] = ()) -> str:
-    lines = [r"% needs \usepackage{booktabs}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _row(head), r"\midrule", *map(_row, rows)]
+    lines = [rf"{WRITTEN_BY}; needs \usepackage{{booktabs}}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _row(head), r"\midrule"]
+    lines += map(_row, rows)
     lines += [r"\midrule", _row(last)] if last else []
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 

@@ -10,7 +10,7 @@ For every data set, in a folder of its name if it has one:
     data, background                                                  TTree: weight, intensity, group_…, wave_…
 
 ``fit`` and the branches beside it are events that a phase-space event stands for; their sum is the measured signal. ``names`` is a
-text in JSON: what every name in the file stands for.
+text in JSON: what every name in the file stands for. ``made_by`` says that ctpwa has written the file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from ctpwa.data.events import Events
+from ctpwa.data.marks import MARK
 from ctpwa.data.options import FilePath
 from ctpwa.data.root_output import RootOutput, root_output
 from ctpwa.engine.intensity import ModelIntensity
@@ -30,6 +31,7 @@ from ctpwa.results.projections import Grid, Projected, Projection, event_weights
 from ctpwa.results.safe_names import safe_names
 
 GROUP, WAVE = "group_", "wave_"
+MADE_BY = "ctpwa export"
 
 
 class Samples(Protocol):
@@ -71,6 +73,7 @@ def write_root(
             _write_set(out, folders[samples.name], intensity, samples, projected, names, progress)
         names["data sets"] = {folder.rstrip("/"): name for name, folder in folders.items() if name}
         out.text("names", json.dumps(names, ensure_ascii=False, indent=1))
+        out.text(MARK, MADE_BY)
     return names
 
 

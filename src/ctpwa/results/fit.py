@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -21,16 +21,18 @@ from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.minuit import migrad
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.steps import HESSIAN, Stop
-from ctpwa.minimise.verdict import Judged, Verdict, judge
+from ctpwa.minimise.verdict import Judged, judge
 from ctpwa.progress import Progress
 from ctpwa.results.fractions import FractionCalculator, wave_groups
+from ctpwa.results.journal import Journal
 from ctpwa.results.phases import one_form
 from ctpwa.results.points import start_points
 from ctpwa.results.precision import measure_bias
 from ctpwa.results.remarks import masses_out_of_range
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
-from ctpwa.results.starts import coarse_search
+from ctpwa.results.starts import Coarse, coarse_search
 from ctpwa.version import VERSION
+from ctpwa.words import counted
 
 METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
 LBFGS_ITERATIONS = 5000
@@ -55,11 +57,13 @@ def fit(
     max_iterations: int | None = None,
     progress: bool | None = None,
     watch: Watch | None = None,
+    journal: Journal | None = None,
 ) -> FitResult:
     """Find the minimum of −ln L, and what it means.
 
-    With more than one start, the first is ``start`` and the others have random couplings. Ctrl-C ends the fit with the best point so
-    far, for which errors and fractions are still computed; the verdict says so. A second Ctrl-C ends that as well.
+    With more than one start, the first is ``start`` and the others have random couplings; the end is never worse than the first start.
+    Ctrl-C ends the fit with the best point so far, for which errors and fractions are still computed; the verdict says so. A second
+    Ctrl-C ends that as well.
 
     Args:
         likelihood:      one likelihood or a sum of them
@@ -74,9 +78,10 @@ def fit(
         max_iterations:  give up after so many steps
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
         watch:           called with every better point and its value
+        journal:         gets what many starts have found so far; one that another call has filled goes on where that one was
     """
     with likelihood.ranks.interrupts_together():
-        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations)
+        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, Journal() if journal is None else journal)
         return _fit(likelihood, options, truth, progress if likelihood.ranks.first else False, watch)
 
 
@@ -91,6 +96,7 @@ class _Options:
     minos: Sequence[str]
     tolerance: float
     max_iterations: int | None
+    journal: Journal
 
 
 def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool | None, watch: Watch | None) -> FitResult:
@@ -104,7 +110,8 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
         for term in _terms(likelihood):
             term.engine.prepare()
     learn = isinstance(starts, (int, np.integer))  # points that somebody chose are starts as they are
-    stop, record, minima = _minimise(likelihood, points, method, tolerance, max_iterations, seed, progress, watch, learn)
+    how = _How(method, tolerance, max_iterations, progress, watch, options.journal)
+    stop, record, minima = _minimise(likelihood, points, seed, learn, how)
     settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
     given = {} if learn else {"points": points}
     about = _About(method, points, record, minima, settings | _machine(likelihood) | given)
@@ -161,7 +168,9 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=_with_reasons(judged.verdict, [*_remarks(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]),
+            verdict=judged.verdict.with_reasons(
+                _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
+            ),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
@@ -173,17 +182,17 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
         )
 
 
-def _vanishing(likelihood: Fittable, x: np.ndarray) -> str:
+def _no_lower_limit(likelihood: Fittable, stop: Stop) -> list[str]:
     """Whether the fit ran towards a point where the intensity of a subtracted event is 0, and −ln L has no lower limit."""
-    for term in _terms(likelihood):
-        own = x[[likelihood.names.index(name) for name in term.names]]
+    for term in () if stop.converged else _terms(likelihood):
+        own = stop.x[[likelihood.names.index(name) for name in term.names]]
         least = _least_intensity(term, own)
         if least < VANISHING:  # of an event that counts negatively; any other would make −ln L large
-            return (
+            return [
                 f"-ln L has no lower limit: at an event with a negative weight the intensity is {least:.0e} of its mean;"
                 " use more background events with smaller weights"
-            )
-    return ""
+            ]
+    return []
 
 
 def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
@@ -195,23 +204,15 @@ def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
     return float(min(least for least, _ in found) / (sum(total for _, total in found) / term.n_events))
 
 
-def _remarks(likelihood: Fittable, stop: Stop) -> list[str]:
-    """What else one should know of the end of a fit."""
+def _masses(likelihood: Fittable, stop: Stop) -> list[str]:
+    """Masses that ended where no events are."""
     values = dict(zip(likelihood.names, stop.x.tolist(), strict=True))
-    found = [remark for term in _terms(likelihood) for remark in masses_out_of_range(term.model, values)]
-    if not stop.converged and (vanishing := _vanishing(likelihood, stop.x)):
-        found.append(vanishing)
-    return list(dict.fromkeys(found))
-
-
-def _with_reasons(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
-    return replace(verdict, reasons=(*verdict.reasons, *reasons))
+    return [remark for term in _terms(likelihood) for remark in masses_out_of_range(term.model, values)]
 
 
 def _interrupted(result: FitResult) -> FitResult:
     """A result whose errors are known but which somebody did not wait for."""
-    reasons = tuple(dict.fromkeys([INTERRUPTED, *result.verdict.reasons]))
-    return replace(result, verdict=replace(result.verdict, good=False, reasons=reasons))
+    return replace(result, verdict=replace(result.verdict.with_reasons([INTERRUPTED]), good=False))
 
 
 def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], tolerance: float, max_iterations: int | None) -> None:
@@ -238,7 +239,10 @@ def _truths(likelihood: Fittable, truth: Truth) -> Sequence[SampleInput | None]:
     terms = _terms(likelihood)
     truths = [truth] * len(terms) if truth is None or isinstance(truth, (Mapping, EventStream)) else truth
     if len(truths) != len(terms):
-        raise DataError(f"{len(truths)} truth samples for {len(terms)} likelihoods\n fix: give one for each, None where there is none")
+        raise DataError(
+            f"{counted(len(truths), 'truth sample')} for {counted(len(terms), 'likelihood')}\n"
+            " fix: give one for each, None where there is none"
+        )
     for term, own in zip(terms, truths, strict=True):
         if own is not None:
             term.check_truth(own)
@@ -256,42 +260,98 @@ def _terms(likelihood: Fittable) -> tuple[Likelihood, ...]:
     return likelihood.terms if isinstance(likelihood, LikelihoodSum) else (likelihood,)
 
 
-def _minimise(
-    likelihood: Fittable,
-    points: np.ndarray,
-    method: str,
-    tolerance: float,
-    max_iterations: int | None,
-    seed: int,
-    progress: bool | None,
-    watch: Watch | None,
-    learn: bool,
-) -> tuple[Stop, Record, tuple[FoundMinimum, ...]]:
+@dataclass(frozen=True)
+class _How:
+    """How every start is fitted, and who wants to know."""
+
+    method: str
+    tolerance: float
+    max_iterations: int | None
+    progress: bool | None
+    watch: Watch | None
+    journal: Journal
+
+
+def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, how: _How) -> tuple[Stop, Record, tuple[FoundMinimum, ...]]:
     """The best end, what it took, and all minima."""
-    total = Record()
+    known, n_known = _known(likelihood, points, seed, how)
+    total = Record(values=n_known)
+    others: list[Minimum] = []
     if len(points) == 1 or _lineshapes_differ(likelihood, points):
-        candidates, others = [Minimum(np.nan, point, (k,)) for k, point in enumerate(points)], []
+        candidates = [Minimum(np.nan, point, (k,)) for k, point in enumerate(points)]
     else:
-        coarse = coarse_search(likelihood, points, seed, progress, learn=learn)
-        total = replace(coarse.record, history=[])  # of part of the events
+        coarse = coarse_search(likelihood, points, seed, how.progress, learn=learn, journal=how.journal)
+        _add(total, replace(coarse.record, history=[]))  # of part of the events
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")
         if coarse.interrupted:
-            best_x = coarse.minima[0].x
-            return Stop(best_x, float(likelihood.value(best_x)), False, INTERRUPTED, 0), total, _unrefined(coarse.minima)
+            stop, found = _cut_short(likelihood, coarse, known, how.journal.ends)
+            return stop, total, found
         candidates, others = list(coarse.minima[: coarse.promising]), list(coarse.minima[coarse.promising :])
-    stops, interrupted = _run_all(likelihood, candidates, method, tolerance, max_iterations, progress, watch, total)
+    stops, interrupted = _run_all(likelihood, candidates, how, total)
     others = [*candidates[len(stops) :], *others]
-    best = min(range(len(stops)), key=lambda k: (np.isnan(stops[k].value), stops[k].value))
+    candidates = candidates[: len(stops)]
+    best, as_it_is = _lowest(stops), None
+    reference = candidates[best].value, stops[best].value
+    if known is not None and not stops[best].value <= known.value + likelihood.rounding:  # the search has lost it
+        as_it_is = len(stops) if interrupted else None
+        again = Minimum(np.nan, known.x, ())
+        more, interrupted = ([known], True) if interrupted else _run_all(likelihood, [again], how, total, noted=False)
+        stops, candidates = [*stops, *more], [*candidates, again]
+        best = _lowest(stops)
     best_x = one_form(likelihood, stops[best].x)
     stops = [replace(stop, x=one_form(likelihood, stop.x, near=best_x)) for stop in stops]
     hessian = likelihood.value_grad_hessian(stops[best].x)[2] if len(stops) > 1 else None
-    found = []
+    refined = []
     for minimum in distinct(stops, hessian):
         n = sum(len(candidates[k].starts) for k in minimum.starts)
-        found.append(FoundMinimum(minimum.value, n, True, tuple(map(float, minimum.x))))
+        refined.append(FoundMinimum(minimum.value, n, minimum.starts != (as_it_is,), tuple(map(float, minimum.x))))
+    how.journal.done = not interrupted
     stop = replace(stops[best], converged=False, reason=INTERRUPTED) if interrupted else stops[best]
-    return stop, total, (*found, *_unrefined(others))
+    return stop, total, (*refined, *_estimated(others, *reference))
+
+
+def _known(likelihood: Fittable, points: np.ndarray, seed: int, how: _How) -> tuple[Stop | None, int]:
+    """The best point that is known before many starts are searched, which is never given up for a worse one; and what that took."""
+    how.journal.begin(points, seed)
+    known = [points[0], *([np.array(how.journal.known)] if how.journal.known else [])]
+    if len(points) == len(known) == 1:
+        return None, 0  # it begins there
+    values = np.asarray(likelihood.value(np.array(known)))
+    if not np.isfinite(values).any():
+        return None, len(known)
+    best = int(np.nanargmin(values))
+    if how.watch is not None:
+        how.watch(known[best], float(values[best]))
+    return Stop(known[best], float(values[best]), False, INTERRUPTED, 0), len(known)
+
+
+def _cut_short(likelihood: Fittable, coarse: Coarse, known: Stop | None, ended: Container[int]) -> tuple[Stop, tuple[FoundMinimum, ...]]:
+    """The best point of all events that an interrupted search knows, and the minima that it has found.
+
+    Args:
+        likelihood:  of all events
+        coarse:      what the search has found, and where it was
+        known:       the best point from before
+        ended:       the starts that have ended; others were on their way
+    """
+    promising = coarse.minima[: coarse.promising]
+    values = np.asarray(likelihood.value(np.array([minimum.x for minimum in promising]))).tolist()
+    pairs = [*zip(promising, values, strict=True), *([] if known is None else [(Minimum(np.nan, known.x, ()), known.value)])]
+    best = min(range(len(pairs)), key=lambda k: (np.isnan(pairs[k][1]), pairs[k][1]))
+    found = []
+    for k, (minimum, value) in enumerate(pairs):
+        n = sum(start in ended for start in minimum.starts)
+        if k == best or (n and np.isfinite(value)):
+            found.append(FoundMinimum(value, n, False, tuple(map(float, minimum.x))))
+    rest = [replace(m, starts=tuple(k for k in m.starts if k in ended)) for m in coarse.minima[coarse.promising :]]
+    found += _estimated([minimum for minimum in rest if minimum.starts], promising[0].value, values[0])
+    stop = Stop(pairs[best][0].x, pairs[best][1], False, INTERRUPTED, 0)
+    return stop, tuple(sorted(found, key=lambda minimum: minimum.nll))
+
+
+def _lowest(stops: Sequence[Stop]) -> int:
+    return min(range(len(stops)), key=lambda k: (np.isnan(stops[k].value), stops[k].value))
 
 
 def _lineshapes_differ(likelihood: Fittable, points: np.ndarray) -> bool:
@@ -300,28 +360,43 @@ def _lineshapes_differ(likelihood: Fittable, points: np.ndarray) -> bool:
     return bool((lineshapes != lineshapes[0]).any())
 
 
-def _unrefined(minima: Sequence[Minimum]) -> tuple[FoundMinimum, ...]:
-    return tuple(FoundMinimum(minimum.value, len(minimum.starts), False, tuple(map(float, minimum.x))) for minimum in minima)
+def _estimated(minima: Sequence[Minimum], coarse: float, whole: float) -> tuple[FoundMinimum, ...]:
+    """Minima of part of the events that nothing was done about; they lie above another one by as much as with this part.
+
+    Args:
+        minima:  of part of the events
+        coarse:  the value of the other one with the same part, not above any of these
+        whole:   its value with all events
+    """
+    return tuple(
+        FoundMinimum(whole + (minimum.value - coarse), len(minimum.starts), False, tuple(map(float, minimum.x)))
+        for minimum in minima
+        if np.isfinite(minimum.value)
+    )
 
 
-def _run_all(
-    likelihood: Fittable,
-    candidates: Sequence[Minimum],
-    method: str,
-    tolerance: float,
-    max_iterations: int | None,
-    progress: bool | None,
-    watch: Watch | None,
-    total: Record,
-) -> tuple[list[Stop], bool]:
-    """One fit after the other, and whether they were interrupted; adds to the record what they took."""
+def _run_all(likelihood: Fittable, candidates: Sequence[Minimum], how: _How, total: Record, noted: bool = True) -> tuple[list[Stop], bool]:
+    """One fit after the other, and whether they were interrupted; adds to the record what they took.
+
+    Args:
+        likelihood:  what is fitted
+        candidates:  where to begin
+        how:         how to fit
+        total:       evaluations and time
+        noted:       whether ends are in the journal, and go there
+    """
     stops: list[Stop] = []
-    with Progress("fit", len(candidates) if len(candidates) > 1 else None, show=progress) as bar:
-        for candidate in candidates:
+    with Progress("fit", len(candidates) if len(candidates) > 1 else None, show=how.progress) as bar:
+        for k, candidate in enumerate(candidates):
             try:
-                stop, record = _run(likelihood, candidate.x, method, tolerance, max_iterations, _shown(bar, watch))
+                if noted and k in how.journal.fits:
+                    stop = how.journal.fits[k]
+                else:
+                    stop, record = _run(likelihood, candidate.x, how.method, how.tolerance, how.max_iterations, _shown(bar, how.watch))
+                    _add(total, record)
+                    if noted and stop.reason != INTERRUPTED:
+                        how.journal.fitted(k, stop)
                 stops.append(stop)
-                _add(total, record)
                 bar.advance(1)
             except KeyboardInterrupt:  # between two of them
                 if not stops:

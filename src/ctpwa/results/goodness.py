@@ -17,6 +17,7 @@ from scipy import stats
 from scipy.spatial import cKDTree
 
 from ctpwa.errors import DataError
+from ctpwa.words import counted
 
 Array = np.ndarray
 MIN_SAMPLE = 50  # events below which a test without bins says nothing
@@ -53,7 +54,7 @@ class AdaptiveChi2:
         low, high = self.ndf
         between = f"{high}" if low == high else f"{low} … {high}"
         values = " … ".join(f"{p:.3g}" for p in dict.fromkeys(self.p_values))
-        return f"χ² = {self.chi2:.1f} in {len(self.pull)} cells, ndf = {between}, p = {values}"
+        return f"χ² = {self.chi2:.1f} in {counted(len(self.pull), 'cell')}, ndf = {between}, p = {values}"
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def adaptive_chi2(
     cells = _cells(x, y, v, depth)
     if len(cells) - 1 - n_parameters < 1:
         raise DataError(
-            f"{len(cells)} cells are too few for {n_parameters} parameters\n"
+            f"{counted(len(cells), 'cell is', 'cells are')} too few for {counted(n_parameters, 'parameter')}\n"
             f" fix: more data, or a smaller per_bin than {per_bin:g}; n_parameters=0 gives the upper limit of the p-value"
         )
     observed, squares = (np.array([f[inside].sum() for inside, _, _ in cells]) for f in (w, w**2))
@@ -218,7 +219,7 @@ def mixed_sample_test(data: Any, model: Any, model_weights: Any = None, *, neigh
     x, y = _two_samples(data, model, model_weights, MODEL_PER_DATA, None, seed)
     points, n = _standardised(np.concatenate([x, y])), len(x) + len(y)
     if not 1 <= neighbours < n:
-        raise DataError(f"{neighbours} neighbours of {n} events\n fix: choose between 1 and {n - 1}")
+        raise DataError(f"{counted(neighbours, 'neighbour')} of {counted(n, 'event')}\n fix: choose between 1 and {n - 1}")
     near = _nearest(points, neighbours)
     is_data = np.arange(n) < len(x)
     same = int((is_data[near] == is_data[:, None]).sum())
@@ -336,7 +337,7 @@ def _two_samples(data: Any, model: Any, weights: Any, per_data: int, most: int |
         if len(sample) < MIN_SAMPLE:
             how = " are left when they are chosen in proportion to their weights" if name == "model" and weights is not None else ""
             raise DataError(
-                f"{len(sample)} events of the {name}{how}\n fix: at least {MIN_SAMPLE} are needed; "
+                f"{counted(len(sample), 'event')} of the {name}{how}\n fix: at least {MIN_SAMPLE} are needed; "
                 + ("generate more phase space" if how else "use larger samples")
             )
     return x, y
@@ -364,7 +365,7 @@ def _values(values: Any, name: str) -> Array:
 def _weights(weights: Any, n: int, name: str) -> Array:
     array = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     if array.shape != (n,):
-        raise DataError(f"weights of the {name} have shape {array.shape} for {n} events\n fix: give one weight for each event")
+        raise DataError(f"weights of the {name} have shape {array.shape} for {counted(n, 'event')}\n fix: give one weight for each event")
     if not np.isfinite(array).all():
         raise DataError(f"a weight of the {name} is not finite, in event {int(np.argmin(np.isfinite(array)))}\n fix: remove it")
     return array

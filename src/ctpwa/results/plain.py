@@ -11,6 +11,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ctpwa.words import counted
+
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -65,7 +67,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     if origin is tuple and inner[-1] is not Ellipsis:
         items = _list(value, where)
         if len(items) != len(inner):
-            raise ValueError(f"{where} has {len(items)} entries instead of {len(inner)}")
+            raise ValueError(f"{where} has {counted(len(items), 'entry', 'entries')} instead of {len(inner)}")
         return tuple(build(k, item, f"{where}[{i}]") for i, (k, item) in enumerate(zip(inner, items, strict=True)))
     if origin in (tuple, list):
         return origin(build(inner[0], item, f"{where}[{i}]") for i, item in enumerate(_list(value, where)))

@@ -10,6 +10,7 @@ import numpy as np
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
 from ctpwa.errors import DataError, PhysicsError
+from ctpwa.words import counted
 
 
 def start_points(likelihood: Likelihood | LikelihoodSum, starts: int | Any, start: Any, seed: int) -> np.ndarray:
@@ -28,7 +29,8 @@ def start_points(likelihood: Likelihood | LikelihoodSum, starts: int | Any, star
         points = np.atleast_2d(_numbers("starts", starts))
         if points.shape[1:] != (n,) or not len(points) or not np.isfinite(points).all():
             raise DataError(
-                f"starts have shape {points.shape}\n fix: give how many, or finite numbers [start, parameter] for {n} free parameters"
+                f"starts have shape {points.shape}\n"
+                f" fix: give how many, or finite numbers [start, parameter] for {counted(n, 'free parameter')}"
             )
         return _within_limits(likelihood, points)
     if starts < 1 or isinstance(starts, bool):
@@ -50,7 +52,7 @@ def _first(likelihood: Likelihood | LikelihoodSum, start: Any) -> np.ndarray:
     first = _numbers("the start", likelihood.start if start is None else start)
     n = len(likelihood.names)
     if first.shape != (n,):
-        raise DataError(f"the start has shape {first.shape}\n fix: give {n} numbers, see .names")
+        raise DataError(f"the start has shape {first.shape}\n fix: give {counted(n, 'number')}, see .names")
     if not np.isfinite(first).all():
         k = int(np.argmin(np.isfinite(first)))
         raise DataError(f"the start of {likelihood.names[k]!r} is {first[k]}\n fix: give a finite number")

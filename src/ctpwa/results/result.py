@@ -67,7 +67,7 @@ class FoundMinimum:
     """One of the minima that the starts led to.
 
     Attributes:
-        nll:      −ln L; of part of the events, scaled, if it was not refined
+        nll:      −ln L; if it was not refined, that of the best one plus the difference with part of the events
         starts:   how many starts ended there
         refined:  whether the whole fit was run from it
         values:   free parameters

@@ -1,7 +1,9 @@
 """Many starts: a coarse search with part of the events and lineshapes that stand still, then the whole fit from each of its minima.
 
 Minima of a sum of waves differ in the phases of a few of them. So only some of the starts are random in all couplings; each later one
-takes one of the best minima so far and turns some of its couplings, which finds better minima sooner than chance does.
+takes one of the best minima so far and turns some of its couplings, which finds better minima sooner than chance does. Where a start
+begins depends on the seed, its number and the ends of certain starts before it, not on which of the others have ended by chance: a
+search that was killed goes on with the starts that are left and finds the same.
 
 A coarse minimum is left as it is when the part of the events that was used already excludes, at five standard deviations, that it is
 the best one.
@@ -22,6 +24,7 @@ from ctpwa.minimise.newton import newton
 from ctpwa.minimise.objective import Restricted
 from ctpwa.minimise.steps import Steps, Stop
 from ctpwa.progress import Progress
+from ctpwa.results.journal import Journal
 
 COARSE_EVENTS = 10_000
 COARSE_PER_PARAMETER = 100
@@ -30,7 +33,7 @@ FLOOR, SIGMAS = 30.0, 5.0
 RANDOM_STARTS, RANDOM_SHARE = 16, 0.25  # at least so many starts are random, and this part of many
 PARENTS, TURNED = 4, 0.2  # of how many minima later ones come, and which part of the couplings is turned
 AT_ONCE = 24  # starts at a time: with more, later ones learn less; with fewer, more passes over the events
-KNOWN = 0.75  # of the random ones must have ended before later ones begin
+KNOWN = 0.75  # of the random ones, the first of them, must have ended before later ones begin
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Coarse:
     """What the coarse search found.
 
     Attributes:
-        minima:    the best first, values of the part that was used, scaled to all events
+        minima:    the best first, values of the part that was used, scaled to all events: good for comparing them with each other only
         promising: how many of them may be the best
         record:    evaluations and time
         interrupted:  whether Ctrl-C ended it
@@ -51,7 +54,13 @@ class Coarse:
 
 
 def coarse_search(
-    likelihood: Likelihood | LikelihoodSum, starts: np.ndarray, seed: int, progress: bool | None, *, learn: bool = True
+    likelihood: Likelihood | LikelihoodSum,
+    starts: np.ndarray,
+    seed: int,
+    progress: bool | None,
+    *,
+    learn: bool = True,
+    journal: Journal | None = None,
 ) -> Coarse:
     """Minimise from many points with part of the events, couplings only.
 
@@ -61,37 +70,59 @@ def coarse_search(
         seed:        which events
         progress:    whether to show a progress bar
         learn:       whether later starts are minima of earlier ones with some couplings turned to those of the given point
+        journal:     gets every end; starts that are in it have ended already
     """
     n = max(COARSE_EVENTS, COARSE_PER_PARAMETER * starts.shape[1])
+    share = min(1.0, n / max(likelihood.n_events, 1))
+    journal = Journal() if journal is None else journal
+    record, interrupted, cut_short = _search(likelihood, starts, n, seed, progress, learn, journal)
+    ends: list[Stop | None] = [journal.ends.get(k, cut_short.get(k)) for k in range(len(starts))]
+    minima = distinct(ends)
+    best = minima[0].value if minima else np.nan
+    promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
+    return Coarse(tuple(minima), promising, record, interrupted)
+
+
+def _search(
+    likelihood: Likelihood | LikelihoodSum, starts: np.ndarray, n: int, seed: int, progress: bool | None, learn: bool, journal: Journal
+) -> tuple[Record, bool, dict[int, Stop]]:
+    """Run all starts that are left; ends go to the journal. Returns where interrupted ones were as well."""
+    if len(journal.ends) == len(starts):
+        return Record(), False, {}
     part = likelihood.coarse(starts[0], n, seed)
     restricted = Restricted(part, starts[0], likelihood.coupling_index)
     points = starts[:, restricted.index]
     first = min(len(points), max(RANDOM_STARTS, int(RANDOM_SHARE * len(points)))) if learn else len(points)
-    random = np.random.default_rng(seed)
-    ends: list[Stop] = []
+    at_once = first if first == len(points) else max(first, AT_ONCE)
+    begun: list[int] = []
 
-    def begun() -> Iterator[Steps | None]:
+    def minimisers() -> Iterator[Steps | None]:
         for k, x in enumerate(points):
-            while k >= first and len(ends) < KNOWN * first:
+            if k in journal.ends:
+                continue
+            teachers = range(max(int(KNOWN * first), k - at_once)) if k >= first else range(0)
+            while not all(j in journal.ends for j in teachers):
                 yield None
-            parents = distinct(ends)[:PARENTS] if k >= first else []
-            start = _turned(restricted.names, parents, x, random) if parents else x
+            parents = distinct([_at(journal.ends[j], restricted.index) for j in teachers])[:PARENTS]
+            start = _turned(restricted.names, parents, x, np.random.default_rng((seed, k))) if parents else x
+            begun.append(k)
             yield newton(start, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding, eager=True)
 
     with Progress("search from many starts", len(starts), show=progress) as bar:
+        bar.done = len(journal.ends)
 
-        def ended(stop: Stop) -> None:
-            ends.append(stop)
+        def ended(number: int, stop: Stop) -> None:
+            journal.ended(begun[number], replace(stop, x=restricted.full(stop.x)))
             bar.advance(1)
 
-        stops, record = drive_many(restricted, begun(), ended=ended, at_once=first if first == len(points) else max(first, AT_ONCE))
-    full = [None if stop is None else replace(stop, x=restricted.full(stop.x)) for stop in stops]
-    interrupted = len(stops) < len(points) or any(stop is None or stop.reason == "interrupted" for stop in stops)
-    minima = distinct(full)
-    share = min(1.0, n / max(likelihood.n_events, 1))
-    best = minima[0].value if minima else np.nan
-    promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
-    return Coarse(tuple(minima), promising, record, interrupted)
+        stops, record = drive_many(restricted, minimisers(), ended=ended, at_once=at_once)
+    left = {k: stop for k, stop in zip(begun, stops, strict=False) if k not in journal.ends and stop is not None}
+    return record, len(journal.ends) < len(points), {k: replace(stop, x=restricted.full(stop.x)) for k, stop in left.items()}
+
+
+def _at(stop: Stop, index: np.ndarray) -> Stop:
+    """An end with some of its parameters only."""
+    return replace(stop, x=stop.x[index])
 
 
 def _turned(names: Sequence[str], parents: Sequence[Minimum], towards: np.ndarray, random: np.random.Generator) -> np.ndarray:

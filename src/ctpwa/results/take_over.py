@@ -13,6 +13,7 @@ from ctpwa.model.couplings import VERTEX
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import PARTS
 from ctpwa.results.result import FitResult
+from ctpwa.words import counted
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class TakenOver:
     not_here: tuple[str, ...]
 
     def __str__(self) -> str:
-        parts = [f"{len(self.taken)} couplings and parameters"]
+        parts = [counted(len(self.taken), "coupling or parameter", "couplings and parameters")]
         parts += [f"not in it: {', '.join(self.not_there)}"] if self.not_there else []
         parts += [f"not fitted here: {', '.join(self.not_here)}"] if self.not_here else []
         return "; ".join(parts)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.results.fractions import Fractions
+from ctpwa.words import counted
 
 SMALL_INTERFERENCE = 0.5  # %, and less is only counted
 SMALL_CORRELATION = 0.1
@@ -51,7 +52,7 @@ def with_error(value: float, error: float | None) -> str:
     return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
-def result_text(result: Any, waves: bool = False, correlations: bool = False, more: Sequence[Section] = ()) -> str:
+def result_text(result: Any, waves: bool = False, correlations: bool = False, more: Sequence[Section] = (), reasons: bool = False) -> str:
     """A ``FitResult`` in plain lines.
 
     Args:
@@ -59,21 +60,24 @@ def result_text(result: Any, waves: bool = False, correlations: bool = False, mo
         waves:         also fractions of every wave, and interferences
         correlations:  also correlations
         more:          what to add after everything else
+        reasons:       everything that the verdict says, not the worst only
     """
-    head = [headline(result), f"verdict: {result.verdict}", *minima_lines(result), *remarks(result)]
+    head = [headline(result), f"verdict: {result.verdict.text(reasons)}", *minima_lines(result), *remarks(result)]
     return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, more)])
 
 
 def headline(result: Any) -> str:
     """What was fitted, and how good it became."""
-    return f"{result.decay}: -ln L = {result.nll:.6f} with {len(result.parameters)} free parameters and {result.n_events} events"
+    parameters, events = counted(len(result.parameters), "free parameter"), counted(result.n_events, "event")
+    return f"{result.decay}: -ln L = {result.nll:.6f} with {parameters} and {events}"
 
 
 def remarks(result: Any) -> list[str]:
     """What it took, and numbers for comparing models."""
     record = result.record
     return [
-        f"{result.method}: {record.hessians} Hessians, {record.gradients} gradients, {record.values} values, {record.seconds:.2f} s",
+        f"{result.method}: {counted(record.hessians, 'Hessian')}, {counted(record.gradients, 'gradient')},"
+        f" {counted(record.values, 'value')}, {record.seconds:.2f} s",
         f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors of weighted events" if result.corrected else ""),
         *([] if result.precision is None else [str(result.precision)]),
     ]
@@ -84,11 +88,11 @@ def minima_lines(result: Any) -> list[str]:
     if result.n_starts == 1:
         return []
     n = len(result.minima)
-    lines = [f"{result.n_starts} starts, {n} {'minimum' if n == 1 else 'minima'}, {result.minima[0].starts} starts in the best one"]
+    best = f"{counted(result.minima[0].starts, 'start')} in the best one"
+    lines = [f"{counted(result.n_starts, 'start')}, {counted(n, 'minimum', 'minima')}, {best}"]
     for minimum in result.minima[1 : SHOWN_MINIMA + 1]:
         note = "" if minimum.refined else "  (part of the events)"
-        starts = f"{minimum.starts} start{'s' if minimum.starts > 1 else ''}"
-        lines.append(f"  another one {minimum.nll - result.nll:+.2f} in -ln L, {starts}{note}")
+        lines.append(f"  another one {minimum.nll - result.nll:+.2f} in -ln L, {counted(minimum.starts, 'start')}{note}")
     return lines + ([f"  and {n - SHOWN_MINIMA - 1} more"] if n > SHOWN_MINIMA + 1 else [])
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.channels import read_channels
 from ctpwa.model.lineshapes.formula import Basis, LineshapeKind, Vertex
+from ctpwa.words import counted
 
 Array = np.ndarray[Any, Any]
 PhaseSpace = Callable[[Array, Array], Array]  # (s, q2) → ρ
@@ -236,7 +237,7 @@ def build_k_matrix(
 
 
 def _poles(poles: Any, n_channels: int) -> tuple[Array, Array]:
-    form = f"give [{{mass: 1.2, couplings: [...]}}, ...] with {n_channels} couplings in GeV each, one for every channel"
+    form = f"give [{{mass: 1.2, couplings: [...]}}, ...] with {counted(n_channels, 'coupling')} in GeV each, one for every channel"
     if not isinstance(poles, Sequence) or isinstance(poles, str) or not poles:
         raise PhysicsError("option 'poles' of lineshape 'k_matrix' is missing or not a list", form)
     masses, couplings = [], []

@@ -53,6 +53,7 @@ def report_page(content: ReportContent) -> str:
         element("meta", charset="utf-8"),
         security_policy(style, script),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="generator", content=f"ctpwa {content.result.version}"),  # by which it is recognised
         element("title", content.result.decay),
         element("link", rel="icon", href="data:,"),
         own_style(style),

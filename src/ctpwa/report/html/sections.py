@@ -19,6 +19,7 @@ from ctpwa.report.html.trees import topologies, tree
 from ctpwa.results.fractions import Fractions
 from ctpwa.results.result import FoundMinimum
 from ctpwa.results.text import with_error
+from ctpwa.words import counted
 
 SHOWN_CORRELATIONS = 12
 LARGE_PULL = 3.0
@@ -81,7 +82,7 @@ def model_section(content: ReportContent) -> Html:
         note(words, amplitude, f". Parent: {model.polarisation}."),
         element("div", drawings, class_="panels"),
         (note(remark) for remark in model.notes),
-        folded(f"all {len(model.waves)} waves", filtered("waves", "waves"), waves),
+        folded(f"all {counted(len(model.waves), 'wave')}", filtered("waves", "waves"), waves),
         folded("formulas of the lineshapes", map(_lineshape, content.lineshapes)) if content.lineshapes else None,
     )
 
@@ -148,7 +149,7 @@ def parameter_section(content: ReportContent) -> Html:
         note(words),
         filtered("parameter-table", "parameters"),
         table("parameter-table", ("parameter", "value", "error", "MINOS", "input", "pull", "limits"), rows),
-        folded(f"{len(result.fixed)} fixed parameters", fixed_table) if result.fixed else None,
+        folded(counted(len(result.fixed), "fixed parameter"), fixed_table) if result.fixed else None,
         element("h3", "Couplings"),
         filtered("coupling-table", "couplings"),
         table("coupling-table", COUPLING_COLUMNS, couplings),
