@@ -12,6 +12,8 @@ import ctpwa
 from ctpwa.cli.console import print_json, say
 from ctpwa.data.write import check_suffix
 from ctpwa.errors import CtpwaError
+from ctpwa.generate.phase_space import checked_device
+from ctpwa.generate.room import check_count, check_disk
 from ctpwa.results.take_over import fitted_values
 
 
@@ -36,6 +38,8 @@ def generate(
     if not out.parent.is_dir():
         raise CtpwaError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}\n fix: make the folder, or correct the path")
     loaded, values = _model_and_truth(model, fitted)
+    check_count(n, seed, len(loaded.final_names), checked_device(device))
+    check_disk(n, len(loaded.final_names), out)
     start = time.monotonic()
     how: dict[str, Any]
     if phase_space:

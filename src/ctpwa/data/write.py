@@ -121,7 +121,7 @@ def _write_parquet(path: Path, sample: _Sample) -> None:
     from pyarrow import parquet
 
     schema = pyarrow.schema([(name, pyarrow.float64()) for name in sample.columns()])
-    with parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=False) as writer:
+    with parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True) as writer:
         for table in sample.tables():
             writer.write_table(pyarrow.table(table, schema=schema))
 
