@@ -17,7 +17,7 @@ COPIES = 2  # momenta as they are made, and put together
 MAX_SEED = 2**64 - 1  # what the random numbers of torch take
 
 
-def check_count(n: Any, seed: Any, n_particles: int, device: torch.device, share: int = 1) -> int:
+def check_count(n: Any, seed: Any, n_particles: int, device: torch.device, share: int = 1, name: str = "") -> int:
     """How many events to make; refuses what is no number of events, and more than fit into memory.
 
     Args:
@@ -26,17 +26,20 @@ def check_count(n: Any, seed: Any, n_particles: int, device: torch.device, share
         n_particles:  final particles of each
         device:       where they are made
         share:        processes that share them
+        name:         of the sample, for messages
     """
+    place = f"{name}: " if name else ""
     if isinstance(n, bool) or not hasattr(n, "__index__") or n < 0:
-        raise GenerationError(f"cannot generate {n!r} events\n fix: give a whole number, at least 0")
+        raise GenerationError(f"{place}cannot generate {n!r} events\n fix: give a whole number, at least 0")
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= seed <= MAX_SEED:
-        raise GenerationError(f"the seed is {seed!r}\n fix: give a whole number from 0 to {MAX_SEED}")
+        raise GenerationError(f"{place}the seed is {seed!r}\n fix: give a whole number from 0 to {MAX_SEED}")
     count = n.__index__()
     needed, free = COPIES * MOMENTUM_BYTES * n_particles * count // share, available_bytes(device)
     if free is not None and needed > free:
         most = free * share // (COPIES * MOMENTUM_BYTES * n_particles)
         raise GenerationError(
-            f"{_number(count)} events of {n_particles} particles need {_size(needed)} to generate, but {device} has {format_bytes(free)} left\n"
+            f"{place}{_number(count)} events of {n_particles} particles need {_size(needed)} to generate,"
+            f" but {device} has {format_bytes(free)} left\n"
             f" fix: generate at most {_number(most)} at a time, or several files with different seeds"
         )
     return count

@@ -222,6 +222,7 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
         raise PhysicsError("there is nothing to fit: no parameter is free", "add waves, or let parameters of a resonance float")
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise DataError(f"the seed is {seed!r}\n fix: give a whole number, at least 0")
+    _check_events(likelihood)
     if isinstance(minos, str):
         raise PhysicsError(f"minos is the text {minos!r}", "give a list of parameters")
     unknown = [name for name in minos if name not in likelihood.names]
@@ -231,6 +232,19 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
         raise DataError(f"the tolerance is {tolerance!r}\n fix: give a number above 0, such as {TOLERANCE:g}")
     if max_iterations is not None and max_iterations < 1:
         raise DataError(f"max_iterations is {max_iterations!r}\n fix: give at least 1, or leave it out")
+
+
+def _check_events(likelihood: Fittable) -> None:
+    """Refuse samples that cannot determine the parameters: with so few different events −ln L has no minimum, and a fit no end."""
+    n, data = len(likelihood.names), sum(term.distinct_events("data") for term in _terms(likelihood))
+    if data < n:
+        raise DataError(f"data: only {data} different events for {n} free parameters\n fix: give more events, or fix parameters")
+    for term in _terms(likelihood):
+        if (found := term.distinct_events("phase space")) < len(term.names):
+            raise DataError(
+                f"phase space: only {found} different events for {len(term.names)} free parameters\n"
+                " fix: give more; the normalisation is known only from many more events than there are parameters"
+            )
 
 
 def _truths(likelihood: Fittable, truth: Truth) -> Sequence[SampleInput | None]:
