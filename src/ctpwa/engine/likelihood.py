@@ -241,6 +241,11 @@ class Likelihood:
         return self._totals.squared
 
     @property
+    def unit(self) -> float:
+        """Twice what one standard deviation adds to the NLL, Σ w² / Σ w: 1 without weights, and as large as they are."""
+        return self.weight_variance / self.weight
+
+    @property
     def coupling_index(self) -> np.ndarray:
         """Which of the free parameters belong to couplings; the others belong to lineshapes."""
         return np.array([i for i, name in enumerate(self.names) if name not in self.parameters.theta_names], dtype=np.int64)

@@ -20,6 +20,7 @@ from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.minuit import migrad
 from ctpwa.minimise.newton import newton
+from ctpwa.minimise.objective import Objective, Scaled
 from ctpwa.minimise.steps import HESSIAN, Stop
 from ctpwa.minimise.verdict import Judged, Verdict, judge
 from ctpwa.progress import Progress
@@ -37,7 +38,7 @@ LBFGS_ITERATIONS = 5000
 METHODS = ("newton", "lbfgs", "minuit")
 INTERRUPTED = "interrupted"
 VANISHING = 1e-9  # intensity, in units of its mean
-TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L
+TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L of events without weights
 Fittable = Likelihood | LikelihoodSum
 Truth = SampleInput | Sequence[SampleInput | None] | None
 
@@ -70,7 +71,8 @@ def fit(
         minos:           parameters that get asymmetric errors
         truth:           phase space before acceptance, one sample or a list with one for each likelihood of a sum; fractions are
                          then corrected for efficiency
-        tolerance:       expected distance to the minimum at which to stop
+        tolerance:       expected distance to the minimum at which to stop, in units in which one standard deviation adds ½ to −ln L; without
+                         weights these are those of −ln L
         max_iterations:  give up after so many steps
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
         watch:           called with every better point and its value
@@ -116,7 +118,7 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
         return result
     try:
         with Progress("MINOS", None, show=progress):
-            asymmetric = minos_errors(likelihood, stop.x, minos)
+            asymmetric = minos_errors(Scaled(likelihood, likelihood.unit), stop.x, minos)
     except KeyboardInterrupt:
         return _interrupted(result)
     return replace(result, parameters=tuple(replace(p, minos=asymmetric.get(p.name)) for p in result.parameters))
@@ -142,7 +144,7 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
                 f"the likelihood or its derivatives are not finite where the fit ended ({stop.reason})\n"
                 " fix: check the start values of the parameters, and give limits to those that must not leave a range"
             )
-        judged = judge(likelihood.names, stop, gradient, H, likelihood.bounds)
+        judged = _judge(likelihood, stop, gradient, H)
         covariance = judged.covariance
         corrected = likelihood.weighted
         if corrected:
@@ -301,7 +303,7 @@ def _minimise(
     stops = [replace(stop, x=one_form(likelihood, stop.x, near=best_x)) for stop in stops]
     hessian = likelihood.value_grad_hessian(stops[best].x)[2] if len(stops) > 1 else None
     found = []
-    for minimum in distinct(stops, hessian):
+    for minimum in distinct(stops, hessian, likelihood.unit):
         n = sum(len(candidates[k].starts) for k in minimum.starts)
         found.append(FoundMinimum(minimum.value, n, True, tuple(map(float, minimum.x))))
     stop = replace(stops[best], converged=False, reason=INTERRUPTED) if interrupted else stops[best]
@@ -357,10 +359,28 @@ def _shown(bar: Progress, watch: Watch | None) -> Watch:
     return told
 
 
+def _judge(likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray) -> Judged:
+    """The verdict on −ln L, in units in which one standard deviation adds ½ to it."""
+    unit = likelihood.unit
+    judged = judge(likelihood.names, stop, gradient / unit, H / unit, likelihood.bounds)
+    verdict = replace(judged.verdict, gradient_norm=unit * judged.verdict.gradient_norm)
+    return replace(judged, verdict=verdict, covariance=judged.covariance / unit)
+
+
 def _run(
     likelihood: Fittable, x: np.ndarray, method: str, tolerance: float, max_iterations: int | None, watch: Watch | None
 ) -> tuple[Stop, Record]:
-    """One fit from one start."""
+    """One fit from one start; minimisers see −ln L in units in which one standard deviation adds ½ to it."""
+    unit = likelihood.unit
+    told: Watch | None = None if watch is None else lambda x, value: watch(x, unit * value)
+    stop, record = _run_scaled(Scaled(likelihood, unit), x, method, tolerance, max_iterations, told)
+    return replace(stop, value=unit * stop.value), replace(record, history=[unit * value for value in record.history])
+
+
+def _run_scaled(
+    likelihood: Objective, x: np.ndarray, method: str, tolerance: float, max_iterations: int | None, watch: Watch | None
+) -> tuple[Stop, Record]:
+    """One fit from one start, by one of the methods."""
     limit: dict[str, Any] = {} if max_iterations is None else {"max_iterations": max_iterations}
     if method == "minuit":
         return migrad(likelihood, x, tolerance=tolerance, max_calls=max_iterations, watch=watch)
@@ -369,7 +389,7 @@ def _run(
     return _run_lbfgs(likelihood, x, tolerance, max_iterations or LBFGS_ITERATIONS, watch)
 
 
-def _run_lbfgs(likelihood: Fittable, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None) -> tuple[Stop, Record]:
+def _run_lbfgs(likelihood: Objective, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None) -> tuple[Stop, Record]:
     """L-BFGS on top of the Hessian where it begins; where it takes long the Hessian has changed, and it begins anew."""
     total = Record()
     done = 0

@@ -19,7 +19,7 @@ from ctpwa.engine.likelihood_sum import LikelihoodSum
 from ctpwa.minimise.drive import Record, drive_many
 from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.newton import newton
-from ctpwa.minimise.objective import Restricted
+from ctpwa.minimise.objective import Restricted, Scaled
 from ctpwa.minimise.steps import Steps, Stop
 from ctpwa.progress import Progress
 
@@ -64,7 +64,7 @@ def coarse_search(
     """
     n = max(COARSE_EVENTS, COARSE_PER_PARAMETER * starts.shape[1])
     part = likelihood.coarse(starts[0], n, seed)
-    restricted = Restricted(part, starts[0], likelihood.coupling_index)
+    restricted = Restricted(Scaled(part, likelihood.unit), starts[0], likelihood.coupling_index)
     points = starts[:, restricted.index]
     first = min(len(points), max(RANDOM_STARTS, int(RANDOM_SHARE * len(points)))) if learn else len(points)
     random = np.random.default_rng(seed)
@@ -91,6 +91,7 @@ def coarse_search(
     share = min(1.0, n / max(likelihood.n_events, 1))
     best = minima[0].value if minima else np.nan
     promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
+    minima = [replace(minimum, value=likelihood.unit * minimum.value) for minimum in minima]
     return Coarse(tuple(minima), promising, record, interrupted)
 
 
