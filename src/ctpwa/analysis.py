@@ -277,7 +277,7 @@ class Analysis:
 
     def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
         refuse_repeated_files(self.data_sets)
-        for kind, source, name in _named_sources(data_set):
+        for _, source, name in _named_sources(data_set):
             if isinstance(source, GeneratedSource):  # before anything is read
                 check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
         in_pieces = self._too_large(data_set)

@@ -99,7 +99,7 @@ def test_too_much_background():
 
 @pytest.mark.parametrize("value", [0.0, -0.1])
 def test_a_background_without_weight(value):
-    with pytest.raises(DataError, match="the weights of the background add up to .*\n fix: give positive weights"):
+    with pytest.raises(DataError, match=r"the weights of the background add up to .*\n fix: give positive weights"):
         build(background=Events(events("small", 50, 3).momenta, torch.full((50,), value, dtype=torch.float64)))
 
 

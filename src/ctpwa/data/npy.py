@@ -1,4 +1,4 @@
-"""Arrays as numpy writes them: a header that says type and shape, then the numbers. What a header claims is checked before it is believed."""
+"""Arrays as numpy writes them: a header that says type and shape, then the numbers. What a header claims is checked first."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ class Likelihood:
         return self._rows["data"].total
 
     def distinct_events(self, sample: str) -> int:
-        """Different events of ``data`` or ``phase space``, counted up to the number of free parameters; with several ranks, at most so many."""
+        """Different events of ``data`` or ``phase space``, counted to the number of free parameters; of several ranks an upper limit."""
         return self._distinct[sample]
 
     @property

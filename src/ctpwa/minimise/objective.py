@@ -33,7 +33,7 @@ class Objective(Protocol):
 
 
 class Scaled:
-    """An objective in other units, in which one standard deviation adds ½ to it: then tolerances mean the same whatever weights events have.
+    """An objective in units in which one standard deviation adds ½ to it, so that tolerances mean the same whatever the weights of events.
 
     Args:
         whole:  the objective

@@ -71,8 +71,8 @@ def fit(
         minos:           parameters that get asymmetric errors
         truth:           phase space before acceptance, one sample or a list with one for each likelihood of a sum; fractions are
                          then corrected for efficiency
-        tolerance:       expected distance to the minimum at which to stop, in units in which one standard deviation adds ½ to −ln L; without
-                         weights these are those of −ln L
+        tolerance:       expected distance to the minimum at which to stop, in units in which one standard deviation adds ½ to −ln L:
+                         without weights those of −ln L itself
         max_iterations:  give up after so many steps
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
         watch:           called with every better point and its value

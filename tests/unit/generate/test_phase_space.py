@@ -247,11 +247,11 @@ def test_more_events_than_there_is_memory_are_refused_at_once(digits, weighted):
 
 @pytest.mark.parametrize("n", [True, 1.5, "5", None])
 def test_what_is_no_number_of_events(n):
-    with pytest.raises(GenerationError, match="cannot generate .* events\n fix: give a whole number"):
+    with pytest.raises(GenerationError, match=r"cannot generate .* events\n fix: give a whole number"):
         ctpwa.generate_phase_space([1.0, 0.1, 0.2], n)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 10**30, 1.5, None])
 def test_what_is_no_seed(seed):
-    with pytest.raises(GenerationError, match="the seed is .*\n fix: give a whole number from 0 to"):
+    with pytest.raises(GenerationError, match=r"the seed is .*\n fix: give a whole number from 0 to"):
         ctpwa.generate_phase_space([1.0, 0.1, 0.2], 5, seed)
