@@ -128,6 +128,11 @@ def test_weights_of_another_type_may_be_left_out(model, events, same, with_weigh
     same(ctpwa.read_events(model, with_weight(suffix, make(23)), weight=False), ctpwa.Events(events.momenta))
 
 
+@pytest.mark.parametrize("weight", [True, 3])
+def test_weights_that_are_asked_for_without_a_name(refused, with_weight, weight):
+    assert f"weight is {weight}\n fix: name the array" in refused(with_weight("npz", np.ones(23)), weight=weight)
+
+
 def test_weights_inside_a_structure_need_a_word(model, events, refused, columns, tmp_path):
     struct_column = pa.StructArray.from_arrays([pa.array(events.weights.numpy())], names=["weight"])
     pq.write_table(pa.table(columns() | {"event": struct_column}), tmp_path / "a.parquet")

@@ -89,6 +89,8 @@ def find_weight(file: EventFile, given: str | bool | None) -> str | None:
         if column is None:
             raise DataError(f"{file.place}: no {file.word} {given!r} for the weights\n fix: {_advice(file, given, Kind.NUMBER)}")
         return _weight_column(file, column)
+    if given is not None:
+        raise DataError(f"weight is {given!r}\n fix: name the {file.word} of the weights, or say false to use none")
     found = [column for column in file.columns if column.name.casefold() in WEIGHTS]
     inside = [column for column in file.columns if re.split("[./]", column.name.casefold())[-1] in WEIGHTS]
     if len(found) > 1 or (not found and inside):
