@@ -169,7 +169,7 @@ def edited(what):
                 columns[how] = values.copy()
             elif how in columns:
                 columns[name], columns[how] = columns[how], values
-        except (ValueError, TypeError, IndexError, OverflowError):
+        except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.ComplexWarning):
             return None
     return columns
 
