@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     """A folder with samples and a model file, which is not the working directory."""
     folder = tmp_path_factory.mktemp("analysis")
     model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1020)": {"in": "K+ K-"}}})
-    for i, name in enumerate(("data.root", "more.npz", "side.parquet", "phsp.root")):
+    for i, name in enumerate(("data.root", "more.npz", "side.parquet", "phsp.root", "rest.npz")):
         ctpwa.write_events(folder / name, ctpwa.generate_phase_space(model, 40 + i, seed=i))
     return folder
 
@@ -58,12 +58,12 @@ def test_generated_phase_space_is_that_of_the_generator(analysis):
 
 
 def test_several_sources_are_one_sample(analysis, folder):
-    text = "samples: {data: [data.root, more.npz], phase_space: phsp.root, background: [{file: side.parquet, scale: 0.3}, more.npz]}"
+    text = "samples: {data: [data.root, more.npz], phase_space: phsp.root, background: [{file: side.parquet, scale: 0.3}, rest.npz]}"
     loaded = analysis(text)
     samples = loaded.read()
     assert torch.equal(samples.data["K-"], torch.cat([events(folder, name)["K-"] for name in ("data.root", "more.npz")]))
     assert samples.data.weights is None
-    assert samples.background.weights.tolist() == [0.3] * 42 + [1.0] * 41
+    assert samples.background.weights.tolist() == [0.3] * 42 + [1.0] * 44
     assert [summary.name for summary in loaded.summaries] == ["data 1", "data 2", "phase space", "background 1", "background 2"]
 
 
@@ -191,3 +191,57 @@ def test_a_start_value_must_be_of_the_likelihood(analysis):
     other = SimpleNamespace(names=("phi(1680).width",), start=np.array([0.1]), model=loaded.model)
     with pytest.raises(ctpwa.PhysicsError, match=r"start value of 'phi\(1680\).mass', which is not a free parameter\n fix: it is fixed"):
         loaded.start(other)
+
+
+@pytest.mark.parametrize("kind", ["data", "phase_space", "truth"])
+def test_weights_that_add_up_to_less_than_nothing(analysis, folder, kind):
+    np.savetxt(folder / "minus.txt", np.full(41, -2.0))
+    sources = {"data": "data.root", "phase_space": "phsp.root", kind: "{file: more.npz, weight_file: minus.txt}"}
+    text = ", ".join(f"{name}: {source}" for name, source in sources.items())
+    with pytest.raises(ctpwa.DataError, match=f"{kind.replace('_', ' ')}: its weights add up to -82\n fix: give positive weights"):
+        analysis(f"samples: {{{text}}}").read()
+
+
+def test_a_source_with_negative_weights_is_part_of_a_sample(analysis, folder):
+    np.savetxt(folder / "minus.txt", np.full(41, -0.5))
+    loaded = analysis("samples: {data: [data.root, {file: more.npz, weight_file: minus.txt}], phase_space: phsp.root}")
+    assert float(loaded.read().data.weights.sum()) == 40 - 0.5 * 41
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ("samples: {data: [data.root, {file: data.root}], phase_space: phsp.root}", "data: '.*data.root' is the same file as .* of data"),
+        ("samples: {data: [data.root, {file: link.root, scale: 2}], phase_space: phsp.root}", "link.root' is the same file as .*data.root"),
+        ("samples: {data: ['d*.root', '*a.root'], phase_space: phsp.root}", "is the same file|is named twice"),
+        ("samples: {data: data.root, phase_space: data.root}", "phase space: '.*data.root' is the same file as '.*data.root' of data"),
+        ("samples: {data: data.root, phase_space: phsp.root, background: data.root}", "background: .* is the same file"),
+        ("samples: {data: data.root, phase_space: phsp.root, truth: [phsp.root, phsp.root]}", "is the same file|is named twice"),
+        (
+            "data_sets: {a: {data: data.root, phase_space: phsp.root}, b: {data: data.root, phase_space: phsp.root}}",
+            "b data: '.*data.root' is the same file as '.*data.root' of a data",
+        ),
+    ],
+)  # fmt: skip
+def test_the_same_events_twice(analysis, folder, samples, message):
+    if not (folder / "link.root").exists():
+        (folder / "link.root").symlink_to(folder / "data.root")
+    loaded = analysis(samples)
+    with pytest.raises(ctpwa.DataError, match=message):
+        loaded.read(loaded.data_sets[0].name)
+
+
+def test_files_that_may_serve_twice(analysis, folder):
+    """Phase space as its own truth and that of two data sets; data and background with different weights."""
+    np.savetxt(folder / "half.txt", np.full(40, 0.5))
+    a = "{data: data.root, phase_space: phsp.root, truth: phsp.root, background: {file: data.root, weight_file: half.txt}}"
+    loaded = analysis(f"data_sets: {{a: {a}, b: {{data: more.npz, phase_space: phsp.root}}}}")
+    assert loaded.read("a").truth.n_events == loaded.read("b").phase_space.n_events == 43
+
+
+@pytest.mark.parametrize("n", [10**12, 10**15, 10**18])
+def test_more_phase_space_than_there_is_memory(analysis, monkeypatch, n):
+    loaded = analysis(f"samples: {{data: data.root, phase_space: {{generate: {n}}}}}")
+    monkeypatch.setattr("ctpwa.analysis.open_events", None)  # nothing is read before
+    with pytest.raises(ctpwa.CtpwaError, match=r"phase space: .* events of 3 particles need .* to generate, but cpu has .* left\n fix: "):
+        loaded.read()

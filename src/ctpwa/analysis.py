@@ -15,8 +15,8 @@ import torch
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import DataSet, FileSource, Source, data_sets
-from ctpwa.data.checks import SampleChecks
+from ctpwa.config.samples import DataSet, FileSource, GeneratedSource, Source, data_sets, refuse_repeated_files
+from ctpwa.data.checks import SampleChecks, is_positive_total
 from ctpwa.data.event_files import EventFiles, open_events
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.files import CHUNK
@@ -28,6 +28,7 @@ from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
 from ctpwa.engine.memory_plan import Limits
 from ctpwa.errors import DataError, PhysicsError, suggest
 from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.generate.room import check_count
 from ctpwa.memory import available_bytes, parse_bytes, processes_here
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
@@ -288,19 +289,20 @@ class Analysis:
         return None if size is None else max(parse_bytes(size, name) // len(self.data_sets), 1)
 
     def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
+        refuse_repeated_files(self.data_sets)
+        for _, source, name in _named_sources(data_set):
+            if isinstance(source, GeneratedSource):  # before anything is read
+                check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
         in_pieces = self._too_large(data_set)
         read: dict[str, list[Events | EventFiles]] = {}
         for kind, source, name in _named_sources(data_set):
             read.setdefault(kind, []).append(self._source(source, name, progress, in_pieces and kind in STREAMED))
         sources = tuple(part for parts in read.values() for part in parts)
         samples = {kind: _joined(parts) for kind, parts in read.items()}
+        for kind, sample in samples.items():
+            self._check_total(kind, sample, data_set.name)
         background = samples.get("background")
         assert background is None or isinstance(background, Events)
-        if background is not None and background.weights is not None and (total := self._total(background.weights)) <= 0:
-            raise DataError(
-                f"{(data_set.name + ' ').lstrip()}background: its weights add up to {total:.6g}\n"
-                " fix: give positive weights and a positive scale; the background is subtracted"
-            )
         return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), sources)
 
     def _too_large(self, data_set: DataSet) -> bool:
@@ -315,8 +317,18 @@ class Analysis:
         needed = 4 * 8 * len(self.model.decay.labels) * n_events
         return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
-    def _total(self, weights: torch.Tensor) -> float:
-        return float(self.ranks.sum(1, lambda: np.array([float(weights.sum())]), b"background")[0])
+    def _check_total(self, kind: str, sample: Events | EventStream, data_set: str) -> None:
+        """Refuse weights that add up to nothing; those of a sample that is read in pieces are known to the likelihood only."""
+        if not isinstance(sample, Events) or sample.weights is None:
+            return
+        w = sample.weights
+        total, size = self.ranks.sum(2, lambda: np.array([float(w.sum()), float(w.abs().sum())]), f"total {kind}".encode())
+        if not is_positive_total(total, size):
+            fix = "the background is subtracted" if kind == "background" else "negative ones may be there, but not outweigh the others"
+            raise DataError(
+                f"{f'{data_set} '.lstrip()}{kind.replace('_', ' ')}: its weights add up to {total:.6g}\n"
+                f" fix: give positive weights and a positive scale; {fix}"
+            )
 
     def _open(self, source: FileSource, name: str, progress: bool | None) -> EventFiles:
         options = source.options

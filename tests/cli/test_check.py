@@ -182,7 +182,8 @@ def test_samples_for_programs(tmp_path, with_samples):
 
 
 def test_several_data_sets(tmp_path, with_samples):
-    text = TIED + "data_sets:\n" + "".join(f"  {year}: {{data: data.npz, phase_space: {{generate: 50}}}}\n" for year in ("a", "b"))
+    files = {"a": "data.npz", "b": "sideband.npz"}
+    text = TIED + "data_sets:\n" + "".join(f"  {year}: {{data: {file}, phase_space: {{generate: 50}}}}\n" for year, file in files.items())
     result = run(tmp_path, text)
     assert result.exit_code == 0
     assert [line.split(":")[0] for line in result.stdout.splitlines()[-5:]] == [

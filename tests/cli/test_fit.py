@@ -114,7 +114,10 @@ def test_options_win_over_the_model_file(small):
 
 
 def test_data_sets_have_names_and_truth(small):
-    text = "data_sets: {y1: {data: data.npz, phase_space: {generate: 300}}, y2: {data: data.npz, phase_space: {generate: 300}, truth: "
+    with np.load(small / "data.npz") as whole:
+        np.savez(small / "half.npz", **{name: p[::2] for name, p in whole.items()})
+        np.savez(small / "rest.npz", **{name: p[1::2] for name, p in whole.items()})
+    text = "data_sets: {y1: {data: half.npz, phase_space: {generate: 300}}, y2: {data: rest.npz, phase_space: {generate: 300}, truth: "
     change(small, "samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}", text + "{generate: 200}}}")
     result = fit()
     assert result.exit_code == 0

@@ -165,3 +165,28 @@ def test_a_wrong_model(folder):
     result = generate("-n", "5", "-o", "x.npz")
     assert result.exit_code == 1
     assert "no coupling is called 'K(2)*(1430)+[K+ eta] (2,2)(2,1)'" in result.stderr
+
+
+@pytest.mark.parametrize("option", [[], ["--phase-space"]])
+@pytest.mark.parametrize("n", [10**12, 10**15, 10**40])
+def test_more_events_than_there_is_memory_are_refused_before_any_work(folder, monkeypatch, n, option):
+    monkeypatch.setattr(ctpwa, "ToyGenerator", None)  # not even a pilot
+    result = generate("-n", str(n), "-o", "toy.root", *option)
+    assert result.exit_code == 1
+    assert "events of 3 particles need" in result.stderr
+    assert " fix: generate at most " in result.stderr
+    assert files(folder) == ["model.yml"]
+
+
+def test_more_events_than_there_is_disk_are_refused_before_any_work(folder, monkeypatch):
+    from ctpwa.generate import room
+
+    monkeypatch.setattr(room.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10_000})())
+    result = generate("-n", "300", "-o", "toy.root")
+    assert result.exit_code == 1
+    assert "300 events of 3 particles take about 28.8 kB in 'toy.root', but the disk of its folder has 10 kB left" in result.stderr
+
+
+def test_a_seed_that_is_too_large(folder):
+    result = generate("-n", "5", "-o", "toy.root", "--seed", str(10**30))
+    assert (result.exit_code, result.stderr.startswith("the seed is 1000")) == (1, True)

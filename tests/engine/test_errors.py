@@ -76,8 +76,9 @@ def test_mistakes_in_options(changes, error, message):
         (ones(129)[:, None], "weights have shape 129×1 for 129 events\n fix: give one weight per event"),
         (at(77, np.nan), "the weight of event 77 is not finite\n fix: remove these events or correct their weights"),
         (at(3, np.inf), "the weight of event 3 is not finite"),
-        (0 * ones(), "the weights of the data minus the background add up to 0\n fix: check the scale"),
-        (-ones(), "the weights of the data minus the background add up to -129\n"),
+        (0 * ones(), "the weights of the data add up to 0\n fix: check them"),
+        (-ones(), "the weights of the data add up to -129\n"),
+        (np.where(np.arange(129) % 2, 1.0, -64 / 65), "the weights of the data add up to "),
     ],
 )
 def test_mistakes_in_data_weights(data, message):
@@ -96,6 +97,12 @@ def test_too_much_background():
         build(background=events("small", 200, 3))
 
 
+@pytest.mark.parametrize("value", [0.0, -0.1])
+def test_a_background_without_weight(value):
+    with pytest.raises(DataError, match=r"the weights of the background add up to .*\n fix: give positive weights"):
+        build(background=Events(events("small", 50, 3).momenta, torch.full((50,), value, dtype=torch.float64)))
+
+
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_a_normalisation_without_weight(value):
     phase_space = samples("small")["phase_space"]
@@ -104,7 +111,7 @@ def test_a_normalisation_without_weight(value):
 
 
 def test_empty_samples():
-    with pytest.raises(DataError, match="the weights of the data minus the background add up to 0"):
+    with pytest.raises(DataError, match="the weights of the data add up to 0"):
         build(data=events("small", 0, 1))
     with pytest.raises(DataError, match="the weights of the phase-space sample add up to 0"):
         build(phase_space=events("small", 0, 1))

@@ -13,6 +13,8 @@ from ctpwa.cli.console import print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.data.write import check_suffix
 from ctpwa.errors import CtpwaError
+from ctpwa.generate.phase_space import checked_device
+from ctpwa.generate.room import check_count, check_disk
 from ctpwa.output import check_output
 from ctpwa.results.take_over import fitted_values
 from ctpwa.words import counted
@@ -36,6 +38,8 @@ def generate(
     check_suffix(out)
     check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
     loaded, values = _model_and_truth(model, fitted)
+    check_count(n, seed, len(loaded.final_names), checked_device(device))
+    check_disk(n, len(loaded.final_names), out)
     start = time.monotonic()
     how: dict[str, Any]
     if phase_space:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import Any
 
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import DataSetSpec, ModelSpec, SampleSpec
 from ctpwa.data.located import SUFFIXES, TEXT
 from ctpwa.data.naming import MomentaNames
-from ctpwa.data.options import ReadOptions
+from ctpwa.data.options import ReadOptions, expand
+from ctpwa.data.regular import Identity
 from ctpwa.data.weights import SUFFIXES as WEIGHT_SUFFIXES
 from ctpwa.decay.chain import Decay
 from ctpwa.errors import DataError, Path, suggest
@@ -90,6 +93,41 @@ def data_sets(spec: ModelSpec, folder: FilePath) -> tuple[DataSet, ...]:
         DataSet(name, **{kind: tuple(_source(sample, folder) for sample in getattr(entry, kind)) for kind in KINDS})
         for name, _, entry in _entries(spec)
     )
+
+
+def refuse_repeated_files(data_sets: Sequence[DataSet]) -> None:
+    """Refuse files whose events would count twice: in one sample, as data of two data sets, or read alike for two samples of a data set.
+
+    Phase space may also be the truth, and several data sets may share it; with other weights a file may be data and background.
+    """
+    owners: dict[Any, str] = {}
+    for data_set in data_sets:
+        for kind in KINDS:
+            name = f"{data_set.name} {kind}".replace("_", " ").lstrip()
+            for source in getattr(data_set, kind):
+                for path, identity in _identities(source):
+                    events = (identity, source.options.tree)
+                    alike = (data_set.name, events, source.options.weight, source.weight_files)
+                    sample = (kind, events) if kind == "data" else (kind, data_set.name, events)
+                    for key in [sample] + ([alike] if kind != "truth" else []):
+                        if key in owners:
+                            raise DataError(
+                                f"{name}: {str(path)!r} is the same file as {owners[key]}, so that its events would count twice\n"
+                                " fix: name it once"
+                            )
+                    owners |= dict.fromkeys([sample, alike], f"{str(path)!r} of {name}")
+
+
+def _identities(source: Source) -> Iterator[tuple[FilePath, Identity]]:
+    """The files of a source that are there; others are refused when they are read, and so are those that it names twice."""
+    found: dict[Identity, FilePath] = {}
+    try:
+        for path in expand(source.files) if isinstance(source, FileSource) else ():
+            about = os.stat(path)
+            found.setdefault((about.st_dev, about.st_ino), path)
+    except (DataError, OSError):
+        pass
+    return ((path, identity) for identity, path in found.items())
 
 
 def check_samples(spec: ModelSpec, decay: Decay, problems: Problems) -> None:

@@ -29,6 +29,7 @@ PARENT_TOLERANCE = 5e-3  # GeV: room for the beam energy, none for a lost partic
 WIDTHS = 20.0  # how far unstable particles reach, in widths
 ROUNDING = 1e-6  # r above: ten times the rounding of E² in single precision
 ON_SHELL = 4 * torch.finfo(torch.float64).eps  # |E − |p||/E that counts as on shell already
+NOTHING = 1e-12  # Σ w / Σ |w| that is rounding
 
 MassTolerance = float | Mapping[str, float] | None
 
@@ -173,6 +174,11 @@ def check_weights(weights: Tensor, place: str, first_event: int = 0) -> None:
             f"{place}: the weight of event {first_event + event} is {value}{_others(int(bad.sum()))}\n"
             " fix: remove these events or correct their weights"
         )
+
+
+def is_positive_total(total: float, absolute: float) -> bool:
+    """Whether Σ w is positive, and more than what is left of Σ |w| by rounding."""
+    return total > NOTHING * absolute
 
 
 WeightRange = tuple[float, float, float]  # sum, smallest, largest

@@ -71,6 +71,9 @@ class EventFile(ABC):
             name → [event] for numbers, [event, 4] as in the file for four numbers, [event, 4] as (E, px, py, pz) for four-vectors
         """
 
+    def check(self, names: Sequence[str]) -> None:  # noqa: B027 - text files count their lines
+        """Refuse columns that cannot hold as many rows as the file says, before anything of that size is made."""
+
     def close(self) -> None:  # noqa: B027 - a file that is opened for each pass has nothing to close
         """Close the file."""
 
@@ -99,8 +102,13 @@ def reading(path: Path, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (CtpwaError, MemoryError, GeneratorExit):
+    except (CtpwaError, GeneratorExit):
         raise
+    except MemoryError as error:
+        raise DataError(
+            f"cannot read {str(path)!r} as {what}: it asks for more memory than there is\n"
+            " fix: the file is damaged, or has too much in one piece; write it again"
+        ) from error
     except OSError as error:
         raise DataError(f"cannot read {str(path)!r}: {error.strerror or _first_line(error)}\n fix: check the path and the file") from error
     except Exception as error:
@@ -112,7 +120,18 @@ def reading(path: Path, what: str) -> Iterator[None]:
 
 def _first_line(error: Exception) -> str:
     text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    return short(text.splitlines()[0]) if text else type(error).__name__
+
+
+def short(text: str, most: int = 200) -> str:
+    """A text that comes from a file, no longer than a message should be."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def as_doubles(values: np.ndarray) -> np.ndarray:
+    """Numbers of any real type in double precision, in an array of their own; those that are too large for it are infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64)
 
 
 def sha256_of(path: Path) -> str:

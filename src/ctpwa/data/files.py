@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 from ctpwa.data.checks import MassTolerance, SampleChecks, WeightRange, check_weights, joined_weights, weight_range
-from ctpwa.data.columns import sha256_of
+from ctpwa.data.columns import as_doubles, sha256_of
 from ctpwa.data.events import Events
-from ctpwa.data.located import LocatedFile, open_file
+from ctpwa.data.located import SUFFIXES, LocatedFile, check_suffix, open_file
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import ORDERS, FilePath, ReadOptions, expand
+from ctpwa.data.regular import check_regular, refuse_repeated
 from ctpwa.data.rows import Rows
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.data.weights import read_weight_files
@@ -207,6 +208,9 @@ class SampleReader:
                 f"weights from {self.options.weight!r} and from {weight_paths[0]}\n fix: give 'weight' or 'weight_file', not both"
             )
         with ExitStack() as stack:
+            for path in paths:
+                check_suffix(path)
+            refuse_repeated(paths, [check_regular(path, SUFFIXES) for path in paths])
             opened = [stack.enter_context(open_file(path, self.decay, self.options)) for path in paths]
             files = tuple(LocatedFile.of(file, self.decay, self.options, bool(weight_paths)) for file in opened)
             n_events = sum(file.rows for file in files)
@@ -222,6 +226,7 @@ class SampleReader:
         files = located.files
         hashes = [sha256_of(file.file.path) if self.ranks.first else "" for file in files]
         records = tuple(FileRecord(str(file.file.path), file.rows, sha256) for file, sha256 in zip(files, hashes, strict=True))
+        _refuse_copies(records)
         return Found(name, records, located.n_events, located.weight_records, checks, weights, self._weight_notes(files))
 
     def chunks(self, located: Located, checks: SampleChecks) -> Iterator[tuple[list[Tensor], Tensor | None]]:
@@ -246,7 +251,7 @@ class SampleReader:
             self._check(file, p4, chunk, first + done, checks)
             weights = None
             if file.weight is not None:
-                weights = torch.from_numpy(chunk[file.weight].astype(np.float64))
+                weights = torch.from_numpy(as_doubles(chunk[file.weight]))
                 check_weights(weights, file.file.place, first + done)
             done += len(p4[0])
             yield p4, weights
@@ -303,3 +308,13 @@ class SampleReader:
         if found is None or self.options.weight is not None:
             return ()
         return (f"weights found in {found.file.word} {found.weight!r}",)
+
+
+def _refuse_copies(records: Sequence[FileRecord]) -> None:
+    """Refuse a file with the content of another one: the same events under two names."""
+    first: dict[str, FileRecord] = {}
+    for record in records:
+        if record.sha256 and record.n_events and (other := first.setdefault(record.sha256, record)) is not record:
+            raise DataError(
+                f"{other.path!r} and {record.path!r} have the same content, so that its events would count twice\n fix: name one of them"
+            )

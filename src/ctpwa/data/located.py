@@ -10,27 +10,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.data.columns import EventFile, Kind
-from ctpwa.data.naming import Place, find_momenta, find_weight
+from ctpwa.data.columns import EventFile, Kind, as_doubles
+from ctpwa.data.naming import Place, find_momenta, find_weight, refuse_two_of_a_name
 from ctpwa.data.npz_files import NpzFile
 from ctpwa.data.options import ReadOptions
 from ctpwa.data.parquet_files import ParquetFile
 from ctpwa.data.root_files import RootFile
 from ctpwa.data.text_files import TextFile
 from ctpwa.decay.chain import Decay
-from ctpwa.errors import DataError, suggest
+from ctpwa.errors import DataError
 
 SUFFIXES = (".root", ".parquet", ".npz", ".txt", ".dat")
 TEXT = (".txt", ".dat")
 
 
+def check_suffix(path: Path) -> None:
+    """Refuse a file of a kind that is not known."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise DataError(f"cannot read {str(path)!r}: unknown suffix {path.suffix.lower()!r}\n fix: use one of {', '.join(SUFFIXES)}")
+
+
 def open_file(path: Path, decay: Decay, options: ReadOptions) -> EventFile:
-    """The file, opened by its suffix."""
+    """The file, whose suffix is known and which is a regular one, opened by its suffix."""
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise DataError(f"cannot read {str(path)!r}: unknown suffix {suffix!r}\n fix: use one of {', '.join(SUFFIXES)}")
-    if not path.is_file():
-        raise DataError(f"there is no file {str(path)!r}\n fix: {_advice_on_path(path)}")
     if options.tree is not None and suffix != ".root":
         raise DataError(f"'tree' is {options.tree!r}, but {path} is no ROOT file\n fix: leave 'tree' out")
     if suffix in TEXT:
@@ -68,10 +70,20 @@ class LocatedFile:
         assert isinstance(options.momenta, Mapping)
         places = find_momenta(file, decay, options.momenta, options.positions)
         _refuse_useless_order(file, places, options)
-        weight = None if weights_elsewhere else find_weight(file, options.weight)
-        rows = _rows(file, places[decay.labels[0]].columns[0])
+        weight = find_weight(file, options.weight)
+        if weight is not None and weights_elsewhere:
+            raise DataError(
+                f"{file.place}: weights in {file.word} {weight!r}, and in files of their own\n"
+                " fix: say weight: false to use the files of weights only, or leave 'weight_file' out"
+            )
+        used = [name for place in places.values() for name in place.columns] + ([] if weight is None else [weight])
+        refuse_two_of_a_name(file, used)
+        rows = _rows(file, used[0])
+        if rows < 0:
+            raise DataError(f"{file.place}: it says that it has {rows} events\n fix: the file is damaged; write it again")
         if weight is not None and _rows(file, weight) != rows:
             raise DataError(f"{file.place}: {_rows(file, weight)} weights in {weight!r} for {rows} events\n fix: give one weight per event")
+        file.check(used)
         return cls(file, places, weight, rows)
 
     def chunks(self, size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
@@ -83,10 +95,10 @@ class LocatedFile:
         """A particle's momentum in a chunk, [event, 4] as (E, px, py, pz) in GeV."""
         columns = self.places[label].columns
         if len(columns) == 4:
-            p4 = np.stack([chunk[name].astype(np.float64) for name in columns], axis=1)
+            p4 = np.stack([as_doubles(chunk[name]) for name in columns], axis=1)
         else:
             values = chunk[columns[0]]
-            p4 = np.array(values[:, options.positions] if self._kind(columns[0]) is Kind.FOUR else values, dtype=np.float64)
+            p4 = as_doubles(values[:, options.positions] if self._kind(columns[0]) is Kind.FOUR else values)
         if options.units_per_gev != 1:
             p4 /= options.units_per_gev
         return torch.from_numpy(p4)
@@ -113,12 +125,3 @@ def _rows(file: EventFile, name: str) -> int:
     column = file.column(name)
     assert column is not None
     return column.rows
-
-
-def _advice_on_path(path: Path) -> str:
-    if path.is_dir():
-        return "it is a folder; name the files in it, such as folder/*.root"
-    if not path.parent.is_dir():
-        return f"there is no folder {str(path.parent)!r} either"
-    names = [entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in SUFFIXES]
-    return suggest(path.name, names) or f"check the path; the folder is {str(path.parent.resolve())!r}"

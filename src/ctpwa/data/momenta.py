@@ -85,8 +85,10 @@ def _faults(p: Tensor, particle: Particle) -> list[tuple[Tensor, str, str]]:
     """Which events have which fault, in the order in which to tell them, and what to do about it."""
     m2 = mass_squared(p)
     not_finite = ~p.isfinite().all(dim=0)
+    too_large = ~(not_finite | p.square().sum(dim=0).isfinite())
     faults = [
         (not_finite, "is not finite (NaN or infinity)", "remove these events or find out why they have no momentum"),
+        (too_large, "is too large for its square to be a number", "remove these events or find out where they come from"),
         (p[0] <= 0, "has no positive energy", "columns must be E, px, py, pz in this order"),
     ]
     if particle.massless:

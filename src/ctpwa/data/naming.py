@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ctpwa.data.columns import Column, EventFile, Kind
+from ctpwa.data.columns import Column, EventFile, Kind, short
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import normalise
@@ -78,22 +78,42 @@ def find_momenta(file: EventFile, decay: Decay, given: MomentaNames, order: Sequ
 
 
 def find_weight(file: EventFile, given: str | bool | None) -> str | None:
-    """The column of the weights; None if there is none. ``False`` means that a column ``weight`` is not used."""
+    """The column of the weights; None if there is none. ``False`` means that a column ``weight`` is not used.
+
+    A column that is called like one is used or refused, never passed over.
+    """
     if given is False:
         return None
     if isinstance(given, str):
         column = file.column(given)
         if column is None:
             raise DataError(f"{file.place}: no {file.word} {given!r} for the weights\n fix: {_advice(file, given, Kind.NUMBER)}")
-        if column.kind is not Kind.NUMBER:
-            raise DataError(
-                f"{file.place}: {file.word} {given!r} is {_described(column)}, no weight\n fix: choose one with one number per event"
-            )
-        return given
-    found = [name for name in file.of_kind(Kind.NUMBER) if name.casefold() in WEIGHTS]
-    if len(found) > 1:
-        raise DataError(f"{file.place}: the weights could be {' or '.join(map(repr, found))}\n fix: say which, with 'weight'")
-    return found[0] if found else None
+        return _weight_column(file, column)
+    if given is not None:
+        raise DataError(f"weight is {given!r}\n fix: name the {file.word} of the weights, or say false to use none")
+    found = [column for column in file.columns if column.name.casefold() in WEIGHTS]
+    inside = [column for column in file.columns if re.split("[./]", column.name.casefold())[-1] in WEIGHTS]
+    if len(found) > 1 or (not found and inside):
+        names = " or ".join(repr(column.name) for column in (found or inside)[:LISTED])
+        raise DataError(f"{file.place}: the weights could be {names}\n fix: say which, with 'weight', or weight: false to use none")
+    return _weight_column(file, found[0]) if found else None
+
+
+def _weight_column(file: EventFile, column: Column) -> str:
+    if column.kind is not Kind.NUMBER:
+        raise DataError(
+            f"{file.place}: {file.word} {column.name!r} is {_described(column)}, no weight\n"
+            f" fix: write one real number per event there, or say weight: … to name another {file.word}, or weight: false to use none"
+        )
+    return column.name
+
+
+def refuse_two_of_a_name(file: EventFile, used: Sequence[str]) -> None:
+    """Refuse a column that is used if there is another of the same name: nobody can say which is meant."""
+    names = [column.name for column in file.columns]
+    for name in used:
+        if names.count(name) > 1:
+            raise DataError(f"{file.place}: {names.count(name)} {_plural(file)} are called {name!r}\n fix: give them different names")
 
 
 def written_stems(labels: Sequence[str]) -> dict[str, str]:
@@ -282,11 +302,11 @@ def _not_found(file: EventFile, label: str, stems: Sequence[str]) -> DataError:
         )
     names = [column.name for column in file.columns]
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    listed = f"{', '.join(names[:LISTED])}{more}" if names else "none"
+    listed = f"{_listed(names)}{more}" if names else "none"
     known = _known_stems(file)
     near = [suggest(stem, known) for stem in stems] if known else []
     hint = next((text for text in near if text.startswith("did you mean")), "")
-    hint = hint or (f"four-momenta in it: {', '.join(known[:LISTED])}." if known else "")
+    hint = hint or (f"four-momenta in it: {_listed(known)}." if known else "")
     what = f"no four-momentum of {label!r}" + (f" called {stems[0]!r}" if len(stems) == 1 and stems[0] != label else "")
     advice = f"say where it is: momenta: {{{label}: …}}"
     return DataError(f"{file.place}: {what}; its {_plural(file)}: {listed}\n fix: {advice}; {hint}".rstrip("; "))
@@ -309,13 +329,18 @@ def _ambiguous(file: EventFile, label: str, found: Sequence[Place]) -> DataError
 
 def _advice(file: EventFile, name: str, kind: Kind) -> str:
     near = suggest(name, file.of_kind(kind))
-    return near or f"choose one of its {_plural(file)}: {', '.join(file.of_kind(kind)[:LISTED])}"
+    return near or f"choose one of its {_plural(file)}: {_listed(file.of_kind(kind))}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(short(name if name.isprintable() else repr(name), 80) for name in names[:LISTED])
 
 
 def _described(column: Column) -> str:
-    if column.kind is Kind.OTHER and column.detail:
-        return column.detail
-    return f"{column.kind.value} ({column.detail})" if column.detail else column.kind.value
+    detail = short(column.detail)
+    if column.kind is Kind.OTHER and detail:
+        return detail
+    return f"{column.kind.value} ({detail})" if detail else column.kind.value
 
 
 def _plural(file: EventFile) -> str:

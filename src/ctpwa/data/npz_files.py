@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from math import prod
 from pathlib import Path
-from typing import IO
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
 from ctpwa.data.columns import Column, EventFile, Kind, reading
+from ctpwa.data.npy import Header, read_header, read_numbers
 from ctpwa.errors import DataError
 
-
-@dataclass(frozen=True)
-class _Header:
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype
+MAX_ARRAYS = 10_000
+WRITTEN_BY_NUMPY = (ZIP_STORED, ZIP_DEFLATED)  # others unpack without a limit of memory
 
 
 class NpzFile(EventFile):
@@ -38,21 +34,29 @@ class NpzFile(EventFile):
             self._zip = ZipFile(path)
         try:
             with reading(path, "an npz file"):
-                self._headers = {name.removesuffix(".npy"): self._header(name) for name in self._zip.namelist()}
+                self._check_members()
+                self._members = {name.removesuffix(".npy"): name for name in self._zip.namelist()}
+                self._headers = {name: self._header(member) for name, member in self._members.items()}
+                names = [name.removesuffix(".npy") for name in self._zip.namelist()]  # one that is there twice stays so
+                self.columns = tuple(_column(name, self._headers[name]) for name in names)
         except BaseException:
             self.close()
             raise
-        self.columns = tuple(_column(name, header) for name, header in self._headers.items())
 
     def close(self) -> None:
         """Close the file."""
         self._zip.close()
 
+    def check(self, names: Sequence[str]) -> None:
+        """See ``EventFile``."""
+        for name in names:
+            self._headers[name].check_size(self._zip.getinfo(self._members[name]).file_size, f"{self.place}, array {name!r}")
+
     def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
         with ExitStack() as stack:
             with reading(self.path, "an npz file"):
-                pieces = {name: self._pieces(stack.enter_context(self._zip.open(f"{name}.npy")), name, size, first, last) for name in names}
+                pieces = {name: self._pieces(stack, name, size, first, last) for name in names}
             while True:
                 with reading(self.path, "an npz file"):
                     chunk = {name: piece for name, piece in ((name, next(pieces[name], None)) for name in names) if piece is not None}
@@ -60,41 +64,41 @@ class NpzFile(EventFile):
                     return
                 yield chunk
 
-    def _header(self, name: str) -> _Header:
-        with self._zip.open(name) as file:
-            return _read_header(file)
+    def _check_members(self) -> None:
+        members = self._zip.infolist()
+        if len(members) > MAX_ARRAYS:
+            raise DataError(f"{self.place}: {len(members)} arrays\n fix: write those of the events only; {MAX_ARRAYS} are read at most")
+        for member in members:
+            if member.compress_type not in WRITTEN_BY_NUMPY:
+                raise DataError(
+                    f"{self.place}: {member.filename!r} is packed in another way than numpy does\n fix: write it with numpy.savez"
+                )
 
-    def _pieces(self, file: IO[bytes], name: str, size: int, first: int, last: int | None) -> Iterator[np.ndarray]:
-        header = _read_header(file)
-        rows, stop = header.shape[0], header.shape[0] if last is None else last
-        if header.fortran and len(header.shape) > 1:
-            whole = _read(file, header.dtype, rows * int(np.prod(header.shape[1:])), name).reshape(header.shape, order="F")
-            yield from (whole[start : min(start + size, stop)] for start in range(first, stop, size))
-            return
-        per_row = int(np.prod(header.shape[1:]))
-        if first:
-            file.seek(first * per_row * header.dtype.itemsize, os.SEEK_CUR)
+    def _header(self, member: str) -> Header:
+        with self._zip.open(member) as file:
+            return read_header(file)
+
+    def _pieces(self, stack: ExitStack, name: str, size: int, first: int, last: int | None) -> Iterator[np.ndarray]:
+        """Rows of an array, some at a time. Where columns stand one after the other, each is read on its own."""
+        header = self._headers[name]
+        rows, inner = header.shape[0], header.shape[1:]
+        stop, per_row = rows if last is None else last, prod(inner)
+        columns = per_row if header.fortran else 1
+        files = [stack.enter_context(self._zip.open(self._members[name])) for _ in range(columns)]
+        for k, file in enumerate(files):
+            before = k * rows + first if header.fortran else first * per_row
+            file.seek(header.length + before * header.dtype.itemsize, os.SEEK_SET)
         for start in range(first, stop, size):
             n = min(size, stop - start)
-            yield _read(file, header.dtype, n * per_row, name).reshape(n, *header.shape[1:])
+            parts = [read_numbers(file, header.dtype, n * per_row // columns, f"array {name!r}") for file in files]
+            values = np.stack(parts, axis=1) if header.fortran else parts[0]
+            yield values.reshape(n) if header.has_one_per_row else values.reshape(n, *inner)
 
 
-def _read_header(file: IO[bytes]) -> _Header:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return _Header(*read(file))
-
-
-def _read(file: IO[bytes], dtype: np.dtype, count: int, name: str) -> np.ndarray:
-    content = file.read(count * dtype.itemsize)
-    if len(content) < count * dtype.itemsize:
-        raise DataError(f"array {name!r} is shorter than its header says\n fix: the file is damaged; write it again")
-    return np.frombuffer(content, dtype)
-
-
-def _column(name: str, header: _Header) -> Column:
-    shape = "×".join(map(str, header.shape)) or "a single number"
+def _column(name: str, header: Header) -> Column:
     kind = Kind.OTHER
-    if header.dtype.kind in "iuf" and len(header.shape) in (1, 2):
-        kind = Kind.NUMBER if len(header.shape) == 1 else (Kind.FOUR if header.shape[1] == 4 else Kind.OTHER)
-    return Column(name, kind, header.shape[0] if header.shape else 1, f"{header.dtype}, {shape}")
+    if header.has_one_per_row:
+        kind = Kind.NUMBER
+    elif header.is_real and len(header.shape) == 2 and header.shape[1] == 4:
+        kind = Kind.FOUR
+    return Column(name, kind, header.shape[0] if header.shape else 1, str(header))

@@ -65,6 +65,8 @@ def expand(path: FilePath | Sequence[FilePath]) -> list[Path]:
     found: list[Path] = []
     for entry in [path] if isinstance(path, (str, os.PathLike)) else path:
         text = os.fspath(entry)
+        if "\0" in text:
+            raise DataError(f"{text!r} is no name of a file\n fix: remove the zero byte")
         if not os.path.exists(text) and glob.has_magic(text):
             matches = sorted(glob.glob(text))
             if not matches:

@@ -24,7 +24,7 @@ class ParquetFile(EventFile):
 
         self.path, self.place = path, str(path)
         with reading(path, "a Parquet file"):
-            self._file = parquet.ParquetFile(path, pre_buffer=False)
+            self._file = parquet.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
             rows = self._file.metadata.num_rows
             self._steps: dict[str, tuple[str, ...]] = {}  # column → field, field inside it
             self.columns = tuple(self._list_columns(self._file.schema_arrow, rows))
@@ -32,6 +32,18 @@ class ParquetFile(EventFile):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def check(self, names: Sequence[str]) -> None:
+        """See ``EventFile``."""
+        with reading(self.path, "a Parquet file"):
+            about = self._file.metadata
+            groups = [about.row_group(i) for i in range(about.num_row_groups)]
+            rows = [group.num_rows for group in groups]
+            if min(rows, default=0) < 0 or sum(rows) != about.num_rows:
+                raise DataError(
+                    f"{self.place}: {about.num_rows} events in all, but {sum(rows)} in its row groups\n"
+                    " fix: the file is damaged; write it again"
+                )
 
     def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
@@ -82,13 +94,15 @@ class ParquetFile(EventFile):
             self._refuse_nulls(array, field, first_event)
             array = array.field(step)
         self._refuse_nulls(array, name, first_event)
-        if _kind(array.type) is Kind.NUMBER:
-            return array.to_numpy(zero_copy_only=False)
+        if _is_number(array.type):
+            return _numbers(array)
         values = array.flatten()
         self._refuse_nulls(values, name, first_event)
+        if _kind(array.type) is Kind.NUMBER:  # lists of one
+            return _numbers(values)
         fixed = types.is_fixed_size_list(array.type)
         lengths = np.full(len(array), 4) if fixed else array.value_lengths().to_numpy(zero_copy_only=False)
-        return fours_of_lists(values.to_numpy(zero_copy_only=False), lengths, f"{self.place}, column {name!r}", first_event)
+        return fours_of_lists(_numbers(values), lengths, f"{self.place}, column {name!r}", first_event)
 
     def _refuse_nulls(self, array: Any, name: str, first_event: int) -> None:
         if array.null_count:
@@ -99,7 +113,22 @@ class ParquetFile(EventFile):
 def _kind(kind: Any) -> Kind:
     from pyarrow import types
 
-    if types.is_integer(kind) or types.is_floating(kind):
+    if _is_number(kind):
         return Kind.NUMBER
-    lists = types.is_list(kind) or types.is_large_list(kind) or (types.is_fixed_size_list(kind) and kind.list_size == 4)
-    return Kind.FOUR if lists and _kind(kind.value_type) is Kind.NUMBER else Kind.OTHER
+    if types.is_fixed_size_list(kind):
+        return {1: Kind.NUMBER, 4: Kind.FOUR}.get(kind.list_size, Kind.OTHER) if _is_number(kind.value_type) else Kind.OTHER
+    lists = types.is_list(kind) or types.is_large_list(kind)
+    return Kind.FOUR if lists and _is_number(kind.value_type) else Kind.OTHER
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def _numbers(array: Any) -> np.ndarray:
+    """Numbers as numpy has them; it has no decimals."""
+    from pyarrow import float64, types
+
+    return (array.cast(float64()) if types.is_decimal(array.type) else array).to_numpy(zero_copy_only=False)

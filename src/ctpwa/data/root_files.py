@@ -65,6 +65,17 @@ class RootFile(EventFile):
         """Close the file."""
         self._file.close()
 
+    def check(self, names: Sequence[str]) -> None:
+        """See ``EventFile``. The baskets of a branch say where they end; uproot refuses those that do not add up."""
+        with reading(self.path, "a ROOT file"):
+            for name, _ in (branch for column in names for branch in self._readers[column].branches):
+                branch = self._tree[name]
+                if branch.entry_offsets[-1] != branch.num_entries:
+                    raise DataError(
+                        f"{self.place}, branch {name!r}: {branch.num_entries} events announced, but {branch.entry_offsets[-1]} are there\n"
+                        " fix: the file is damaged or was not closed; write it again"
+                    )
+
     def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``. Baskets are unpacked once; those that reach into the next chunk are kept for it."""
         readers = [self._readers[name] for name in names]
@@ -85,7 +96,14 @@ class RootFile(EventFile):
                 for name, reader in zip(names, readers, strict=True):
                     own, arrays = arrays[: len(reader.branches)], arrays[len(reader.branches) :]
                     chunk[name] = reader.convert(own, first_event)
-            first_event += len(chunk[names[0]])
+                rows = {len(values) for values in chunk.values()}
+                expected = min(size, (self._tree.num_entries if last is None else last) - first_event)
+                if rows != {expected}:
+                    raise DataError(
+                        f"{self.place}: {expected} events expected from {first_event} on, {min(rows)} found\n"
+                        " fix: the file is damaged; write it again"
+                    )
+            first_event += expected
             yield chunk
 
     def _tree_name(self, wanted: str | None) -> str:
@@ -150,7 +168,7 @@ def _columns_of(name: str, branch: Any, place: str) -> Iterator[tuple[Column, _B
 def _kind(dtype: np.dtype | None) -> Kind:
     if dtype is None or dtype.base.kind not in "iuf":
         return Kind.OTHER
-    return {(): Kind.NUMBER, (4,): Kind.FOUR}.get(dtype.shape, Kind.OTHER)
+    return {(): Kind.NUMBER, (1,): Kind.NUMBER, (4,): Kind.FOUR}.get(dtype.shape, Kind.OTHER)
 
 
 def _is_vector(branch: Any) -> bool:
@@ -189,7 +207,12 @@ def _unsplit_vector(name: str, branch: Any, where: str) -> _Branches:
 
 
 def _plain(arrays: Sequence[Any], first_event: int) -> np.ndarray:
-    return arrays[0]
+    return _without_axis_of_one(arrays[0])
+
+
+def _without_axis_of_one(array: np.ndarray) -> np.ndarray:
+    """``weight[1]/D`` is a number like ``weight/D``."""
+    return array[:, 0] if array.shape[1:] == (1,) else array
 
 
 def _stack(arrays: Sequence[Any], first_event: int) -> np.ndarray:
@@ -197,7 +220,7 @@ def _stack(arrays: Sequence[Any], first_event: int) -> np.ndarray:
 
 
 def _leaf(name: str) -> Callable[[Sequence[Any], int], np.ndarray]:
-    return lambda arrays, first_event: arrays[0][name]
+    return lambda arrays, first_event: _without_axis_of_one(arrays[0][name])
 
 
 def _lists(where: str) -> Callable[[Sequence[Any], int], np.ndarray]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from ctpwa.data.columns import Column, EventFile, Kind, reading
+from ctpwa.data.columns import Column, EventFile, Kind, reading, short
 from ctpwa.errors import DataError
 from ctpwa.words import counted
 
 COMMENT = "#"
 MAX_LINES = 1 << 16  # at a time: lines of text need more memory than the numbers in them
+MAX_LENGTH = 1 << 14  # characters of a line: four numbers have a hundred
 
 
 class TextFile(EventFile):
@@ -29,8 +31,7 @@ class TextFile(EventFile):
     def __init__(self, path: Path, particles: Sequence[str]) -> None:
         self.path, self.place = path, str(path)
         self._particles = tuple(particles)
-        with reading(path, "a text file"), open(path, encoding="utf-8") as file:
-            lines = sum(1 for line in file if _counts(line))
+        lines = count_lines(path)
         rows, rest = divmod(lines, len(particles))
         if rest:
             raise DataError(
@@ -42,11 +43,10 @@ class TextFile(EventFile):
 
     def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
-        with reading(self.path, "a text file"), open(self.path, encoding="utf-8") as file:
+        with reading(self.path, "a text file"), closing(lines_of_numbers(self.path)) as lines:
             n_events = max(min(size, MAX_LINES // len(self._particles)), 1)
-            lines = (line for line in file if _counts(line))
             per_event = len(self._particles)
-            wanted = islice(lines, first * per_event, None if last is None else last * per_event)
+            wanted = islice((line for _, line in lines), first * per_event, None if last is None else last * per_event)
             yield from self._chunks(wanted, names, n_events * per_event)
 
     def _chunks(self, lines: Iterator[str], names: Sequence[str], n_lines: int) -> Iterator[dict[str, np.ndarray]]:
@@ -55,10 +55,32 @@ class TextFile(EventFile):
             yield {name: table[:, self._particles.index(name)] for name in names}
 
 
-def read_numbers(path: Path) -> np.ndarray:
+def count_lines(path: Path) -> int:
+    """How many lines of a text file hold numbers."""
+    with reading(path, "a text file"):
+        return sum(1 for _ in lines_of_numbers(path))
+
+
+def read_column(path: Path) -> np.ndarray:
     """A text file with one number per line, [line]."""
-    with reading(path, "a text file"), open(path, encoding="utf-8") as file:
-        return numbers([line for line in file if _counts(line)], path, 1)[:, 0]
+    with reading(path, "a text file"), closing(lines_of_numbers(path)) as lines:
+        parts = [np.empty(0)]
+        while taken := [line for _, line in islice(lines, MAX_LINES)]:
+            parts.append(numbers(taken, path, 1)[:, 0])
+        return np.concatenate(parts)
+
+
+def lines_of_numbers(path: Path) -> Generator[tuple[int, str]]:
+    """The lines of a text file that hold anything but a comment, with their numbers in the file."""
+    with open(path, encoding="utf-8-sig") as file:
+        number = 0
+        while line := file.readline(MAX_LENGTH):
+            number += 1
+            if len(line) == MAX_LENGTH and not line.endswith("\n"):
+                raise DataError(f"{path}:{number}: a line of more than {MAX_LENGTH} characters\n fix: write one particle per line")
+            start = line.lstrip()
+            if start and not start.startswith(COMMENT):
+                yield number, line
 
 
 def numbers(lines: Sequence[str], path: Path, columns: int) -> np.ndarray:
@@ -77,24 +99,15 @@ def numbers(lines: Sequence[str], path: Path, columns: int) -> np.ndarray:
 def _wrong_line(path: Path, columns: int) -> DataError:
     """The first line of a file that does not hold that many numbers."""
     expected = "one number" if columns == 1 else f"{columns} numbers"
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if not _counts(line):
-                continue
-            words = line.split(COMMENT)[0].split()
-            bad = next((word for word in words if not _is_number(word)), None)
-            if bad is not None:
-                return DataError(f"{path}:{number}: {bad!r} is not a number\n fix: write {expected} per line, separated by spaces")
-            if len(words) != columns:
-                found = f"{len(words)} number{'s' * (len(words) != 1)}"
-                return DataError(f"{path}:{number}: {found} instead of {columns}\n fix: write {expected} per line, separated by spaces")
+    for number, line in lines_of_numbers(path):
+        words = line.split(COMMENT)[0].split()
+        bad = next((word for word in words if not _is_number(word)), None)
+        if bad is not None:
+            return DataError(f"{path}:{number}: {short(bad, 40)!r} is not a number\n fix: write {expected} per line, separated by spaces")
+        if len(words) != columns:
+            found = f"{len(words)} number{'s' * (len(words) != 1)}"
+            return DataError(f"{path}:{number}: {found} instead of {columns}\n fix: write {expected} per line, separated by spaces")
     return DataError(f"{path}: its lines do not hold {expected} each\n fix: write {expected} per line, separated by spaces")
-
-
-def _counts(line: str) -> bool:
-    """Whether a line holds anything but a comment."""
-    start = line.lstrip()
-    return bool(start) and not start.startswith(COMMENT)
 
 
 def _is_number(word: str) -> bool:

@@ -9,16 +9,17 @@ import numpy as np
 import torch
 
 from ctpwa.data.checks import check_weights
-from ctpwa.data.columns import Kind, reading, sha256_of
+from ctpwa.data.columns import Kind, as_doubles, reading, sha256_of
 from ctpwa.data.naming import WEIGHTS
+from ctpwa.data.npy import read_header, read_numbers
 from ctpwa.data.npz_files import NpzFile
+from ctpwa.data.regular import check_regular, refuse_repeated
 from ctpwa.data.summary import FileRecord
-from ctpwa.data.text_files import read_numbers
+from ctpwa.data.text_files import count_lines, read_column
 from ctpwa.errors import DataError
 from ctpwa.words import counted
 
 SUFFIXES = (".txt", ".dat", ".npy", ".npz")
-WHOLE_FILE = 1 << 62  # rows
 
 
 def read_weight_files(paths: Sequence[Path], n_events: int) -> tuple[np.ndarray | None, tuple[FileRecord, ...]]:
@@ -30,7 +31,15 @@ def read_weight_files(paths: Sequence[Path], n_events: int) -> tuple[np.ndarray 
     """
     if not paths:
         return None, ()
-    parts = [_read(path) for path in paths]
+    for path in paths:
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(
+                f"cannot read weights from {str(path)!r}: unknown suffix {path.suffix!r}\n fix: use one of {', '.join(SUFFIXES)}"
+            )
+    refuse_repeated(paths, [check_regular(path, SUFFIXES) for path in paths])
+    parts: list[np.ndarray] = []
+    for path in paths:
+        parts.append(_read(path, n_events - sum(map(len, parts))))
     weights = np.concatenate(parts)
     if len(weights) != n_events:
         names = " + ".join(str(path) for path in paths)
@@ -43,32 +52,40 @@ def read_weight_files(paths: Sequence[Path], n_events: int) -> tuple[np.ndarray 
     return weights, tuple(FileRecord(str(path), len(part), sha256_of(path)) for path, part in zip(paths, parts, strict=True))
 
 
-def _read(path: Path) -> np.ndarray:
+def _read(path: Path, wanted: int) -> np.ndarray:
+    """All weights of a file, which should have no more than are wanted."""
     suffix = path.suffix.lower()
     if suffix in (".txt", ".dat"):
-        return read_numbers(path)
-    if suffix == ".npy":
-        with reading(path, "an npy file"):
-            return _flat(np.load(path, allow_pickle=False), path)
-    if suffix == ".npz":
-        return _read_npz(path)
-    raise DataError(f"cannot read weights from {str(path)!r}: unknown suffix {suffix!r}\n fix: use one of {', '.join(SUFFIXES)}")
+        _check_number(path, count_lines(path), wanted)
+        return read_column(path)
+    return _read_npy(path, wanted) if suffix == ".npy" else _read_npz(path, wanted)
 
 
-def _read_npz(path: Path) -> np.ndarray:
+def _read_npy(path: Path, wanted: int) -> np.ndarray:
+    with reading(path, "an npy file"), open(path, "rb") as file:
+        header = read_header(file)
+        if not header.has_one_per_row:
+            raise DataError(f"{path}: weights of type {header}\n fix: give one real number per event")
+        header.check_size(path.stat().st_size, str(path))
+        _check_number(path, header.shape[0], wanted)
+        return as_doubles(read_numbers(file, header.dtype, header.shape[0], str(path)))
+
+
+def _read_npz(path: Path, wanted: int) -> np.ndarray:
     with NpzFile(path) as file:
-        names = file.of_kind(Kind.NUMBER)
-        if len(names) > 1:
-            names = [name for name in names if name.casefold() in WEIGHTS]
-        if len(names) != 1:
-            listed = ", ".join(f"{column.name} ({column.detail})" for column in file.columns) or "nothing"
+        found = [column for column in file.columns if column.name.casefold() in WEIGHTS]
+        if not found:
+            found = [column for column in file.columns if column.kind is Kind.NUMBER]
+        if len(found) != 1 or found[0].kind is not Kind.NUMBER:
+            listed = ", ".join(f"{column.name} ({column.detail})" for column in file.columns[:10]) or "nothing"
             raise DataError(f"{path}: which array holds the weights? It has {listed}\n fix: call it 'weight', with one number per event")
-        chunk = next(file.chunks(names, WHOLE_FILE), {names[0]: np.empty(0)})
-        return chunk[names[0]].astype(np.float64)
+        name, rows = found[0].name, found[0].rows
+        file.check([name])
+        _check_number(path, rows, wanted)
+        return as_doubles(np.concatenate([np.empty(0), *(chunk[name] for chunk in file.chunks([name], max(rows, 1)))]))
 
 
-def _flat(array: np.ndarray, path: Path) -> np.ndarray:
-    if array.dtype.kind not in "iuf" or array.ndim == 0 or array.size != array.shape[0]:
-        shape = "×".join(map(str, array.shape)) or "a single number"
-        raise DataError(f"{path}: weights of type {array.dtype} and shape {shape}\n fix: give one real number per event")
-    return array.reshape(-1).astype(np.float64)
+def _check_number(path: Path, found: int, wanted: int) -> None:
+    """Refuse a file with too many weights before they are read."""
+    if found > wanted:
+        raise DataError(f"{path}: {found} weights for {wanted} events\n fix: give one weight per event, in the same order")

@@ -129,7 +129,7 @@ def _write_parquet(path: Path, sample: _Sample) -> None:
     schema = pyarrow.schema(
         [(name, pyarrow.float64()) for name in sample.columns()], metadata={MARK: sample.made_by} if sample.made_by else None
     )
-    with parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=False) as writer:
+    with parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True) as writer:
         for table in sample.tables():
             writer.write_table(pyarrow.table(table, schema=schema))
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.data.checks import is_positive_total
 from ctpwa.engine.batch import coupling_mix
 from ctpwa.engine.build import PROBE_EVENTS, CallbackValues, find_rotation
 from ctpwa.engine.channels import model_channels
@@ -31,7 +32,7 @@ from ctpwa.engine.plan import Plan
 from ctpwa.engine.precision import DOUBLE, MIXED, Rebuilt, checked_precision, planned
 from ctpwa.engine.prepare import Preparation
 from ctpwa.engine.pull_back import PullBack
-from ctpwa.engine.share import SampleInput, own_share
+from ctpwa.engine.share import SampleInput, Share, own_share
 from ctpwa.engine.shared import SharedTask, pack, packed_size, run_shared, unpack
 from ctpwa.engine.stored import SampleSource, StoredSample
 from ctpwa.engine.stream import Streamer
@@ -124,6 +125,7 @@ class Likelihood:
             fixed_numbers=self.coupling_map.fixed,
             limits=limits,
         )
+        self._distinct = {name: self._count_distinct(shares[name]) for name in ("data", "phase space")}
         self._theta_order = _theta_order(self.plan, [p.name for p in channels.theta])
         self._pull_back = PullBack(self.plan, self.parameters, self._theta_order)
         self.constraints = dict(constraints or {})
@@ -140,6 +142,11 @@ class Likelihood:
         self._n_summed = sum(rows.total for name, rows in self._rows.items() if name != "phase space")
         self.subtracts = "background" in self._rows and self._rows["background"].total > 0
         self._set_totals(stored["data"], stored.get("background"))
+        if self.subtracts and self._totals.background <= 0:
+            raise DataError(
+                f"the weights of the background add up to {self._totals.background:.6g}\n"
+                " fix: give positive weights; the background is subtracted"
+            )
         self.phase_space: SampleSource | Collapsed
         self._fixed_integrals: WaveIntegrals | None = None
         if self.plan.collapses:
@@ -230,10 +237,19 @@ class Likelihood:
         """Measured events."""
         return self._rows["data"].total
 
+    def distinct_events(self, sample: str) -> int:
+        """Different events of ``data`` or ``phase space``, counted to the number of free parameters; of several ranks an upper limit."""
+        return self._distinct[sample]
+
     @property
     def weight_variance(self) -> float:
         """Σ w² over data and background: the variance of ``weight``."""
         return self._totals.squared
+
+    @property
+    def unit(self) -> float:
+        """Twice what one standard deviation adds to the NLL, Σ w² / Σ w: 1 without weights, and as large as they are."""
+        return self.weight_variance / self.weight
 
     @property
     def coupling_index(self) -> np.ndarray:
@@ -367,10 +383,9 @@ class Likelihood:
         """Sums over weights, and whether they make sense."""
         self._totals = Totals.of(data.weights, None if background is None else background.weights, self.ranks)
         self.weight = self._totals.data - self._totals.background
-        if self.weight <= 0:
-            raise DataError(
-                f"the weights of the data minus the background add up to {self.weight:.6g}\n fix: check the scale of the background weights"
-            )
+        if not is_positive_total(self.weight, self._totals.absolute):
+            what, fix = ("data minus the background", "the scale of the background weights") if self.subtracts else ("data", "them")
+            raise DataError(f"the weights of the {what} add up to {self.weight:.6g}\n fix: check {fix}")
 
     def _vector(self, p: Any) -> np.ndarray:
         return checked_vector(p, len(self.names))
@@ -542,6 +557,10 @@ class Likelihood:
         check_devices(self.ranks, self.engine.device)
         if self.engine.name == "cpu":
             use_threads(threads_per_rank())
+
+    def _count_distinct(self, share: Share) -> int:
+        count = self.ranks.together(lambda: share.distinct(len(self.names)))
+        return int(self.ranks.sum(1, lambda: np.array([float(count)]), b"distinct")[0])
 
     def _check_constraints(self) -> None:
         for name, pair in self.constraints.items():

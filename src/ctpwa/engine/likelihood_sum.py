@@ -171,6 +171,11 @@ class LikelihoodSum:
         return sum(term.weight_variance for term in self.terms)
 
     @property
+    def unit(self) -> float:
+        """Twice what one standard deviation adds to the sum, see ``Likelihood.unit``."""
+        return self.weight_variance / self.weight
+
+    @property
     def coupling_index(self) -> np.ndarray:
         """Which of the free parameters belong to couplings."""
         return np.unique(np.concatenate([index[term.coupling_index] for term, index in zip(self.terms, self._index, strict=True)]))

@@ -21,6 +21,7 @@ from ctpwa.model.model import Model
 from ctpwa.ranks import Ranks, same_arrays
 from ctpwa.words import counted
 
+BLOCK = 1 << 10  # events that are compared with each other at a time
 SampleInput = Mapping[str, Any] | EventStream  # what a user gives
 
 
@@ -51,6 +52,18 @@ class Share:
         with closing(regrouped(self.stream.pieces(), self.labels, n)) as pieces:
             found = next(pieces, None)
         return [torch.zeros(0, 4, dtype=torch.float64)] * len(self.labels) if found is None else found[0]
+
+    def distinct(self, enough: int) -> int:
+        """How many different events with a weight there are; counted no further than to ``enough``."""
+        known = np.empty((0, 4 * len(self.labels)))
+        with closing(self.pieces(max(enough, BLOCK))) as pieces:
+            for p4, weights in pieces:
+                events = torch.cat(p4, dim=1).cpu().numpy()
+                counting = events if weights is None else events[np.asarray(weights.cpu()) != 0]
+                known = np.unique(np.concatenate([known, counting]), axis=0)
+                if len(known) >= enough:
+                    return enough
+        return len(known)
 
     def pieces(self, size: int) -> Generator[Piece]:
         """All events, ``size`` at a time; their weights are checked."""

@@ -14,6 +14,7 @@ from torch import Tensor
 from ctpwa.data.events import Events
 from ctpwa.data.rows import Rows
 from ctpwa.errors import GenerationError
+from ctpwa.generate.room import check_count
 from ctpwa.kinematics.lorentz import from_rest_frame
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.model import Model
@@ -49,11 +50,11 @@ def generate_phase_space(
         ranks:            processes that share the events: all of them generate, each keeps its own rows; default: all are kept
     """
     parent, final = particle_masses(model_or_masses)
-    if n < 0:
-        raise GenerationError(f"cannot generate {counted(n, 'event')}")
-    sampler = PhaseSpaceSampler(parent, list(final.values()), checked_device(device), seed)
-    pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
     ranks = ranks or ONE
+    where = checked_device(device)
+    n = check_count(n, seed, len(final), where, ranks.size)
+    sampler = PhaseSpaceSampler(parent, list(final.values()), where, seed)
+    pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
     first, last = ranks.share(n)
     done, total = 0, 0.0
     with Progress("phase space", n, show=progress if ranks.first else False) as bar:

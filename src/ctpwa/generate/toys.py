@@ -14,6 +14,7 @@ from ctpwa.engine.intensity import ModelIntensity
 from ctpwa.errors import GenerationError
 from ctpwa.generate.phase_space import checked_device
 from ctpwa.generate.proposal import Proposal
+from ctpwa.generate.room import check_count
 from ctpwa.model.model import Model
 from ctpwa.progress import Progress
 
@@ -54,6 +55,7 @@ def generate_toy(
         engine:      engine that computes intensities
         progress:    show a progress bar; default: on a terminal when it takes more than two seconds
     """
+    check_count(n, seed, len(model.final_names), checked_device(device))  # before the generator, which takes seconds
     generator = ToyGenerator(model, couplings=couplings, parameters=parameters, efficiency=efficiency, device=device, engine=engine)
     return generator.generate(n, seed, progress=progress).events
 
@@ -126,8 +128,7 @@ class ToyGenerator:
             seed:      seed of the random numbers
             progress:  show a progress bar; default: on a terminal when it takes more than two seconds
         """
-        if n < 0:
-            raise GenerationError(f"cannot generate {n} events")
+        n = check_count(n, seed, len(self.model.final_names), self.device)
         random = torch.Generator(device=self.device).manual_seed(seed)
         size = min(BLOCK if self.device.type == "cpu" else GPU_BLOCK, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
         accepted = _Accepted(n, self.maximum, self.device, len(self.model.final_names))

@@ -32,6 +32,34 @@ class Objective(Protocol):
         """Value, gradient and Hessian; of many points at once for [point, parameter]."""
 
 
+class Scaled:
+    """An objective in units in which one standard deviation adds ½ to it, so that tolerances mean the same whatever the weights of events.
+
+    Args:
+        whole:  the objective
+        unit:   how much of it is 1
+    """
+
+    def __init__(self, whole: Objective, unit: float) -> None:
+        self.whole, self.unit = whole, unit
+        self.names, self.bounds = whole.names, whole.bounds
+        self.rounding = whole.rounding / unit
+
+    def value(self, p: Any) -> Any:
+        """The value."""
+        return self.whole.value(p) / self.unit
+
+    def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
+        """Value and gradient."""
+        value, grad = self.whole.value_and_grad(p)
+        return value / self.unit, grad / self.unit
+
+    def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian."""
+        value, grad, H = self.whole.value_grad_hessian(p)
+        return value / self.unit, grad / self.unit, H / self.unit
+
+
 class Restricted:
     """An objective in which some parameters stand still.
 

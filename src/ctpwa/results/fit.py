@@ -20,6 +20,7 @@ from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.minuit import migrad
 from ctpwa.minimise.newton import newton
+from ctpwa.minimise.objective import Objective, Scaled
 from ctpwa.minimise.steps import HESSIAN, Stop
 from ctpwa.minimise.verdict import Judged, judge
 from ctpwa.progress import Progress
@@ -39,7 +40,7 @@ LBFGS_ITERATIONS = 5000
 METHODS = ("newton", "lbfgs", "minuit")
 INTERRUPTED = "interrupted"
 VANISHING = 1e-9  # intensity, in units of its mean
-TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L
+TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L of events without weights
 Fittable = Likelihood | LikelihoodSum
 Truth = SampleInput | Sequence[SampleInput | None] | None
 
@@ -74,7 +75,8 @@ def fit(
         minos:           parameters that get asymmetric errors
         truth:           phase space before acceptance, one sample or a list with one for each likelihood of a sum; fractions are
                          then corrected for efficiency
-        tolerance:       expected distance to the minimum at which to stop
+        tolerance:       expected distance to the minimum at which to stop, in units in which one standard deviation adds ½ to −ln L:
+                         without weights those of −ln L itself
         max_iterations:  give up after so many steps
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
         watch:           called with every better point and its value
@@ -123,7 +125,7 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
         return result
     try:
         with Progress("MINOS", None, show=progress):
-            asymmetric = minos_errors(likelihood, stop.x, minos)
+            asymmetric = minos_errors(Scaled(likelihood, likelihood.unit), stop.x, minos)
     except KeyboardInterrupt:
         return _interrupted(result)
     return replace(result, parameters=tuple(replace(p, minos=asymmetric.get(p.name)) for p in result.parameters))
@@ -149,7 +151,7 @@ def _conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: _A
                 f"the likelihood or its derivatives are not finite where the fit ended ({stop.reason})\n"
                 " fix: check the start values of the parameters, and give limits to those that must not leave a range"
             )
-        judged = judge(likelihood.names, stop, gradient, H, likelihood.bounds)
+        judged = _judge(likelihood, stop, gradient, H)
         covariance = judged.covariance
         corrected = likelihood.weighted
         if corrected:
@@ -223,6 +225,7 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
         raise PhysicsError("there is nothing to fit: no parameter is free", "add waves, or let parameters of a resonance float")
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise DataError(f"the seed is {seed!r}\n fix: give a whole number, at least 0")
+    _check_events(likelihood)
     if isinstance(minos, str):
         raise PhysicsError(f"minos is the text {minos!r}", "give a list of parameters")
     unknown = [name for name in minos if name not in likelihood.names]
@@ -232,6 +235,19 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
         raise DataError(f"the tolerance is {tolerance!r}\n fix: give a number above 0, such as {TOLERANCE:g}")
     if max_iterations is not None and max_iterations < 1:
         raise DataError(f"max_iterations is {max_iterations!r}\n fix: give at least 1, or leave it out")
+
+
+def _check_events(likelihood: Fittable) -> None:
+    """Refuse samples that cannot determine the parameters: with so few different events −ln L has no minimum, and a fit no end."""
+    n, data = len(likelihood.names), sum(term.distinct_events("data") for term in _terms(likelihood))
+    if data < n:
+        raise DataError(f"data: only {data} different events for {n} free parameters\n fix: give more events, or fix parameters")
+    for term in _terms(likelihood):
+        if (found := term.distinct_events("phase space")) < len(term.names):
+            raise DataError(
+                f"phase space: only {found} different events for {len(term.names)} free parameters\n"
+                " fix: give more; the normalisation is known only from many more events than there are parameters"
+            )
 
 
 def _truths(likelihood: Fittable, truth: Truth) -> Sequence[SampleInput | None]:
@@ -303,7 +319,7 @@ def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, 
     stops = [replace(stop, x=one_form(likelihood, stop.x, near=best_x)) for stop in stops]
     hessian = likelihood.value_grad_hessian(stops[best].x)[2] if len(stops) > 1 else None
     refined = []
-    for minimum in distinct(stops, hessian):
+    for minimum in distinct(stops, hessian, likelihood.unit):
         n = sum(len(candidates[k].starts) for k in minimum.starts)
         refined.append(FoundMinimum(minimum.value, n, minimum.starts != (as_it_is,), tuple(map(float, minimum.x))))
     how.journal.done = not interrupted
@@ -418,10 +434,28 @@ def _shown(bar: Progress, watch: Watch | None) -> Watch:
     return told
 
 
+def _judge(likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray) -> Judged:
+    """The verdict on −ln L, in units in which one standard deviation adds ½ to it."""
+    unit = likelihood.unit
+    judged = judge(likelihood.names, stop, gradient / unit, H / unit, likelihood.bounds)
+    verdict = replace(judged.verdict, gradient_norm=unit * judged.verdict.gradient_norm)
+    return replace(judged, verdict=verdict, covariance=judged.covariance / unit)
+
+
 def _run(
     likelihood: Fittable, x: np.ndarray, method: str, tolerance: float, max_iterations: int | None, watch: Watch | None
 ) -> tuple[Stop, Record]:
-    """One fit from one start."""
+    """One fit from one start; minimisers see −ln L in units in which one standard deviation adds ½ to it."""
+    unit = likelihood.unit
+    told: Watch | None = None if watch is None else lambda x, value: watch(x, unit * value)
+    stop, record = _run_scaled(Scaled(likelihood, unit), x, method, tolerance, max_iterations, told)
+    return replace(stop, value=unit * stop.value), replace(record, history=[unit * value for value in record.history])
+
+
+def _run_scaled(
+    likelihood: Objective, x: np.ndarray, method: str, tolerance: float, max_iterations: int | None, watch: Watch | None
+) -> tuple[Stop, Record]:
+    """One fit from one start, by one of the methods."""
     limit: dict[str, Any] = {} if max_iterations is None else {"max_iterations": max_iterations}
     if method == "minuit":
         return migrad(likelihood, x, tolerance=tolerance, max_calls=max_iterations, watch=watch)
@@ -430,7 +464,7 @@ def _run(
     return _run_lbfgs(likelihood, x, tolerance, max_iterations or LBFGS_ITERATIONS, watch)
 
 
-def _run_lbfgs(likelihood: Fittable, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None) -> tuple[Stop, Record]:
+def _run_lbfgs(likelihood: Objective, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None) -> tuple[Stop, Record]:
     """L-BFGS on top of the Hessian where it begins; where it takes long the Hessian has changed, and it begins anew."""
     total = Record()
     done = 0

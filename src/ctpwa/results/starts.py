@@ -21,7 +21,7 @@ from ctpwa.engine.likelihood_sum import LikelihoodSum
 from ctpwa.minimise.drive import Record, drive_many
 from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.newton import newton
-from ctpwa.minimise.objective import Restricted
+from ctpwa.minimise.objective import Restricted, Scaled
 from ctpwa.minimise.steps import Steps, Stop
 from ctpwa.progress import Progress
 from ctpwa.results.journal import Journal
@@ -80,6 +80,7 @@ def coarse_search(
     minima = distinct(ends)
     best = minima[0].value if minima else np.nan
     promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
+    minima = [replace(minimum, value=likelihood.unit * minimum.value) for minimum in minima]
     return Coarse(tuple(minima), promising, record, interrupted)
 
 
@@ -90,7 +91,7 @@ def _search(
     if len(journal.ends) == len(starts):
         return Record(), False, {}
     part = likelihood.coarse(starts[0], n, seed)
-    restricted = Restricted(part, starts[0], likelihood.coupling_index)
+    restricted = Restricted(Scaled(part, likelihood.unit), starts[0], likelihood.coupling_index)
     points = starts[:, restricted.index]
     first = min(len(points), max(RANDOM_STARTS, int(RANDOM_SHARE * len(points)))) if learn else len(points)
     at_once = first if first == len(points) else max(first, AT_ONCE)

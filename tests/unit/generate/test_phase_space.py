@@ -236,3 +236,22 @@ def test_phase_space_just_above_threshold():
     events = ctpwa.generate_phase_space([1.0 + 1e-6, 0.3, 0.3, 0.4], 100, seed=2)
     total = sum(events.momenta.values()).numpy()
     np.testing.assert_allclose(total, np.tile([1.0 + 1e-6, 0, 0, 0], (100, 1)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("digits", [11, 15, 30, 5000])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_more_events_than_there_is_memory_are_refused_at_once(digits, weighted):
+    with pytest.raises(GenerationError, match=r"events of 3 particles need .*TB to generate, but cpu has .* left\n fix: generate at most"):
+        ctpwa.generate_phase_space([1.0, 0.1, 0.2, 0.3], 10**digits, weighted=weighted)
+
+
+@pytest.mark.parametrize("n", [True, 1.5, "5", None])
+def test_what_is_no_number_of_events(n):
+    with pytest.raises(GenerationError, match=r"cannot generate .* events\n fix: give a whole number"):
+        ctpwa.generate_phase_space([1.0, 0.1, 0.2], n)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 10**30, 1.5, None])
+def test_what_is_no_seed(seed):
+    with pytest.raises(GenerationError, match=r"the seed is .*\n fix: give a whole number from 0 to"):
+        ctpwa.generate_phase_space([1.0, 0.1, 0.2], 5, seed)
