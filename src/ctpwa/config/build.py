@@ -9,6 +9,7 @@ from ctpwa.config.draft import Draft
 from ctpwa.config.fit_settings import check_fit
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.particles import own_particle, read_decay
+from ctpwa.config.places import check_places
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.projections import check_projections
 from ctpwa.config.samples import check_samples
@@ -85,6 +86,7 @@ def _waves(draft: Draft) -> list[Wave]:
     if len(draft.decay.final) == 2 and not found:
         found += direct_chain(draft)
     _check_unused(draft)
+    check_places(draft, found)
     waves = WaveList(draft)
     for chain in found:
         waves.add(chain)

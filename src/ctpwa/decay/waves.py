@@ -64,6 +64,28 @@ def chain_waves(chain: Chain, choices: Sequence[Sequence[LS]]) -> list[tuple[LS,
     return kept
 
 
+def smallest_L(chain: Chain) -> tuple[int, ...]:
+    """Smallest L of every vertex among all waves that the laws allow, whichever of them a model uses; in the order of ``chain.nodes``."""
+    choices = [vertex_ls(chain, node) for node in chain.nodes]
+    return tuple(_smallest_L(chain, choices, position) for position in range(len(choices)))
+
+
+def _smallest_L(chain: Chain, choices: Sequence[Sequence[LS]], position: int) -> int:
+    for own in sorted(choices[position]):
+        here = (tuple([own] if i == position else pairs) for i, pairs in enumerate(choices))
+        if any(_survives(chain, ls) for ls in product(*here)):
+            return own.L
+    return min(own.L for own in choices[position])
+
+
+def _survives(chain: Chain, ls: tuple[LS, ...]) -> bool:
+    try:
+        chain_waves(chain, [[pair] for pair in ls])
+    except PhysicsError:
+        return False
+    return True
+
+
 def _check_c_parity(chain: Chain, ls: Sequence[LS], conjugation: Conjugation | None) -> None:
     """A chain that is its own conjugate must be even: sign of the exchange = η."""
     if conjugation is None or not conjugation.applies_to(chain):
