@@ -21,11 +21,12 @@ WITHOUT_MASS = {"constant": {"lineshape": "constant"}, "spline": SPLINE, "k_matr
 
 def zc_model(psi, zc=None):
     """Y → Zc⁺ π⁻, Zc⁺ → ψ π⁺, ψ → μ⁺μ⁻."""
+    zc = zc or {"mass": M_ZC, "width": G_ZC}
     return {
         "decay": "Y -> pi+ pi- mu+ mu-",
         "particles": {"Y": {"JP": "1--", "mass": 4.23, "charge": 0}},
         "resonances": {
-            "Zc": {"in": "pi+ mu+ mu-", "JP": "1+", "production_ls": [[0, 1]], "decay_ls": [[0, 1]]} | (zc or {"mass": M_ZC, "width": G_ZC}),
+            "Zc": {"in": "pi+ mu+ mu-", "JP": "1+", "production_ls": [[0, 1]], "decay_ls": [[0, 1]]} | zc,
             "psi": {"in": "mu+ mu-", "JP": "1--", "decay_ls": [[0, 1]]} | psi,
         },
     }

@@ -8,10 +8,10 @@ from typing import Any
 
 from ctpwa.config.chains import FoundChain
 from ctpwa.config.draft import Draft
+from ctpwa.config.problems import SpecError
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Conjugation, wave_key
-from ctpwa.errors import Problem
 from ctpwa.model.model import Wave
 
 Key = tuple[tuple[Any, ...], tuple[str, ...]]  # what makes a wave the same: quantum numbers, and names of its resonances
@@ -29,6 +29,7 @@ class WaveList:
         self.conjugation = Conjugation.of(draft.decay)
         self.waves: list[Wave] = []
         self._by_key: dict[Key, tuple[Wave, int]] = {}  # a wave and the sign between it and its key
+        self._names: set[str] = set()
         self._tied_chains: set[Chain] = set()
 
     def add(self, found: FoundChain) -> None:
@@ -41,13 +42,14 @@ class WaveList:
             wave = Wave(name, found.chain, ls, resonances, name, 1)
             quantum_numbers, sign = wave_key(found.chain, ls)
             key = (quantum_numbers, _names(wave))
-            if key in self._by_key or any(wave.name == other.name for other in self.waves):
+            if key in self._by_key or wave.name in self._names:
                 self._report_duplicate(wave, key, found)
                 continue
             if found.tied:
                 wave = self._tie(wave, key)
             self._by_key[key] = (wave, sign)
             self.waves.append(wave)
+            self._names.add(wave.name)
 
     def note_missing_partners(self) -> None:
         """Say which chains should be tied to their charge conjugate and have none in the model, under whatever key."""
@@ -102,7 +104,7 @@ class WaveList:
         else:
             what = f"two different waves are called {wave.name!r}"
             fix = "give one of the resonances a name of its own and say  particle: … for what it is"
-        self.draft.problems.found.append(Problem(what, found.path, fix))
+        self.draft.problems.add(SpecError(what, fix), found.path)
 
 
 def _names(wave: Wave) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
+from ctpwa.config.problems import MAX_PROBLEMS
 from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
 from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
 
@@ -82,6 +83,8 @@ def _problems(error: ValidationError, data: dict[Any, Any]) -> Iterator[Problem]
         if problem.path not in seen:  # a union reports the same value once for each of its members
             seen.add(problem.path)
             yield problem
+        if len(seen) >= MAX_PROBLEMS:
+            return
 
 
 def real_path(location: tuple[int | str, ...], data: Any) -> Path:
