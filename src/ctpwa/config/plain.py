@@ -10,7 +10,7 @@ from typing import Any
 from ctpwa.errors import ConfigError, Path, Problem
 
 MAX_BYTES = 1_000_000  # of a model file
-MAX_VALUES = 50_000  # keys and values, those behind YAML aliases included
+MAX_VALUES = 30_000  # keys and values, those behind YAML aliases included
 MAX_DEPTH = 30
 MAX_TEXT = 10_000  # characters of one text
 MAX_KEY = 1000  # characters of a key: names of waves are long

@@ -154,7 +154,7 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
             return Problem(what, path, f"write  - {example}")
         return Problem(what, path, f"write  {name}: {example}", at_key=value is None)
     if kind == "float_type" and isinstance(value, str) and _is_number(value):
-        return Problem(what, path, f"YAML reads {value!r} as text; write {float(value)!r}")
+        return Problem(what, path, f"YAML reads {value!r} as text; write {_yaml_number(float(value))}")
     if kind == "float_type":
         unit = next((unit for unit in ("GeV^-1", "GeV") if unit in _field_text(path)), "")
         return Problem(what, path, f"write a number in {unit}, without the unit" if unit else "write a number")
@@ -234,6 +234,12 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _yaml_number(value: float) -> str:
+    """A number that YAML reads as one: powers of ten need a point before them."""
+    mantissa, e, exponent = repr(value).partition("e")
+    return f"{mantissa}.0e{exponent}" if e and "." not in mantissa else repr(value)
 
 
 def _shown(value: Any) -> str:
