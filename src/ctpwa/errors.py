@@ -122,10 +122,9 @@ def suggest(word: str, known: Iterable[str]) -> str:
     Upper and lower case, brackets and punctuation do not count: ``Jpsi`` is near ``J/psi(1S)``.
     """
     words = sorted(set(known))
-    if len(word) > MAX_WORD:
-        return ""
-    near = get_close_matches(word, words, n=3, cutoff=0.6)
-    if not near:
+    short = len(word) <= MAX_WORD
+    near = get_close_matches(word, words, n=3, cutoff=0.6) if short else []
+    if short and not near:
         by_letters: dict[str, str] = {}
         for candidate in words:
             by_letters.setdefault(_letters(candidate), candidate)

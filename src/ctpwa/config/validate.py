@@ -116,7 +116,7 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
     if kind == "extra_forbidden" and path[:1] == ("projections",) and ")" in name:
         return Problem(f"unknown key {name!r}", path, "quote a variable that contains a comma, or leave the comma out", at_key=True)
     if kind == "extra_forbidden":
-        return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)), at_key=True)
+        return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)) or "remove it", at_key=True)
     if kind == "missing":
         return Problem(f"key {name!r} is missing", path, _description(path))
     if kind == "invalid_key":
