@@ -94,7 +94,9 @@ def test_one_message_with_its_place(problems, text, where, what):
 
 @pytest.mark.parametrize("members", [1, 2, 3])
 def test_ties_in_a_ring(problems, members):
-    text = DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.{i}, width: 0.1}}\n" for i in range(3)) + "fit:\n  ties:\n"
+    text = (
+        DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.{i}, width: 0.1}}\n" for i in range(3)) + "fit:\n  ties:\n"
+    )
     names = [f"X{i}[K+ K-] (1,1)(1,0)" for i in range(members)]
     text += "".join(f'    "{name}": ["{other}", -1]\n' for name, other in zip(names, [*names[1:], names[0]], strict=True))
     (problem,) = problems(text)
@@ -108,7 +110,9 @@ def test_ties_of_all_couplings(problems):
 
 
 def test_factors_of_ties_that_overflow(problems):
-    text = DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.{i}, width: 0.1}}\n" for i in range(3)) + "fit:\n  ties:\n"
+    text = (
+        DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.{i}, width: 0.1}}\n" for i in range(3)) + "fit:\n  ties:\n"
+    )
     text += "".join(f'    "X{i}[K+ K-] (1,1)(1,0)": ["X{i + 1}[K+ K-] (1,1)(1,0)", 1.0e+200]\n' for i in range(2))
     (problem,) = problems(text)
     assert "multiply to inf" in problem.what

@@ -184,12 +184,19 @@ def damaged_bytes(draw):
     if draw(st.booleans()):
         text = draw(st.sampled_from([RICH, *TEXTS]))
     else:
-        text = yaml.safe_dump(mutated(draw), allow_unicode=draw(st.booleans()), default_flow_style=draw(st.sampled_from([None, True, False])))
+        text = yaml.safe_dump(
+            mutated(draw), allow_unicode=draw(st.booleans()), default_flow_style=draw(st.sampled_from([None, True, False]))
+        )
     data = bytearray(text.encode("utf-8", errors="surrogatepass"))
     for _ in range(draw(st.integers(0, 3))):
         start = draw(st.integers(0, len(data)))
         end = min(len(data), start + draw(st.integers(0, 40)))
-        piece = draw(st.one_of(st.binary(max_size=6), st.sampled_from([b"\0", b"\xff", b"\xef\xbb\xbf", b"[", b"{", b"&a ", b"*a", b"!!int ", b"? ", b"\t", b"<<: "])))
+        piece = draw(
+            st.one_of(
+                st.binary(max_size=6),
+                st.sampled_from([b"\0", b"\xff", b"\xef\xbb\xbf", b"[", b"{", b"&a ", b"*a", b"!!int ", b"? ", b"\t", b"<<: "]),
+            )
+        )
         data[start:end] = piece if draw(st.booleans()) else bytes(data[start:end]) * 2
     return bytes(data[: draw(st.integers(len(data) // 2, len(data)))] if draw(st.booleans()) else data)
 
