@@ -19,6 +19,9 @@ BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
 MERGES = "a: &a {x: 1}\n" + "".join(
     f"{name}: &{name} {{<<: [{', '.join([f'*{last}'] * 9)}]}}\n" for last, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
+THREE = DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.{i}, width: 0.1}}\n" for i in range(3))
+LONG_CHAIN = " ; ".join(f"Y{i} -> Y{i + 1} Y{i + 1}" for i in range(500))
+MANY_EDGES = ", ".join(f"{1 + i / 1e4:.4f}" for i in range(302))
 
 
 def phi(more):
@@ -74,8 +77,8 @@ def phi(more):
         (phi("lineshape: '" + "9" * 1900 + "'"), "3:37", "is too large"),
         (phi("lineshape: 9**9**9"), "3:37", "exponent 387420489 is too large"),
         (phi("lineshape: s.__class__"), "3:37", "'s.__class__' is not allowed"),
-        (DECAY + "chains:\n  - " + " ; ".join(f"X{i} -> X{i + 1} X{i + 1}" for i in range(500)) + "\n", "3:5", "the chain has 500 vertices"),
-        (phi("lineshape: step, options: {edges: [" + ", ".join(f"{1 + i * 1e-4:.4f}" for i in range(302)) + "]}"), "3:52", "has 302 entries"),
+        (DECAY + "chains:\n  - " + LONG_CHAIN + "\n", "3:5", "the chain has 500 vertices"),
+        (phi("lineshape: step, options: {edges: [" + MANY_EDGES + "]}"), "3:52", "has 302 entries"),
         (phi("lineshape: step, options: {edges: [1.0, 1.0000000001]}"), "3:52", "has masses closer than 1e-06 GeV"),
         (phi("lineshape: step, options: {edges: [0.1, 0.2, 1.3, 30]}"), "3:52", "has bin_1 where no event can be"),
         (phi("lineshape: spline, options: {knots: [1.0, 1.2, 1.4, 10, 20, 30]}"), "3:54", "has knot_5, knot_6 where no event can be"),
@@ -94,9 +97,7 @@ def test_one_message_with_its_place(problems, text, where, what):
 
 @pytest.mark.parametrize("members", [1, 2, 3])
 def test_ties_in_a_ring(problems, members):
-    text = (
-        DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.{i}, width: 0.1}}\n" for i in range(3)) + "fit:\n  ties:\n"
-    )
+    text = THREE + "fit:\n  ties:\n"
     names = [f"X{i}[K+ K-] (1,1)(1,0)" for i in range(members)]
     text += "".join(f'    "{name}": ["{other}", -1]\n' for name, other in zip(names, [*names[1:], names[0]], strict=True))
     (problem,) = problems(text)
@@ -110,9 +111,7 @@ def test_ties_of_all_couplings(problems):
 
 
 def test_factors_of_ties_that_overflow(problems):
-    text = (
-        DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.{i}, width: 0.1}}\n" for i in range(3)) + "fit:\n  ties:\n"
-    )
+    text = THREE + "fit:\n  ties:\n"
     text += "".join(f'    "X{i}[K+ K-] (1,1)(1,0)": ["X{i + 1}[K+ K-] (1,1)(1,0)", 1.0e+200]\n' for i in range(2))
     (problem,) = problems(text)
     assert "multiply to inf" in problem.what
