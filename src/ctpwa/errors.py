@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 Path = tuple[str | int, ...]
+MAX_SHOWN = 20  # problems in one message
+MAX_SENTENCE = 1000  # characters of what is said about one of them
+MAX_WORD = 100  # characters of a word that near ones are looked for
 
 
 class CtpwaError(Exception):
@@ -74,15 +77,15 @@ class Problem:
     offset: int | None = None
 
     def __str__(self) -> str:
-        head = f"{self.location}: {self.what}" if self.location else self.what
-        lines = [head]
+        what = shortened(self.what)
+        lines = [f"{self.location}: {what}" if self.location else what]
         if self.excerpt:
             lines.append(self.excerpt)
         if self.path:
-            lines.append(f"  at: {format_path(self.path)}")
+            lines.append(f"  at: {shortened(format_path(self.path))}")
         if self.fix:
-            lines.append(f" fix: {self.fix}")
-        return "\n".join(lines)
+            lines.append(f" fix: {shortened(self.fix)}")
+        return printable("\n".join(lines))
 
 
 class ConfigError(CtpwaError):
@@ -90,7 +93,19 @@ class ConfigError(CtpwaError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n\n".join(str(problem) for problem in self.problems))
+        shown = [str(problem) for problem in self.problems[:MAX_SHOWN]]
+        left = len(self.problems) - len(shown)
+        super().__init__("\n\n".join([*shown, f"and {left} more of them"] if left else shown))
+
+
+def shortened(text: str, longest: int = MAX_SENTENCE) -> str:
+    """The text without its middle if it is too long to be read."""
+    return text if len(text) <= longest else f"{text[: longest // 2]} […] {text[-longest // 4 :]}"
+
+
+def printable(text: str) -> str:
+    """The text with escapes in place of characters that could steer a terminal or that have no encoding; line ends stay."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def format_path(path: Path) -> str:
@@ -107,8 +122,9 @@ def suggest(word: str, known: Iterable[str]) -> str:
     Upper and lower case, brackets and punctuation do not count: ``Jpsi`` is near ``J/psi(1S)``.
     """
     words = sorted(set(known))
-    near = get_close_matches(word, words, n=3, cutoff=0.6)
-    if not near:
+    short = len(word) <= MAX_WORD
+    near = get_close_matches(word, words, n=3, cutoff=0.6) if short else []
+    if short and not near:
         by_letters: dict[str, str] = {}
         for candidate in words:
             by_letters.setdefault(_letters(candidate), candidate)

@@ -26,6 +26,7 @@ from ctpwa.engine.precision import PRECISIONS
 from ctpwa.errors import CtpwaError
 from ctpwa.locks import OutputLock
 from ctpwa.minimise.minima import SAME_VALUE
+from ctpwa.model.parameters import MAX_STARTS
 from ctpwa.output import check_inputs, check_output
 from ctpwa.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.results.checkpoint import Checkpoint, hash_of_model, hash_of_samples
@@ -40,7 +41,7 @@ from ctpwa.words import counted
 def fit(
     model: Annotated[Path, typer.Argument(help="the model file, with samples")],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="the file to write; default: MODEL.result.json beside the model")] = None,
-    starts: Annotated[int | None, typer.Option(min=1, help="number of start points")] = None,
+    starts: Annotated[int | None, typer.Option(min=1, max=MAX_STARTS, help="number of start points")] = None,
     method: Annotated[str | None, typer.Option(help="newton, lbfgs or minuit")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="seed of the random start points")] = None,
     engine: Annotated[str | None, typer.Option(help="auto, cuda, cpu or reference")] = None,

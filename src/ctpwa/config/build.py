@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
+from math import prod
 
+from ctpwa.config.chains import FoundChain
 from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
 from ctpwa.config.fit_settings import check_fit
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.given_latex import with_usable_latex
-from ctpwa.config.particles import own_particle, read_decay
+from ctpwa.config.particles import check_name, own_particle, read_decay
+from ctpwa.config.places import check_places
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.projections import check_projections
 from ctpwa.config.samples import check_samples
@@ -19,9 +22,12 @@ from ctpwa.config.written import direct_chain, written_chains
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise
-from ctpwa.errors import Problem
+from ctpwa.errors import PhysicsError, Problem
 from ctpwa.model.model import Model, Wave
 from ctpwa.spin.polarisation import Polarisation
+
+MAX_NAMES = 500  # particles or resonances
+MAX_COUPLINGS = 10_000
 
 
 def build_model(spec: ModelSpec) -> Model:
@@ -32,7 +38,7 @@ def build_model(spec: ModelSpec) -> Model:
     """
     problems = Problems()
     for section, names in (("particles", spec.particles), ("resonances", spec.resonances)):
-        _check_spellings(section, names, problems)
+        _check_names(section, names, problems)
     spec, notes = with_usable_latex(spec)
     table = ParticleTable(_own_particles(spec, problems))
     problems.stop()
@@ -56,10 +62,15 @@ def build_model(spec: ModelSpec) -> Model:
     return model
 
 
-def _check_spellings(section: str, names: Iterable[str], problems: Problems) -> None:
-    """``f(0)(980)`` and ``f0(980)`` are one name."""
+def _check_names(section: str, names: Collection[str], problems: Problems) -> None:
+    """Names can be written; ``f(0)(980)`` and ``f0(980)`` are one of them."""
+    if len(names) > MAX_NAMES:
+        problems.add(SpecError(f"there are {len(names)} {section}", f"keep their number below {MAX_NAMES}"), (section,))
+        problems.stop()
     seen: dict[str, str] = {}
     for name in names:
+        with problems.collect((section, name)):
+            check_name(name, f"one of the {section}")
         other = seen.setdefault(normalise(name), name)
         if other != name:
             error = SpecError(f"{name!r} and {other!r} are two spellings of one name", "rename or remove one of them", key=())
@@ -88,6 +99,8 @@ def _waves(draft: Draft) -> list[Wave]:
     if len(draft.decay.final) == 2 and not found:
         found += direct_chain(draft)
     _check_unused(draft)
+    check_places(draft, found)
+    _check_number(draft, found)
     waves = WaveList(draft)
     for chain in found:
         waves.add(chain)
@@ -95,6 +108,21 @@ def _waves(draft: Draft) -> list[Wave]:
     if not waves.waves and not draft.problems.found:
         draft.problems.found.append(Problem("the model has no waves", (), "add resonances with 'in', or chains"))
     return waves.waves
+
+
+def _check_number(draft: Draft, found: Sequence[FoundChain]) -> None:
+    """A model whose couplings nobody can count is refused before they are made."""
+    n_couplings = 0
+    for each in found:
+        labels = [len(draft.resonances[node.resonance].labels) or 1 for node in each.chain.nodes[1:]]
+        n_couplings += len(each.choices) * prod(labels)
+    if n_couplings > MAX_COUPLINGS:
+        error = PhysicsError(
+            f"the model has {n_couplings} waves, with one for every function of a spline or K-matrix",
+            f"keep it below {MAX_COUPLINGS}: limit L with max_L, remove resonances, or use fewer knots",
+        )
+        draft.problems.add(error, ("resonances",) if draft.spec.resonances else ("chains",))
+        draft.problems.stop()
 
 
 def _check_unused(draft: Draft) -> None:

@@ -13,6 +13,7 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
 from ctpwa.words import counted
 
+MAX_VERTICES = 50  # that are read; a chain needs one less than it has final particles
 # (name as written, final particles below) → (name of the resonance, its charge state)
 FindState = Callable[[str, tuple[int, ...]], tuple[str, Particle]]
 
@@ -33,6 +34,9 @@ class ChainReader:
         vertices = [_read_vertex(part) for part in text.split(";") if part.strip()]
         if not vertices:
             raise SpecError("the chain is empty", f"write {decay.parent.name} {ARROW} … ; … {ARROW} …")
+        if len(vertices) > MAX_VERTICES:
+            most = len(decay.final) - 1
+            raise SpecError(f"the chain has {len(vertices)} vertices", f"write {most}: each makes two particles of one")
         self.top = vertices[0][0]
         start = table.find(self.top)
         if start is None or start.name != decay.parent.name:

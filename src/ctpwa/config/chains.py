@@ -14,7 +14,9 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import exchange_permutations
 from ctpwa.decay.topology import Tree, binary_trees, tree_leaves
-from ctpwa.errors import Path
+from ctpwa.errors import Path, PhysicsError
+
+MAX_CHAINS = 5000
 
 
 class FoundChain(NamedTuple):
@@ -76,16 +78,17 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
     def build(tree: Tree) -> list[Node | int]:
         if isinstance(tree, int):
             return [tree]
+        carried, below = by_system[tuple(sorted(tree_leaves(tree)))], (build(tree[0]), build(tree[1]))
+        _check_number(len(carried) * len(below[0]) * len(below[1]))
         return [
-            rules.node(decay, carrier.name, carrier.state, _in_order(pair, place))
-            for carrier, place in by_system[tuple(sorted(tree_leaves(tree)))]
-            for pair in product(build(tree[0]), build(tree[1]))
+            rules.node(decay, carrier.name, carrier.state, _in_order(pair, place)) for carrier, place in carried for pair in product(*below)
         ]
 
     keys = _Keys(decay)
     chains: dict[tuple[Any, ...], Chain] = {}
     for top in binary_trees(tuple(range(len(decay.final))), lambda leaves: leaves in by_system):
         assert isinstance(top, tuple)
+        _check_number(len(chains) + len(build(top[0])) * len(build(top[1])))
         for pair in product(build(top[0]), build(top[1])):
             chain = Chain(decay, rules.node(decay, "", decay.parent, pair))
             key = keys.of(chain)
@@ -93,6 +96,14 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
             if chain.root.leaves < known.root.leaves:  # of chains that differ by an exchange, the one in the order of the final state
                 chains[key] = chain
     return sorted(chains.values(), key=lambda chain: _file_order(chain, carriers))
+
+
+def _check_number(n: int) -> None:
+    if n > MAX_CHAINS:
+        raise PhysicsError(
+            f"the resonances make more than {MAX_CHAINS} chains",
+            "remove some of them, or spell out the chains that matter under 'chains'",
+        )
 
 
 def _in_order(pair: tuple[Node | int, Node | int], place: Place) -> tuple[Node | int, Node | int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -15,8 +16,11 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
 from ctpwa.decay.spin import LS
 from ctpwa.decay.waves import vertex_ls
-from ctpwa.errors import Path, PhysicsError
+from ctpwa.errors import Path, PhysicsError, shortened
 from ctpwa.model.resonance import Resonance
+
+_WHOLE = re.compile(r"[0-9]{1,3}(\.0*)?")
+_SPIN = re.compile(r"[0-9]{1,3}(/[12]|\.[05]?0*)?")
 
 
 class Draft:
@@ -38,8 +42,7 @@ class Draft:
 
     def add_resonance(self, name: str, spec: ResonanceSpec, state: Particle, leaves: tuple[int, ...]) -> None:
         """Check a resonance in a system and keep its propagator."""
-        system = tuple(self.decay.final[i] for i in leaves)
-        resonance = build_resonance(name, spec, state, system, self.spec.radius)
+        resonance = build_resonance(name, spec, state, self.decay, leaves, self.spec.radius)
         check_on_shell(resonance, spec, self.decay, leaves)
         self.resonances.setdefault(name, resonance)
 
@@ -111,11 +114,12 @@ def read_ls(pairs: Sequence[Sequence[Any]], *key: str | int) -> list[LS]:
     """(L, S) pairs from numbers or text such as ``1/2``; ``key`` is where they stand."""
     result = []
     for L, S in pairs:
-        try:
-            pair = LS(int(L), Fraction(str(S)))
-        except (ValueError, ZeroDivisionError):
-            pair = None
-        if pair is None or float(L) != pair.L or pair.L < 0 or (2 * pair.S).denominator != 1 or pair.S < 0:
-            raise SpecError(f"[{L}, {S}] is not an (L, S) pair", "write pairs such as [1, 1] or [0, 1/2]", key=key)
+        pair = LS(int(float(L)), Fraction(str(S))) if _WHOLE.fullmatch(str(L)) and _SPIN.fullmatch(str(S)) else None
+        if pair is None or (2 * pair.S).denominator != 1:
+            raise SpecError(
+                f"{shortened(f'[{L}, {S}]', 80)} is not an (L, S) pair",
+                "write pairs such as [1, 1] or [0, 1/2]",
+                key=key,
+            )
         result.append(pair)
     return result

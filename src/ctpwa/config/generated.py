@@ -24,8 +24,14 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
     if not carriers:
         return []
     found: list[FoundChain] = []
+    try:
+        chains = generate_chains(draft.decay, carriers, draft.rules)
+    except PhysicsError as error:  # too many to go on
+        draft.problems.add(error, ("resonances",))
+        draft.problems.stop()
+        raise
     refused: dict[str, list[tuple[Chain, PhysicsError]]] = {}
-    for chain in generate_chains(draft.decay, carriers, draft.rules):
+    for chain in chains:
         names = [node.resonance for node in chain.nodes[1:]]
         try:
             waves = chain_waves(chain, [draft.vertex_choice(chain, node) for node in chain.nodes])

@@ -6,15 +6,25 @@ from dataclasses import replace
 
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
-from ctpwa.decay.chain import Decay
+from ctpwa.decay.chain import MAX_FINAL, MIN_FINAL, Decay
 from ctpwa.decay.latex import latex_of_name
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, near_names
 from ctpwa.decay.spin import JPC, parse_jpc
-from ctpwa.errors import PhysicsError
+from ctpwa.errors import Path, PhysicsError
 
 ARROW = "->"
 OWN_PARTICLES = "One that is not in the PDG goes under 'particles'."
+
+MAX_NAME = 100  # characters
+
+
+def check_name(name: str, what: str, key: Path | None = ()) -> None:
+    """Names can be read, and written into a list; ``key`` is where this one stands."""
+    if len(name) > MAX_NAME:
+        raise SpecError(f"the name of {what} has {len(name)} characters", f"keep names below {MAX_NAME} characters", key=key)
+    if not name or name != " ".join(name.split()):
+        raise SpecError(f"the name {name!r} of {what} is blank, or has blanks at its ends", "give it a name of letters and digits", key=key)
 
 
 def read_jpc(text: str) -> JPC:
@@ -55,6 +65,10 @@ def read_decay(text: str, table: ParticleTable) -> Decay:
     if not arrow or len(left.split()) != 1 or not right.split():
         raise SpecError(f"cannot read {text!r} as a decay", f"write it as parent {ARROW} particle particle …, names separated by spaces")
     words = [_split_label(word) for word in right.split()]
+    if len(words) > 4 * MAX_FINAL:  # a few too many get a message with their names
+        raise SpecError(f"there are {len(words)} final particles", f"ctpwa handles {MIN_FINAL} to {MAX_FINAL}")
+    for name in (left, *(part for word in words for part in word)):
+        check_name(name.strip() or "-", "a particle", key=None)
     found: list[Particle] = []
     errors: list[SpecError] = []
     for name in [left.strip(), *(name for _, name in words)]:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from ctpwa.errors import ConfigError, Path, PhysicsError, Problem
 
+MAX_PROBLEMS = 50  # whoever has more of them has another problem
+
 
 class SpecError(PhysicsError):
     """A physics error that knows which part of the model description is to blame.
@@ -65,6 +67,8 @@ class Problems:
         problem = Problem(error.what, path, error.fix or fix, word=word, at_key=key == (), offset=offset)
         if problem not in self.found:  # a resonance in several systems has its problems once
             self.found.append(problem)
+        if len(self.found) >= MAX_PROBLEMS:
+            self.stop()
 
     def stop(self) -> None:
         """Raise all problems, if there are any."""

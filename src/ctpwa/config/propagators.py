@@ -10,9 +10,10 @@ from ctpwa.config.schema import ResonanceSpec
 from ctpwa.decay.chain import Decay, changes_flavour
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.rules import allowed_ls
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.errors import Path, PhysicsError, suggest
 from ctpwa.model.lineshapes.formula import Basis, Lineshape, LineshapeParameter, Vertex
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
+from ctpwa.model.lineshapes.spline import Knots
 from ctpwa.model.resonance import Resonance
 
 OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
@@ -20,15 +21,18 @@ MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
 TRIAL_MASS = 0.14  # of daughters that are not known yet
 
 
-def build_resonance(name: str, spec: ResonanceSpec, state: Particle, system: tuple[Particle, ...], radius: float) -> Resonance:
+def build_resonance(name: str, spec: ResonanceSpec, state: Particle, decay: Decay, leaves: tuple[int, ...], radius: float) -> Resonance:
     """The propagator of a resonance in a system; mass and width not given come from the PDG."""
-    lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.radius or radius))
+    system = tuple(decay.final[i] for i in leaves)
+    lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.weak, spec.radius or radius))
     known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
     _check_parameter_names(name, spec, [parameter.name for parameter in known])
     values = {parameter.name: _value(name, spec, state, parameter) for parameter in known}
     labels = lineshape.labels if isinstance(lineshape, Basis) else ()
+    _check_knots(name, spec, lineshape, decay, leaves)
     floating, latex = tuple(dict.fromkeys(spec.float_)), spec.latex or state.latex
-    return Resonance(name, spec.lineshape, values, floating, spec.radius or radius, latex, _options(spec), labels)
+    nominal = None if "mass" in values else spec.mass
+    return Resonance(name, spec.lineshape, values, floating, spec.radius or radius, latex, _options(spec), labels, nominal)
 
 
 def _value(name: str, spec: ResonanceSpec, state: Particle, parameter: LineshapeParameter) -> float:
@@ -62,12 +66,12 @@ def _trial_lineshape(name: str, spec: ResonanceSpec, vertex: Vertex) -> Lineshap
         raise SpecError(f"{name!r}: {error.what}", error.fix, key=("options",) if "option" in error.what else ("lineshape",)) from None
 
 
-def _vertex(state: Particle, system: tuple[Particle, ...], radius: float) -> Vertex:
+def _vertex(state: Particle, system: tuple[Particle, ...], weak: bool | None, radius: float) -> Vertex:
     """The vertex where the state decays; daughters of a larger system are only known once there are chains."""
     if len(system) != 2:
         return Vertex(TRIAL_MASS, TRIAL_MASS, 0, radius)
     try:
-        L = min(ls.L for ls in allowed_ls(state, *system, weak=changes_flavour(state, system)))
+        L = min(ls.L for ls in allowed_ls(state, *system, weak=changes_flavour(state, system) if weak is None else weak))
     except PhysicsError:  # reported with the chain it stands in
         L = state.two_J // 2
     return Vertex(system[0].mass or 0.0, system[1].mass or 0.0, L, radius)
@@ -75,13 +79,18 @@ def _vertex(state: Particle, system: tuple[Particle, ...], radius: float) -> Ver
 
 def _check_parameter_names(name: str, spec: ResonanceSpec, known: list[str]) -> None:
     given: list[tuple[tuple[str, ...], str]] = [(("parameters", key), key) for key in spec.parameters]
-    given += [((key,), key) for key in ("mass", "width") if getattr(spec, key) is not None]
+    given += [] if spec.width is None else [(("width",), "width")]  # a mass without a parameter may be needed by what decays to this state
     given += [(("float",), key) for key in spec.float_]
     for path, key in given:
         if key not in known:
-            has = f"its parameters are {', '.join(known)}" if known else "it has none"
-            near = suggest(key, known) if known else "remove it, or choose another lineshape"
-            raise SpecError(f"lineshape {spec.lineshape!r} of {name!r} has no parameter {key!r}: {has}", near or "remove it", key=path)
+            raise no_parameter(name, spec.lineshape, key, known, path)
+
+
+def no_parameter(name: str, lineshape: str, key: str, known: list[str], path: Path) -> SpecError:
+    """The error for a parameter that a lineshape does not have."""
+    has = f"its parameters are {', '.join(known)}" if known else "it has none"
+    near = suggest(key, known) if known else "remove it, or choose another lineshape"
+    return SpecError(f"lineshape {lineshape!r} of {name!r} has no parameter {key!r}: {has}", near or "remove it", key=path)
 
 
 def _check_limits(name: str, parameter: LineshapeParameter, value: float) -> None:
@@ -91,24 +100,46 @@ def _check_limits(name: str, parameter: LineshapeParameter, value: float) -> Non
         raise SpecError(f"{parameter.name} of {name!r} is {value:g}, outside {limits}", "correct it", key=())
 
 
-def check_on_shell(resonance: Resonance, spec: ResonanceSpec, decay: Decay, leaves: tuple[int, ...]) -> None:
-    """A resonance must come near the range of invariant masses that its system can have."""
-    if resonance.mass is None or resonance.width is None or spec.off_shell:
-        return
+def _mass_range(decay: Decay, leaves: tuple[int, ...]) -> tuple[float, float]:
+    """The invariant masses that a system of final particles can have."""
     inside = [decay.final[i].mass or 0.0 for i in leaves]
     outside = [particle.mass or 0.0 for i, particle in enumerate(decay.final) if i not in leaves]
-    low, high = sum(inside), (decay.parent.mass or 0.0) - sum(outside)
-    reach = OFF_SHELL_WIDTHS * resonance.width
-    if resonance.mass + reach >= low and resonance.mass - reach <= high:
+    return sum(inside), (decay.parent.mass or 0.0) - sum(outside)
+
+
+def _check_knots(name: str, spec: ResonanceSpec, lineshape: Lineshape, decay: Decay, leaves: tuple[int, ...]) -> None:
+    """Every knot or bin of a model-independent wave must be where events can be: no event measures the others."""
+    if not isinstance(lineshape, Basis) or not isinstance(lineshape.origin, Knots) or spec.off_shell:
+        return
+    low, high = _mass_range(decay, leaves)
+    beyond = [label for label, (start, end) in zip(lineshape.labels, lineshape.origin.ranges, strict=True) if end <= low or start >= high]
+    if beyond:
+        listed = ", ".join(beyond[:3]) + (", …" if len(beyond) > 3 else "")
+        system = " ".join(decay.labels[i] for i in leaves)
+        raise SpecError(
+            f"{name!r} has {listed} where no event can be: the mass of {system} runs from {low:.4g} to {high:.4g} GeV",
+            f"remove {'it' if len(beyond) == 1 else 'them'}; masses are in GeV",
+            key=("options",),
+        )
+
+
+def check_on_shell(resonance: Resonance, spec: ResonanceSpec, decay: Decay, leaves: tuple[int, ...]) -> None:
+    """A resonance must come near the range of invariant masses that its system can have."""
+    mass = resonance.nominal_mass if resonance.mass is None else resonance.mass
+    width = 0.0 if resonance.mass is None else resonance.width
+    if mass is None or width is None or spec.off_shell:
+        return
+    low, high = _mass_range(decay, leaves)
+    reach = OFF_SHELL_WIDTHS * width
+    if mass + reach >= low and mass - reach <= high:
         return
     system = " ".join(decay.labels[i] for i in leaves)
-    side = "below threshold everywhere" if resonance.mass < low else "above the kinematic limit everywhere"
+    side = "below threshold everywhere" if mass < low else "above the kinematic limit everywhere"
     fix = "remove it, correct mass and width, or say off_shell: true if its tail is meant"
-    if resonance.mass > MEV_SUSPICION * high:
+    if mass > MEV_SUSPICION * high:
         fix = "masses and widths are in GeV: divide by 1000 if these are MeV"
     raise SpecError(
-        f"{resonance.name!r} (mass {resonance.mass:g}, width {resonance.width:g} GeV) is {side} in {system}, whose mass "
-        f"runs from {low:.4g} to {high:.4g} GeV",
+        f"{resonance.name!r} (mass {mass:g}, width {width:g} GeV) is {side} in {system}, whose mass runs from {low:.4g} to {high:.4g} GeV",
         fix,
         key=("mass",) if spec.mass is not None else (),
     )

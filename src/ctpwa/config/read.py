@@ -9,6 +9,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ctpwa.config.build import build_model
+from ctpwa.config.model_file import read_text
+from ctpwa.config.plain import Plain
 from ctpwa.config.schema import ModelSpec
 from ctpwa.config.source import Source
 from ctpwa.config.validate import real_path, validate
@@ -52,11 +54,11 @@ def load_document(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], f
         folder:           what paths in a mapping are relative to; default: the working directory
     """
     if isinstance(path_or_mapping, Mapping):
-        return _document(_plain(path_or_mapping), "", folder or FilePath())
+        return _document(Plain(text_keys=True).of(path_or_mapping), "", folder or FilePath())
     path = FilePath(path_or_mapping)
-    source = Source(_read_text(path), str(path))
+    source = Source(read_text(path), str(path))
     try:
-        return _document(source.data, str(path), path.parent)
+        return _document(Plain().of(source.data), str(path), path.parent)
     except ConfigError as error:
         raise ConfigError(source.locate(error.problems)) from None
 
@@ -74,25 +76,3 @@ def _as_written(problem: Problem, data: Any) -> Problem:
     if problem.path[:1] not in (("samples",), ("data_sets",), ("projections",)):
         return problem
     return replace(problem, path=real_path(problem.path, data))
-
-
-def _read_text(path: FilePath) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        fix = "give the path of a YAML file, or the model as a mapping"
-        raise ConfigError([Problem(f"cannot read model file {str(path)!r}: {reason}", (), fix)]) from None
-
-
-def _plain(value: Any) -> Any:
-    """Any mapping, sequence and array as dict and list, as YAML would have made them; complex numbers as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    return str(value) if isinstance(value, complex) else value

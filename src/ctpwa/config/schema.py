@@ -8,9 +8,19 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from ctpwa.model.parameters import MAX_STARTS
+
+MIN_MASS, MAX_MASS = 1e-6, 1e6  # GeV, of resonances; widths and formulas hold powers of masses
+MIN_RADIUS, MAX_RADIUS = 1e-3, 1e3  # GeV^-1; barrier factors hold powers up to 2L of it
+MAX_CHARGE = 10
+MAX_L = 100
+MAX_SEED = 2**63 - 1
+
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Mass = Annotated[float, Field(ge=MIN_MASS, le=MAX_MASS, allow_inf_nan=False)]
+Radius = Annotated[float, Field(ge=MIN_RADIUS, le=MAX_RADIUS, allow_inf_nan=False)]
 Tolerance = Annotated[float, Field(gt=0)]  # infinity switches a check off
 Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
 LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
@@ -54,9 +64,9 @@ class ParticleSpec(_Strict):
     """A particle of the user, or changes to one of the PDG."""
 
     JP: str | None = Field(None, description="J^P or J^PC, e.g. 1-- or 3/2+")
-    mass: NotNegative | None = Field(None, description="GeV")
-    width: NotNegative | None = Field(None, description="GeV")
-    charge: int | None = Field(None, description="in units of e")
+    mass: NotNegative | None = Field(None, le=MAX_MASS, description="GeV")
+    width: NotNegative | None = Field(None, le=MAX_MASS, description="GeV")
+    charge: int | None = Field(None, ge=-MAX_CHARGE, le=MAX_CHARGE, description="in units of e")
     massless: bool | None = Field(None, description="whether it has only the helicities ±J; true if mass is 0")
     antiparticle: str | None = Field(None, description="name of the antiparticle; its own name if self-conjugate")
     latex: str | None = Field(None, description="name in figures and tables")
@@ -68,14 +78,14 @@ class ResonanceSpec(_Strict):
     in_: OneOrMany[str] = Field(default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems")
     particle: str | None = Field(None, description="name of the particle if the key is another name")
     JP: str | None = Field(None, description="J^P or J^PC; from the PDG if left out")
-    mass: Positive | None = Field(None, description="GeV; from the PDG if left out")
-    width: Positive | None = Field(None, description="GeV; from the PDG if left out")
+    mass: Mass | None = Field(None, description="GeV; from the PDG if left out")
+    width: Positive | None = Field(None, le=MAX_MASS, description="GeV; from the PDG if left out")
     lineshape: str = Field("breit_wigner", description="the propagator: a name, or an expression in s, q2 and parameters")
-    parameters: dict[str, float] = Field(default_factory=dict, description="parameters of the lineshape besides mass and width")
+    parameters: dict[str, Finite] = Field(default_factory=dict, description="parameters of the lineshape besides mass and width")
     options: dict[str, Any] = Field(default_factory=dict, description="options of the lineshape, such as channels")
     float_: OneOrMany[str] = Field(default_factory=list, alias="float", description="parameters to fit")
-    radius: Positive | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
-    max_L: int | None = Field(None, ge=0, description="largest L at its decay and its production vertex")
+    radius: Radius | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
+    max_L: int | None = Field(None, ge=0, le=MAX_L, description="largest L at its decay and its production vertex")
     decay_ls: LSList | None = Field(None, description="only these (L, S) where it decays")
     production_ls: LSList | None = Field(None, description="only these (L, S) where it is produced")
     weak: bool | None = Field(None, description="whether its decay may violate parity; found from flavours if left out")
@@ -89,7 +99,7 @@ class ChainSpec(_Strict):
 
     decay: str = Field(description="vertices separated by ;")
     ls: list[LSList | None] | None = Field(None, description="for each vertex, only these (L, S); null for all")
-    max_L: int | None = Field(None, ge=0, description="largest L at any vertex of this chain")
+    max_L: int | None = Field(None, ge=0, le=MAX_L, description="largest L at any vertex of this chain")
     tie: bool | None = Field(None, description="tie the couplings to those of the charge-conjugate chain")
 
     @classmethod
@@ -164,8 +174,8 @@ class FitSpec(_Strict):
     """How to fit."""
 
     method: Literal["newton", "lbfgs", "minuit"] = Field("newton", description="the minimiser")
-    starts: int = Field(20, ge=1, description="number of start points")
-    seed: int = Field(0, ge=0, description="seed of the random start points")
+    starts: int = Field(20, ge=1, le=MAX_STARTS, description="number of start points")
+    seed: int = Field(0, ge=0, le=MAX_SEED, description="seed of the random start points")
     engine: Literal["auto", "cuda", "cpu", "reference"] = Field("auto", description="what computes the likelihood")
     device: str | None = Field(None, description="where, such as cpu or cuda:0; a GPU if there is one, if left out")
     precision: Literal["double", "mixed"] = Field(
@@ -216,8 +226,8 @@ class ModelSpec(_Strict):
     )
     formalism: Literal["canonical", "zou-bugg"] = Field("canonical", description="how daughter spins enter a vertex")
     weak: bool | None = Field(None, description="whether the parent's decay may violate parity")
-    radius: Positive = Field(3.0, description="barrier radius of all vertices, GeV^-1")
-    max_L: int | None = Field(None, ge=0, description="largest L at any vertex")
+    radius: Radius = Field(3.0, description="barrier radius of all vertices, GeV^-1")
+    max_L: int | None = Field(None, ge=0, le=MAX_L, description="largest L at any vertex")
     tie_conjugates: bool = Field(True, description="tie the couplings of charge-conjugate chains")
     particles: dict[str, ParticleSpec] = Field(default_factory=dict, description="new particles, and changes to those of the PDG")
     resonances: dict[str, ResonanceSpec] = Field(default_factory=dict, description="resonances by name")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import yaml
 
+from ctpwa.config.yaml_loader import BoundedLoader
 from ctpwa.errors import ConfigError, Path, Problem
 
 # what PyYAML says → what to do about it
@@ -22,7 +24,16 @@ _SYNTAX_ADVICE = {
     "unhashable key": "a key is plain text",
     "expected <block end>": "give all keys of one level the same indentation",
     "undefined alias": "write &name at the value that *name repeats",
+    "inside of what it repeats": "write the value out instead of repeating it",
+    "nested deeper": "close brackets, and remove what is no part of a model",
+    "more than": "remove what is no part of a model, and aliases that repeat aliases",
+    "characters: a model": "remove it, or close its quote",
+    "cannot read": "correct it, or quote it if it is a text",
+    "special characters": "remove it; write the file with a text editor, as UTF-8",
 }
+LINE_ENDS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # those of YAML
+EXCERPT = 160  # characters of a line that are shown
+MAX_DUPLICATES = 50  # that are listed
 
 
 class Mark(NamedTuple):
@@ -43,13 +54,16 @@ class Source:
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
-        self.lines = text.splitlines()
+        self.lines = LINE_ENDS.split(text)
         try:
-            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
-            duplicates = self._duplicate_keys(self._root, ())
+            loader = BoundedLoader(text)
+            self._root = loader.get_single_node()
+            duplicates = list(islice(self._duplicate_keys(self._root, ()), MAX_DUPLICATES))
             if duplicates:
                 raise ConfigError(duplicates)
-            self.data: Any = yaml.SafeLoader("").construct_document(self._root) if self._root is not None else None
+            self.data: Any = loader.construct_document(self._root) if self._root is not None else None
+        except yaml.reader.ReaderError as error:
+            raise ConfigError([self._character_problem(error, text)]) from None
         except yaml.YAMLError as error:
             raise ConfigError([self._syntax_problem(error)]) from None
         if self.data is None:
@@ -64,9 +78,21 @@ class Source:
     def _placed(self, problem: Problem, mark: Mark) -> Problem:
         number = f"{mark.line + 1:5d} | "
         text = self.lines[mark.line] if mark.line < len(self.lines) else ""
-        caret = " " * (len(number) - 2) + "| " + " " * mark.column + "^" * max(1, min(mark.length, len(text) - mark.column))
+        column, start = mark.column, 0
+        if len(text) > EXCERPT:  # a window of the line around what is wrong
+            start = max(0, min(column - EXCERPT // 4, len(text) - EXCERPT))
+            text = ("…" if start else "") + text[start : start + EXCERPT] + ("…" if start + EXCERPT < len(text) else "")
+            column -= start - (start > 0)
+        text = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+        caret = " " * (len(number) - 2) + "| " + " " * column + "^" * max(1, min(mark.length, len(text) - column))
         excerpt = f"{number}{text}\n{caret}"
         return replace(problem, location=f"{self.name}:{mark.line + 1}:{mark.column + 1}", excerpt=excerpt)
+
+    def _character_problem(self, error: yaml.reader.ReaderError, text: str) -> Problem:
+        """A character that YAML does not allow: control characters, and half of a surrogate pair."""
+        what = f"not valid YAML: the character U+{ord(text[error.position]):04X} is not allowed"
+        before = LINE_ENDS.split(text[: error.position])
+        return self._placed(Problem(what, (), _SYNTAX_ADVICE["special characters"]), Mark(len(before) - 1, len(before[-1]), 1))
 
     def _syntax_problem(self, error: yaml.YAMLError) -> Problem:
         said = str(getattr(error, "problem", None) or error)
@@ -80,8 +106,7 @@ class Source:
             mark = start
         return problem if mark is None else self._placed(problem, Mark(mark.line, mark.column, 1))
 
-    def _duplicate_keys(self, node: yaml.Node | None, path: Path) -> list[Problem]:
-        problems: list[Problem] = []
+    def _duplicate_keys(self, node: yaml.Node | None, path: Path) -> Iterator[Problem]:
         if isinstance(node, yaml.MappingNode):
             first_lines: dict[str, int] = {}
             for key, value in node.value:
@@ -89,13 +114,12 @@ class Source:
                 if name in first_lines:
                     what = f"duplicated name {name!r}, first used in line {first_lines[name] + 1}"
                     problem = Problem(what, (*path, name), "rename or remove one of them")
-                    problems.append(self._placed(problem, Mark(key.start_mark.line, key.start_mark.column, len(name))))
+                    yield self._placed(problem, Mark(key.start_mark.line, key.start_mark.column, len(name)))
                 first_lines.setdefault(name, key.start_mark.line)
-                problems += self._duplicate_keys(value, (*path, name))
+                yield from self._duplicate_keys(value, (*path, name))
         elif isinstance(node, yaml.SequenceNode):
             for index, value in enumerate(node.value):
-                problems += self._duplicate_keys(value, (*path, index))
-        return problems
+                yield from self._duplicate_keys(value, (*path, index))
 
     def _mark(self, problem: Problem) -> Mark:
         """Line, column and length of the deepest part of a problem's path that exists in the document."""
@@ -112,12 +136,12 @@ class Source:
         mark = Mark(start.line, start.column, end.column - start.column if end.line == start.line else 1)
         if problem.word and problem.offset is not None and isinstance(target, yaml.ScalarNode):
             column = start.column + problem.offset + (target.style is not None)  # behind a quote
-            if self.lines[mark.line].startswith(problem.word, column):
+            if mark.line < len(self.lines) and self.lines[mark.line].startswith(problem.word, column):
                 return Mark(mark.line, column, len(problem.word))
         return self._mark_word(mark, problem.word) if problem.word else mark
 
     def _mark_word(self, mark: Mark, word: str) -> Mark:
-        text = self.lines[mark.line]
+        text = self.lines[mark.line] if mark.line < len(self.lines) else ""
         found = re.compile(rf"(?<![^\s,;:'\"]){re.escape(word)}(?![^\s,;'\"\]}}])").search(text, mark.column)
         return mark if found is None else Mark(mark.line, found.start(), len(word))
 

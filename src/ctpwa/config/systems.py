@@ -32,12 +32,14 @@ class System:
         """Check the names of a system against the final state."""
         known = {normalise(name): name for name in (*(particle.name for particle in decay.final), *decay.labels)}
         words = text.split()
+        if len(words) >= len(decay.final):
+            raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay))
         for word in words:
             if normalise(word) not in known:
                 raise SpecError(f"{word!r} is not a final particle of {decay}", _advice(word, decay), word=word)
         names = tuple(known[normalise(word)] for word in words)
         places = _places(names, decay)
-        if not 2 <= len(words) < len(decay.final) or not places:
+        if len(words) < 2 or not places:
             raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay))
         return cls(text, names, places)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from ctpwa.config.chains import FoundChain
 from ctpwa.config.draft import Draft
-from ctpwa.decay.chain import Chain
+from ctpwa.config.problems import SpecError
+from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Conjugation, wave_key
-from ctpwa.errors import Problem
 from ctpwa.model.model import Wave
 
 Key = tuple[tuple[Any, ...], tuple[str, ...]]  # what makes a wave the same: quantum numbers, and names of its resonances
@@ -29,32 +29,58 @@ class WaveList:
         self.conjugation = Conjugation.of(draft.decay)
         self.waves: list[Wave] = []
         self._by_key: dict[Key, tuple[Wave, int]] = {}  # a wave and the sign between it and its key
+        self._names: set[str] = set()
+        self._tied_chains: set[Chain] = set()
 
     def add(self, found: FoundChain) -> None:
         """All waves of one chain."""
+        if found.tied:
+            self._tied_chains.add(found.chain)
         for ls in found.choices:
             resonances = tuple(self.draft.resonances[node.resonance] for node in found.chain.nodes[1:])
             name = self._name(found.chain, ls)
             wave = Wave(name, found.chain, ls, resonances, name, 1)
             quantum_numbers, sign = wave_key(found.chain, ls)
             key = (quantum_numbers, _names(wave))
-            if key in self._by_key or any(wave.name == other.name for other in self.waves):
+            if key in self._by_key or wave.name in self._names:
                 self._report_duplicate(wave, key, found)
                 continue
             if found.tied:
                 wave = self._tie(wave, key)
             self._by_key[key] = (wave, sign)
             self.waves.append(wave)
+            self._names.add(wave.name)
 
     def note_missing_partners(self) -> None:
-        """Say which chains have no charge-conjugate chain in the model."""
-        missing: dict[str, None] = {}
-        for wave in self.waves:
-            if self.conjugation is not None and self.conjugation.applies_to(wave.chain):
-                key = self.conjugation.partner(wave.chain, wave.ls)[0]
-                if (key, _names(wave)) not in self._by_key:
-                    missing[str(wave.chain)] = None
+        """Say which chains should be tied to their charge conjugate and have none in the model, under whatever key."""
+        if self.conjugation is None:
+            return
+        present = {quantum_numbers for quantum_numbers, _ in self._by_key}
+        alone = [
+            wave
+            for wave in self.waves
+            if wave.chain in self._tied_chains
+            and self.conjugation.applies_to(wave.chain)
+            and self.conjugation.partner(wave.chain, wave.ls)[0] not in present
+        ]
+        alike = {wave_key(self._anonymous(wave.chain), wave.ls)[0] for wave in alone}
+        missing = {
+            str(wave.chain): None for wave in alone if self.conjugation.partner(self._anonymous(wave.chain), wave.ls)[0] not in alike
+        }
         self.draft.notes += [f"the charge-conjugate chain of {chain} is not in the model" for chain in missing]
+
+    def _anonymous(self, chain: Chain) -> Chain:
+        """The chain with spin, parity and charge in place of the names that a user gave to states outside the PDG."""
+        return Chain(chain.decay, self._anonymous_node(chain.root))
+
+    def _anonymous_node(self, node: Node) -> Node:
+        first, second = (self._anonymous_node(d) if isinstance(d, Node) else d for d in node.daughters)
+        particle = node.particle
+        if self.draft.table.find(particle.name) is None:
+            other = particle.conjugate()
+            names = [f"{p.two_J} {p.P} {p.charge} {p.baryon}" for p in (particle, other)]
+            particle = replace(particle, name=names[0], antiparticle=names[1])
+        return replace(node, particle=particle, daughters=(first, second))
 
     def _tie(self, wave: Wave, key: Key) -> Wave:
         """The wave with the coupling of its conjugate, if that is there already."""
@@ -78,7 +104,7 @@ class WaveList:
         else:
             what = f"two different waves are called {wave.name!r}"
             fix = "give one of the resonances a name of its own and say  particle: … for what it is"
-        self.draft.problems.found.append(Problem(what, found.path, fix))
+        self.draft.problems.add(SpecError(what, fix), found.path)
 
 
 def _names(wave: Wave) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
+from ctpwa.config.problems import MAX_PROBLEMS
 from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
 from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
 from ctpwa.words import counted
@@ -83,6 +84,8 @@ def _problems(error: ValidationError, data: dict[Any, Any]) -> Iterator[Problem]
         if problem.path not in seen:  # a union reports the same value once for each of its members
             seen.add(problem.path)
             yield problem
+        if len(seen) >= MAX_PROBLEMS:
+            return
 
 
 def real_path(location: tuple[int | str, ...], data: Any) -> Path:
@@ -114,7 +117,7 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
     if kind == "extra_forbidden" and path[:1] == ("projections",) and ")" in name:
         return Problem(f"unknown key {name!r}", path, "quote a variable that contains a comma, or leave the comma out", at_key=True)
     if kind == "extra_forbidden":
-        return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)), at_key=True)
+        return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)) or "remove it", at_key=True)
     if kind == "missing":
         return Problem(f"key {name!r} is missing", path, _description(path))
     if kind == "invalid_key":
@@ -154,7 +157,7 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
             return Problem(what, path, f"write  - {example}")
         return Problem(what, path, f"write  {name}: {example}", at_key=value is None)
     if kind == "float_type" and isinstance(value, str) and _is_number(value):
-        return Problem(what, path, f"YAML reads {value!r} as text; write {float(value)!r}")
+        return Problem(what, path, f"YAML reads {value!r} as text; write {_yaml_number(float(value))}")
     if kind == "float_type":
         unit = next((unit for unit in ("GeV^-1", "GeV") if unit in _field_text(path)), "")
         return Problem(what, path, f"write a number in {unit}, without the unit" if unit else "write a number")
@@ -234,6 +237,12 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _yaml_number(value: float) -> str:
+    """A number that YAML reads as one: powers of ten need a point before them."""
+    mantissa, e, exponent = repr(value).partition("e")
+    return f"{mantissa}.0e{exponent}" if e and "." not in mantissa else repr(value)
 
 
 def _shown(value: Any) -> str:

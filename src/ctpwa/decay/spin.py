@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ctpwa.errors import PhysicsError
 
-_JPC = re.compile(r"^\s*(\d+)(/2)?\s*([+-])?\s*([+-])?\s*$")
+MAX_TWO_J = 20  # no hadron is known beyond J = 13/2; barrier factors and Clebsch-Gordan sums lose digits at large L
+_JPC = re.compile(r"^\s*([0-9]+)(/2)?\s*([+-])?\s*([+-])?\s*$")
 
 
 class LS(NamedTuple):
@@ -40,6 +41,8 @@ def parse_jpc(text: str) -> JPC:
     if not match:
         raise PhysicsError(f"cannot read {text!r} as J^P or J^PC", "write it like 1-, 2++ or 3/2+")
     number, half, P, C = match.groups()
+    if len(number) > 4 or int(number) * (1 if half else 2) > MAX_TWO_J:
+        raise PhysicsError(f"J = {number[:12]}{'…' if len(number) > 12 else half or ''} is too large", f"spins go up to {MAX_TWO_J // 2}")
     two_J = int(number) if half else 2 * int(number)
     if half and two_J % 2 == 0:
         raise PhysicsError(f"J = {number}/2 in {text!r} is not a half-integer", f"write J = {two_J // 2} instead")

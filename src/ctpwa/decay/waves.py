@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 
 from ctpwa.decay.chain import Chain, Node, check_charge
 from ctpwa.decay.rules import allowed_ls, independent_subset
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Conjugation, symmetrised_terms, wave_key
 from ctpwa.errors import PhysicsError
+
+MAX_WAVES = 2000  # of one chain
 
 
 def vertex_ls(chain: Chain, node: Node, *, only: Sequence[LS] | None = None, max_L: int | None = None) -> list[LS]:
@@ -49,6 +52,9 @@ def vertex_ls(chain: Chain, node: Node, *, only: Sequence[LS] | None = None, max
 def chain_waves(chain: Chain, choices: Sequence[Sequence[LS]]) -> list[tuple[LS, ...]]:
     """All products of per-vertex choices that survive exchange symmetry and C parity; an error if none does."""
     conjugation = Conjugation.of(chain.decay)
+    n_waves = prod(len(pairs) for pairs in choices)
+    if n_waves > MAX_WAVES:
+        raise PhysicsError(f"{chain} has {n_waves} waves", f"keep a chain below {MAX_WAVES} waves with max_L, or choose (L, S) pairs")
     kept = []
     reasons: list[str] = []
     for ls in product(*choices):
@@ -62,6 +68,28 @@ def chain_waves(chain: Chain, choices: Sequence[Sequence[LS]]) -> list[tuple[LS,
     if not kept:
         raise PhysicsError("; ".join(dict.fromkeys(reasons)))
     return kept
+
+
+def smallest_L(chain: Chain) -> tuple[int, ...]:
+    """Smallest L of every vertex among all waves that the laws allow, whichever of them a model uses; in the order of ``chain.nodes``."""
+    choices = [vertex_ls(chain, node) for node in chain.nodes]
+    return tuple(_smallest_L(chain, choices, position) for position in range(len(choices)))
+
+
+def _smallest_L(chain: Chain, choices: Sequence[Sequence[LS]], position: int) -> int:
+    for own in sorted(choices[position]):
+        here = (tuple([own] if i == position else pairs) for i, pairs in enumerate(choices))
+        if any(_survives(chain, ls) for ls in product(*here)):
+            return own.L
+    return min(own.L for own in choices[position])
+
+
+def _survives(chain: Chain, ls: tuple[LS, ...]) -> bool:
+    try:
+        chain_waves(chain, [[pair] for pair in ls])
+    except PhysicsError:
+        return False
+    return True
 
 
 def _check_c_parity(chain: Chain, ls: Sequence[LS], conjugation: Conjugation | None) -> None:

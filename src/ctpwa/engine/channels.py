@@ -8,30 +8,13 @@ from itertools import product
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.engine.plan import BasisMember, ChannelSpec, Plan, Propagator, build_plan
 from ctpwa.errors import PhysicsError, suggest
-from ctpwa.model.lineshapes.formula import Basis, Lineshape, Vertex
-from ctpwa.model.lineshapes.registry import build_lineshape
+from ctpwa.model.lineshapes.formula import Basis, Lineshape
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Parameter
+from ctpwa.model.placing import Placed, Places
 from ctpwa.model.resonance import Resonance
 from ctpwa.spin.build import collect_structures
 from ctpwa.spin.rows import Rows
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A lineshape where it stands in a wave.
-
-    Attributes:
-        resonance:  whose propagator it is
-        node:       the vertex where the resonance decays
-        vertex:     what the lineshape knows of that vertex
-        lineshape:  the lineshape
-    """
-
-    resonance: Resonance
-    node: Node
-    vertex: Vertex
-    lineshape: Lineshape
 
 
 @dataclass(frozen=True)
@@ -79,9 +62,8 @@ class _Collector:
         self.model = model
         self.couplings: dict[str, int] = {}
         self.theta: dict[str, Parameter] = {}
-        self.lineshapes: dict[tuple[str, Vertex], Lineshape] = {}
         self.real = Rows(model.decay, model.polarisation).real
-        self.smallest_L = _smallest_L(model)
+        self.places = Places(model.resonances)
 
     def collect(self) -> ModelChannels:
         structures, terms = collect_structures(self.model.waves, barrier=True)
@@ -117,11 +99,8 @@ class _Collector:
         return [("".join(label for label, _ in choice), tuple(p for _, p in choice)) for choice in product(*options)]
 
     def _place(self, chain: Chain, node: Node, resonance: Resonance) -> Placed:
-        masses = [self._nominal_mass(daughter) for daughter in node.daughters]
-        vertex = Vertex(masses[0], masses[1], self.smallest_L[chain, node], node.radius)
-        if (resonance.name, vertex) not in self.lineshapes:
-            self.lineshapes[resonance.name, vertex] = build_lineshape(resonance.lineshape, vertex, **resonance.options)
-        lineshape = self.lineshapes[resonance.name, vertex]
+        placed = self.places.place(chain, node, resonance)
+        lineshape = placed.lineshape
         known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
         for name in [*resonance.parameters, *resonance.floating]:
             if name not in {p.name for p in known} and name not in ("mass", "width"):
@@ -136,25 +115,7 @@ class _Collector:
             lower = -float("inf") if parameter.lower is None else parameter.lower
             upper = float("inf") if parameter.upper is None else parameter.upper
             self.theta.setdefault(name, Parameter(name, value, parameter.name not in resonance.floating, lower, upper))
-        return Placed(resonance, node, vertex, lineshape)
-
-    def _nominal_mass(self, daughter: Node | int) -> float:
-        if isinstance(daughter, int):
-            particle = self.model.decay.final[daughter]
-            return 0.0 if particle.massless else float(particle.mass or 0.0)
-        resonance = self.model.resonances[daughter.resonance]
-        mass = resonance.mass if resonance.mass is not None else daughter.particle.mass
-        return mass if mass is not None else sum(self._nominal_mass(leaf) for leaf in daughter.leaves)
-
-
-def _smallest_L(model: Model) -> dict[tuple[Chain, Node], int]:
-    """Smallest L of every vertex over the waves of its chain."""
-    result: dict[tuple[Chain, Node], int] = {}
-    for wave in model.waves:
-        for node, ls in zip(wave.chain.nodes, wave.ls, strict=True):
-            key = (wave.chain, node)
-            result[key] = min(result.get(key, ls.L), ls.L)
-    return result
+        return placed
 
 
 def _relabel(chain: Chain, systems: tuple[tuple[int, ...], ...]) -> dict[Node, tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cmath import isfinite
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -68,7 +69,7 @@ def map_couplings(model: Model, names: Sequence[str], kind: str, ties: Ties, ref
     if reference is not None and reference not in names:
         raise PhysicsError(f"reference wave {reference!r} is not a coupling of the model", suggest(reference, names))
     if kind == WAVE:
-        return _per_wave(names, ties, reference or next(name for name in names if name not in ties))
+        return _per_wave(names, ties, reference)
     if kind == VERTEX:
         if ties:
             raise PhysicsError(
@@ -78,11 +79,13 @@ def map_couplings(model: Model, names: Sequence[str], kind: str, ties: Ties, ref
     raise PhysicsError(f"unknown kind of couplings {kind!r}", suggest(kind, [WAVE, VERTEX]))
 
 
-def _per_wave(names: Sequence[str], ties: Ties, reference: str) -> CouplingMap:
+def _per_wave(names: Sequence[str], ties: Ties, reference: str | None) -> CouplingMap:
     for name, (other, _) in ties.items():
         for coupling in (name, other):
             if coupling not in names:
                 raise PhysicsError(f"tie of {coupling!r}, which is not a coupling of the model", suggest(coupling, names))
+    followed = {name: _follow(name, ties) for name in names}  # an error if a row of ties has no end
+    reference = reference or next(name for name in names if name not in ties)
     if reference in ties:
         raise PhysicsError(
             f"the reference wave {reference!r} is tied to {ties[reference][0]!r}", "choose another reference wave, or untie it"
@@ -90,7 +93,7 @@ def _per_wave(names: Sequence[str], ties: Ties, reference: str) -> CouplingMap:
     numbers = [name for name in names if name not in ties]
     products = []
     for name in names:
-        source, factor = _follow(name, ties)
+        source, factor = followed[name]
         products.append(Product((numbers.index(source),), factor))
     return CouplingMap(tuple(numbers), tuple(products), (reference,), frozenset(ties))
 
@@ -104,6 +107,8 @@ def _follow(name: str, ties: Ties) -> tuple[str, complex]:
         if name in seen:
             raise PhysicsError(f"couplings are tied in a circle: {' -> '.join([*seen, name])}", "leave one of them untied")
         seen.append(name)
+    if not isfinite(factor) or factor == 0:
+        raise PhysicsError(f"the ties of {seen[0]!r} multiply to {factor:g}", "write factors of the order of 1")
     return name, factor
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ctpwa.errors import PhysicsError, suggest
 
 CARTESIAN, POLAR = "cartesian", "polar"
+MAX_STARTS = 100_000  # points that a fit may start from: each costs a fit
 SPREAD = 0.7  # of the logarithm of random couplings
 PARTS = {CARTESIAN: ("re", "im"), POLAR: ("abs", "phase")}
 

@@ -12,14 +12,15 @@ class Resonance:
     """One propagator, shared by all charge states and chains that carry its name.
 
     Attributes:
-        name:        the key in the model file
-        lineshape:   name of the lineshape, an expression, or a lineshape made in Python
-        parameters:  values of its parameters by name; those left out have defaults
-        floating:    which of them are fitted
-        options:     options of the lineshape
-        radius:      barrier radius d of its decay vertex, GeV⁻¹
-        latex:       LaTeX name
-        labels:      names of its functions if the lineshape is a basis, each with a coupling of its own
+        name:          the key in the model file
+        lineshape:     name of the lineshape, an expression, or a lineshape made in Python
+        parameters:    values of its parameters by name; those left out have defaults
+        floating:      which of them are fitted
+        options:       options of the lineshape
+        radius:        barrier radius d of its decay vertex, GeV⁻¹
+        latex:         LaTeX name
+        labels:        names of its functions if the lineshape is a basis, each with a coupling of its own
+        nominal_mass:  mass of a state whose lineshape has no parameter for it, GeV; lineshapes of states that decay to it may need it
     """
 
     name: str
@@ -30,13 +31,14 @@ class Resonance:
     latex: str
     options: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
+    nominal_mass: float | None = None
 
     @property
     def mass(self) -> float | None:
-        """Nominal mass, GeV; None if the lineshape has none."""
+        """The parameter of that name, GeV; None if the lineshape has none."""
         return self.parameters.get("mass")
 
     @property
     def width(self) -> float | None:
-        """Nominal width, GeV; None if the lineshape has none."""
+        """The parameter of that name, GeV; None if the lineshape has none."""
         return self.parameters.get("width")

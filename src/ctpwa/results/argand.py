@@ -22,13 +22,14 @@ import numpy as np
 import torch
 
 from ctpwa.decay.spin import format_parity, format_spin
-from ctpwa.engine.channels import ModelChannels, Placed, model_channels
+from ctpwa.engine.channels import ModelChannels, model_channels
 from ctpwa.engine.values import ModelValues
 from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.continuation import FormulaContinuation
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula
 from ctpwa.model.lineshapes.spline import Knots
 from ctpwa.model.model import Model, Wave
+from ctpwa.model.placing import Placed
 from ctpwa.results.labels import group_latex
 from ctpwa.results.native import fitted_parameters, ordered, ordered_covariance
 from ctpwa.results.result import FitResult

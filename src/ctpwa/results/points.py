@@ -10,6 +10,7 @@ import numpy as np
 from ctpwa.engine.likelihood import Likelihood
 from ctpwa.engine.likelihood_sum import LikelihoodSum, advice
 from ctpwa.errors import DataError, PhysicsError
+from ctpwa.model.parameters import MAX_STARTS
 from ctpwa.words import counted
 
 
@@ -33,8 +34,8 @@ def start_points(likelihood: Likelihood | LikelihoodSum, starts: int | Any, star
                 f" fix: give how many, or finite numbers [start, parameter] for {counted(n, 'free parameter')}"
             )
         return _within_limits(likelihood, points)
-    if starts < 1 or isinstance(starts, bool):
-        raise DataError(f"{starts} starts\n fix: give at least 1")
+    if not 1 <= starts <= MAX_STARTS or isinstance(starts, bool):
+        raise DataError(f"{starts} starts\n fix: give at least 1 and at most {MAX_STARTS}")
     first = _within_limits(likelihood, _first(likelihood, start)[None])
     if starts == 1:
         return first

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.decay.chain import Chain, Node
-from ctpwa.engine.channels import ModelChannels, Placed, model_channels
+from ctpwa.engine.channels import ModelChannels, model_channels
 from ctpwa.engine.values import ModelValues
 from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.bugg import M_ETA, M_KAON
@@ -29,6 +29,7 @@ from ctpwa.model.lineshapes.formula import Basis, Formula
 from ctpwa.model.lineshapes.kmatrix import PIPI_CHANNELS
 from ctpwa.model.lineshapes.parts import NotAnalytic
 from ctpwa.model.model import Model
+from ctpwa.model.placing import Placed
 from ctpwa.results.pole_search import Root, all_edges, below_threshold, find_roots, near_edges, starts_around, starts_everywhere
 from ctpwa.results.result import FitResult
 from ctpwa.results.take_over import fitted_values

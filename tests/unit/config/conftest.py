@@ -40,7 +40,7 @@ def refused(problems):
         assert fix, "every problem says what to do"
         assert problem.location == f"model.yml:{where}"
         line = int(where.split(":")[0])
-        assert problem.excerpt.startswith(f"{line:5d} | {text.splitlines()[line - 1]}")
+        assert problem.excerpt.startswith(f"{line:5d} | {text.splitlines()[line - 1].expandtabs(1)}")
         return problem
 
     return check

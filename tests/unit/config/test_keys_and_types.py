@@ -38,8 +38,8 @@ def test_unknown_key(refused, text, where, name, near):
         ("width: 1e-3", "3:33", "'width' must be a number, not '1e-3'", "YAML reads '1e-3' as text; write 0.001"),
         ("mass: true", "3:32", "'mass' must be a number, not true", "a number in GeV"),
         ("mass: [1.0]", "3:32", "'mass' must be a number, not [1.0]", "a number in GeV"),
-        ("mass: -1.5", "3:32", "'mass' is -1.5", "a number > 0"),
-        ("mass: 0", "3:32", "'mass' is 0", "a number > 0"),
+        ("mass: -1.5", "3:32", "'mass' is -1.5", "a number >= 1e-06"),
+        ("mass: 0", "3:32", "'mass' is 0", "a number >= 1e-06"),
         ("mass: .inf", "3:32", "'mass' is inf", "finite"),
         ("mass: .nan", "3:32", "'mass' is nan", "finite"),
         ("radius: 0.6 fm", "3:34", "'radius' must be a number, not '0.6 fm'", "a number in GeV^-1"),
@@ -62,7 +62,7 @@ def test_wrong_type_in_a_resonance(refused, value, where, what, fix):
 @pytest.mark.parametrize(
     ("text", "where", "what", "fix"),
     [
-        ("radius: 0\n", "2:9", "'radius' is 0", "> 0"),
+        ("radius: 0\n", "2:9", "'radius' is 0", ">= 0.001"),
         ("formalism: helicity\n", "2:12", "'helicity' is not a value of 'formalism'", "canonical, zou-bugg"),
         ("tie_conjugates: 1\n", "2:17", "must be true or false, not 1", "true or false"),
         ("resonances: phi(1020)\n", "2:13", "'resonances' must be a mapping, not 'phi(1020)'", "one indented line per resonance"),

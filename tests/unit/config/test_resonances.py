@@ -131,6 +131,27 @@ def test_the_missing_conjugate_is_noted(load):
     assert note == "the charge-conjugate chain of J/psi(1S) -> K*(1410)+ K- ; K*(1410)+ -> K+ eta is not in the model"
 
 
+@pytest.mark.parametrize(
+    "resonances",
+    [
+        "  Kp: {particle: K*(1410), in: K+ eta}\n  Km: {particle: K*(1410), in: K- eta}\n",  # under a key of its own
+        "  NRa: {in: K+ eta, JP: 1-, lineshape: constant}\n  NRb: {in: K- eta, JP: 1-, lineshape: constant}\n",  # states of the user
+        "  K*(1410): {in: K+ eta, tie: false}\n",
+    ],
+)
+def test_a_conjugate_that_is_there_or_not_wanted_is_not_missed(load, resonances):
+    assert load(DECAY + "resonances:\n" + resonances).notes == ()
+
+
+def test_no_conjugate_is_missed_where_nothing_is_tied(load):
+    assert load(DECAY + "tie_conjugates: false\nresonances: {K*(1410): {in: K+ eta}}\n").notes == ()
+
+
+def test_another_resonance_is_no_conjugate(load):
+    text = DECAY + "resonances:\n  K*(1410): {in: K+ eta}\n  K*(1680): {in: K- eta}\n  NR: {in: K+ eta, JP: 3-, lineshape: constant}\n"
+    assert len(load(text).notes) == 3
+
+
 def test_ties_can_be_cut_for_one_resonance(load):
     text = DECAY + "resonances:\n  K*(1410): {in: [K+ eta, K- eta], tie: false}\n  K*(1680): {in: [K+ eta, K- eta]}\n"
     assert len(load(text).couplings) == 3

@@ -15,7 +15,7 @@ def test_missing_file(tmp_path):
 
 
 def test_folder_instead_of_file(tmp_path):
-    with pytest.raises(ConfigError, match="Is a directory"):
+    with pytest.raises(ConfigError, match="it is a folder"):
         load_model(tmp_path)
 
 

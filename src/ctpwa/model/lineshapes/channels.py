@@ -14,6 +14,7 @@ from ctpwa.model.lineshapes.barrier import breakup_q2, effective_q2
 from ctpwa.model.lineshapes.formula import Vertex, q2, s
 from ctpwa.model.lineshapes.phase_space import own_rho, rho
 
+MAX_CHANNELS = 20
 _LABEL = re.compile(r"[A-Za-z0-9_]+")
 _FORM = "give {label: own} for the channel of the vertex itself and {label: [m1, m2]} or {label: [m1, m2, L]} for others, e.g. " + (
     "{pipi: own, KK: [0.493677, 0.493677]}"
@@ -67,6 +68,8 @@ def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[Channe
         channels = {str(number): channel for number, channel in enumerate(channels, start=1)}
     if not isinstance(channels, Mapping) or not channels:
         raise fail("no channels given" if not channels else f"{channels!r} is not a table of channels")
+    if len(channels) > MAX_CHANNELS:
+        raise fail(f"there are {len(channels)} of them, and at most {MAX_CHANNELS} can be")
     found = []
     for label, given in channels.items():
         if not _LABEL.fullmatch(str(label)):

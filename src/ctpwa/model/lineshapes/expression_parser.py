@@ -19,6 +19,7 @@ from ctpwa.model.lineshapes.nodes import MAX_NUMBER, Nodes
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 150
+MAX_SIZE = 5000  # nodes of the formula; a text of MAX_LENGTH without such functions has fewer
 # names of an expression that are not parameters
 NAMES = ("s", "q2", "m", "q", "rho", "m1", "m2", "L", "d", "i", "I", "pi")
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
@@ -81,12 +82,26 @@ class _Walker:
         self.text = text
         self.shift = len(text) - len(text.lstrip())
         self.nodes = Nodes(parameters)
+        self.sizes: dict[sp.Basic, int] = {}
         self.names = {**known_names(vertex), **{p.name: p.symbol for p in parameters}}
 
     def walk(self, node: ast.expr, depth: int) -> sp.Expr:
-        """The formula of one node."""
+        """The formula of one node; functions that hold their argument twice make it grow with every level."""
         if depth > MAX_DEPTH:
             raise self.error(node, "expression is nested too deeply", f"keep nesting below {MAX_DEPTH}")
+        formula = self.translate(node, depth)
+        if self.size(formula) > MAX_SIZE:
+            raise self.error(node, f"expression becomes a formula of more than {MAX_SIZE} terms", "simplify it")
+        return formula
+
+    def size(self, formula: sp.Basic) -> int:
+        """Number of nodes of a formula."""
+        if formula not in self.sizes:
+            self.sizes[formula] = 1 + sum(self.size(part) for part in formula.args)
+        return self.sizes[formula]
+
+    def translate(self, node: ast.expr, depth: int) -> sp.Expr:
+        """The formula of one node."""
         match node:
             case ast.Constant(value=value):
                 return self.constant(node, value)
@@ -111,7 +126,7 @@ class _Walker:
         """A number of the text."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(node, f"{self.word(node)!r} is not a real number", "the imaginary unit is i")
-        if not math.isfinite(value) or abs(value) > MAX_NUMBER:
+        if abs(value) > MAX_NUMBER or not math.isfinite(value):  # in this order: an integer may be too large for a float
             raise self.error(node, f"number {self.word(node)} is too large", f"keep numbers below {MAX_NUMBER:.0e}")
         return sp.Integer(value) if isinstance(value, int) else sp.Float(value)
 

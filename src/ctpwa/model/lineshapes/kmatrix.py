@@ -24,6 +24,7 @@ from ctpwa.words import counted
 Array = np.ndarray[Any, Any]
 PhaseSpace = Callable[[Array, Array], Array]  # (s, q2) → ρ
 
+MAX_POLES = 50
 CHUNK = 4096  # events whose matrices are in memory at a time
 M_PION, M_KAON, M_ETA, M_ETA_PRIME = 0.13957039, 0.493677, 0.547862, 0.95778  # GeV
 
@@ -240,6 +241,8 @@ def _poles(poles: Any, n_channels: int) -> tuple[Array, Array]:
     form = f"give [{{mass: 1.2, couplings: [...]}}, ...] with {counted(n_channels, 'coupling')} in GeV each, one for every channel"
     if not isinstance(poles, Sequence) or isinstance(poles, str) or not poles:
         raise PhysicsError("option 'poles' of lineshape 'k_matrix' is missing or not a list", form)
+    if len(poles) > MAX_POLES:
+        raise PhysicsError(f"option 'poles' of lineshape 'k_matrix' has {len(poles)} entries", f"give at most {MAX_POLES}")
     masses, couplings = [], []
     for number, pole in enumerate(poles, start=1):
         if not isinstance(pole, Mapping) or set(pole) != {"mass", "couplings"}:

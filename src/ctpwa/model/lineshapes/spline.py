@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ctpwa.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.formula import Basis, LineshapeKind, Vertex
 
 Array = np.ndarray[Any, Any]
+MAX_POINTS = 300  # each is a complex coupling
+CLOSEST = 1e-6  # GeV
 BOUNDARIES = ("natural", "not-a-knot")
 REFERENCE = "E791, PRD 73, 032004 (2006)"
 
@@ -26,9 +29,11 @@ class Knots:
 
     Attributes:
         masses:  GeV, one for each function
+        ranges:  where events measure each of them, GeV: its bin, or from the knot before to the knot behind it
     """
 
     masses: tuple[float, ...]
+    ranges: tuple[tuple[float, float], ...]
 
 
 def build_spline(vertex: Vertex, knots: Any = None, boundary: str = "natural") -> Basis:
@@ -39,19 +44,27 @@ def build_spline(vertex: Vertex, knots: Any = None, boundary: str = "natural") -
     if boundary not in BOUNDARIES:
         raise PhysicsError(f"option 'boundary' of lineshape 'spline' is {boundary!r}", suggest(str(boundary), BOUNDARIES))
     curve = CubicSpline(points, np.eye(len(points)), bc_type=boundary)
-    return _basis("spline", "knot", points, partial(_splines, curve=curve))
+    edges = [-np.inf, *points, np.inf]
+    return _basis("spline", "knot", points, list(zip(edges, edges[2:], strict=False)), partial(_splines, curve=curve))
 
 
 def build_step(vertex: Vertex, edges: Any = None) -> Basis:
     """One in bin k of mass, zero elsewhere; the upper edge belongs to the next bin, the last one to the last bin."""
     points = _points(edges, "edges", "step", 2)
-    return _basis("step", "bin", (points[1:] + points[:-1]) / 2, partial(_steps, edges=points))
+    return _basis("step", "bin", (points[1:] + points[:-1]) / 2, list(pairwise(points)), partial(_steps, edges=points))
 
 
-def _basis(name: str, word: str, masses: Array, evaluate: Any) -> Basis:
+def _basis(name: str, word: str, masses: Array, ranges: list[tuple[float, float]], evaluate: Any) -> Basis:
     functions = tuple(partial(_one, evaluate=evaluate, index=index) for index in range(len(masses)))
     labels = tuple(f"{word}_{index + 1}" for index in range(len(masses)))
-    return Basis(name, labels, functions, REFERENCE, evaluate, Knots(tuple(masses.tolist())))
+    return Basis(
+        name,
+        labels,
+        functions,
+        REFERENCE,
+        evaluate,
+        Knots(tuple(masses.tolist()), tuple((float(low), float(high)) for low, high in ranges)),
+    )
 
 
 def _one(s: Array, q2: Array, evaluate: Any, index: int) -> Array:
@@ -74,11 +87,15 @@ def _points(given: Any, option: str, lineshape: str, least: int) -> Array:
     form = f"give at least {least} increasing masses in GeV, e.g. {option}: [0.3, 0.6, 0.9, 1.2]"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) < least:
         raise PhysicsError(f"option {option!r} of lineshape {lineshape!r} is {given!r}", form)
+    if len(given) > MAX_POINTS:
+        raise PhysicsError(f"option {option!r} of lineshape {lineshape!r} has {len(given)} entries", f"give at most {MAX_POINTS}")
     if any(isinstance(value, bool) or not isinstance(value, int | float | np.number) for value in given):
         raise PhysicsError(f"option {option!r} of lineshape {lineshape!r} holds something that is not a number: {given!r}", form)
     points = np.array([float(value) for value in given])
     if not np.isfinite(points).all() or points[0] < 0 or (np.diff(points) <= 0).any():
         raise PhysicsError(f"option {option!r} of lineshape {lineshape!r} is not increasing: {given!r}", form)
+    if np.diff(points).min() < CLOSEST:
+        raise PhysicsError(f"option {option!r} of lineshape {lineshape!r} has masses closer than {CLOSEST:g} GeV", form)
     return points
 
 

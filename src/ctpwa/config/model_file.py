@@ -1,0 +1,58 @@
+"""The text of a model file: a regular file of UTF-8 text that is not too large."""
+
+from __future__ import annotations
+
+import codecs
+import stat
+from pathlib import Path
+
+from ctpwa.config.plain import MAX_BYTES
+from ctpwa.errors import ConfigError, Problem
+
+_FIX = "give the path of a YAML file, or the model as a mapping"
+_OTHER_ENCODINGS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def read_text(path: Path) -> str:
+    """The text of a model file.
+
+    Raises:
+        ConfigError: if it cannot be read, is no regular file, too large, or not UTF-8 text
+    """
+    try:
+        data = _read(path)
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
+        raise _refused(path, (error.strerror if isinstance(error, OSError) else "") or "this is no path of a file") from None
+    for mark, name in _OTHER_ENCODINGS.items():
+        if data.startswith(mark):
+            raise _refused(path, f"it is {name}, not UTF-8 text", "save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", errors="replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        what = f"not UTF-8 text: byte 0x{data[error.start]:02x} belongs to another encoding"
+        raise ConfigError([Problem(what, (), "save the file as UTF-8", location=f"{path}:{line}:{column}")]) from None
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a regular file; opening a pipe would wait for somebody to write into it, so it is looked at first."""
+    about = path.stat()
+    if stat.S_ISDIR(about.st_mode):
+        raise _refused(path, "it is a folder")
+    if not stat.S_ISREG(about.st_mode):
+        raise _refused(path, "it is a pipe, a device or a socket, not a file")
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise _refused(path, f"it is larger than {MAX_BYTES / 1e6:g} MB", "a model has some thousand bytes: this is another kind of file")
+    return data
+
+
+def _refused(path: Path, reason: str, fix: str = _FIX) -> ConfigError:
+    return ConfigError([Problem(f"cannot read model file {str(path)!r}: {reason}", (), fix)])

@@ -1,0 +1,115 @@
+"""What a lineshape knows of the vertex it stands at: nominal masses of the daughters, and the smallest L that the vertex allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ctpwa.decay.chain import Chain, Node
+from ctpwa.decay.waves import smallest_L
+from ctpwa.errors import PhysicsError
+from ctpwa.model.lineshapes.formula import Basis, Callback, Lineshape, Vertex, q2
+from ctpwa.model.lineshapes.registry import build_lineshape
+from ctpwa.model.resonance import Resonance
+
+OTHER_MASS = 1.25  # factor on the daughters' masses: a lineshape that does not change with them does not use them
+
+
+class UnknownMassError(PhysicsError):
+    """A daughter without a nominal mass, of a resonance whose lineshape needs one.
+
+    Attributes:
+        resonance:  name of the daughter
+    """
+
+    def __init__(self, resonance: str, vertex: str, lineshape: str) -> None:
+        self.resonance = resonance
+        super().__init__(
+            f"{lineshape!r}, the lineshape of {vertex}, uses the mass of {resonance!r}, which has none",
+            f"add  mass: …  (GeV) to {resonance!r}; its own lineshape stays as it is",
+        )
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A lineshape where it stands in a wave.
+
+    Attributes:
+        resonance:  whose propagator it is
+        node:       the vertex where the resonance decays
+        vertex:     what the lineshape knows of that vertex
+        lineshape:  the lineshape
+    """
+
+    resonance: Resonance
+    node: Node
+    vertex: Vertex
+    lineshape: Lineshape
+
+
+class Places:
+    """Lineshapes of a model at their vertices, each made once.
+
+    Args:
+        resonances:  the propagators by name
+    """
+
+    def __init__(self, resonances: Mapping[str, Resonance]) -> None:
+        self._resonances = resonances
+        self._smallest_L: dict[Chain, dict[Node, int]] = {}
+        self._lineshapes: dict[tuple[str, Vertex], Lineshape] = {}
+
+    def place(self, chain: Chain, node: Node, resonance: Resonance) -> Placed:
+        """The lineshape of a resonance at the vertex where it decays.
+
+        Raises:
+            UnknownMassError: if it uses the mass of a daughter that has none
+        """
+        masses = [self.nominal_mass(chain, daughter) for daughter in node.daughters]
+        lowest = [_lowest_mass(chain, daughter) if mass is None else mass for daughter, mass in zip(node.daughters, masses, strict=True)]
+        vertex = Vertex(lowest[0], lowest[1], self._L(chain, node), node.radius)
+        if (resonance.name, vertex) not in self._lineshapes:
+            self._lineshapes[resonance.name, vertex] = build_lineshape(resonance.lineshape, vertex, **resonance.options)
+        placed = Placed(resonance, node, vertex, self._lineshapes[resonance.name, vertex])
+        if None in masses and uses_masses(placed):
+            unknown = node.daughters[masses.index(None)]
+            assert isinstance(unknown, Node)
+            raise UnknownMassError(unknown.resonance, chain.vertex(node), placed.lineshape.name)
+        return placed
+
+    def nominal_mass(self, chain: Chain, daughter: Node | int) -> float | None:
+        """Mass of a daughter, GeV: what the model says, else what the PDG says; None if nobody does."""
+        particle = chain.particle(daughter)
+        if isinstance(daughter, Node):
+            resonance = self._resonances[daughter.resonance]
+            known = resonance.mass if resonance.mass is not None else resonance.nominal_mass
+            return particle.mass if known is None else known
+        return 0.0 if particle.massless else float(particle.mass or 0.0)
+
+    def _L(self, chain: Chain, node: Node) -> int:
+        if chain not in self._smallest_L:
+            self._smallest_L[chain] = dict(zip(chain.nodes, smallest_L(chain), strict=True))
+        return self._smallest_L[chain][node]
+
+
+def uses_masses(placed: Placed) -> bool:
+    """Whether a lineshape depends on the break-up momentum, or on the masses of the daughters in any other way."""
+    resonance, vertex, lineshape = placed.resonance, placed.vertex, placed.lineshape
+    if isinstance(lineshape, Callback):
+        return True  # what a function of the user does with q2 is not known
+    if isinstance(lineshape, Basis):
+        s = np.array([1.0, 4.0])
+        return not np.array_equal(lineshape.values(s, np.array([0.1, 0.2])), lineshape.values(s, np.array([0.2, 0.1])))
+    if q2 in lineshape.expression.free_symbols:
+        return True
+    other = replace(vertex, m1=OTHER_MASS * vertex.m1, m2=OTHER_MASS * vertex.m2)
+    rebuilt = build_lineshape(resonance.lineshape, other, **resonance.options)
+    return getattr(rebuilt, "expression", None) != lineshape.expression
+
+
+def _lowest_mass(chain: Chain, daughter: Node | int) -> float:
+    """Sum of the masses of the final particles below."""
+    leaves = daughter.leaves if isinstance(daughter, Node) else (daughter,)
+    return sum(0.0 if chain.decay.final[i].massless else float(chain.decay.final[i].mass or 0.0) for i in leaves)
