@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "errors": set(),
     "memory": {"errors"},
     "output": {"errors"},
-    "progress": set(),
+    "progress": {"errors"},
     "ranks": {"errors", "version"},
     "version": set(),
     "kinematics": LEAVES,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ctpwa.cli.console import print_json
+from ctpwa.cli.console import echo, print_json
 from ctpwa.errors import CtpwaError
 from ctpwa.exporting import export as export_result
 
@@ -33,7 +33,7 @@ def export(
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
-        typer.echo("\n".join(map(str, files)))
+        echo("\n".join(map(str, files)))
 
 
 def _check_root(path: Path | None, force: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 
 import ctpwa
 from ctpwa.analysis import Analysis
-from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, is_terminal, print_json, say
+from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, is_terminal, print_json, say
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, Rescue, lost_message
 from ctpwa.cli.result_print import print_result
 from ctpwa.engine.choice import ENGINES
@@ -58,7 +58,7 @@ def fit(
         likelihood = analysis.likelihood(engine, device, precision=precision)
         begin = _begin(analysis, likelihood, last, other, begin_at)
         if not as_json and ranks.first:
-            typer.echo(
+            echo(
                 "\n".join([*map(str, analysis.summaries), f"memory: {_memory(analysis, likelihood)}{_of_each(ranks)}", *begin.lines]) + "\n"
             )
         if force and ranks.first:
@@ -241,13 +241,13 @@ def _run(
         interrupts.held = True
         message = lost_message(str(error), best.path if best.write() else None)
         if ranks.reports("ranks lost"):
-            typer.echo(message, err=True)
+            echo(message, err=True)
         raise typer.Exit(FAILED) from None
     except (KeyboardInterrupt, EndNow):
         interrupts.held = True
         if not ranks.first or not best.write():
             raise KeyboardInterrupt from None
-        typer.echo(f"interrupted: the best point so far is in {best.path}; go on with --resume", err=True)
+        echo(f"interrupted: the best point so far is in {best.path}; go on with --resume", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -275,12 +275,12 @@ def _report(result: FitResult, files: _Files, as_json: bool) -> None:
         if is_terminal():
             print_result(result)
         else:
-            typer.echo(str(result))
-        typer.echo(f"\nwritten to {files.result}")
+            echo(str(result))
+        echo(f"\nwritten to {files.result}")
     if "interrupted" in result.verdict.reasons:
-        typer.echo(f"interrupted: {files.result} has the best point so far; go on with --resume", err=True)
+        echo(f"interrupted: {files.result} has the best point so far; go on with --resume", err=True)
     elif not result.verdict.good:
-        typer.echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
+        echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
 
 
 def _end(result: FitResult) -> None:

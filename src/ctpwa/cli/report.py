@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ctpwa.cli.console import echo
 from ctpwa.errors import CtpwaError
 from ctpwa.reporting import PHASE_SPACE, write_report
 
@@ -31,4 +32,4 @@ def report(
     if figures is not None and figures.exists() and (not figures.is_dir() or (any(figures.iterdir()) and not force)):
         raise CtpwaError(f"{str(figures)!r} is there already\n fix: add --force to write into it, or name another folder with --figures")
     for file in write_report(result, path, figures=figures, engine=engine, device=device, phase_space=phase_space):
-        typer.echo(str(file))
+        echo(str(file))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ctpwa.minimise.steps import Stop, held
+from ctpwa.minimise.steps import Extended, Stop, held
 
 FLAT = 1e-10  # of the largest curvature, in units in which every parameter alone has curvature 1
 SMALL_EDM = 1e-3
@@ -31,8 +31,8 @@ class Verdict:
 
     good: bool
     reasons: tuple[str, ...]
-    edm: float
-    gradient_norm: float
+    edm: Extended
+    gradient_norm: Extended
     eigenvalues: tuple[float, ...]
     flat: tuple[dict[str, float], ...] = ()
     negative: tuple[dict[str, float], ...] = ()

@@ -7,14 +7,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ctpwa.errors import CtpwaError
 from ctpwa.output import written_whole
-from ctpwa.results.plain import to_plain
+from ctpwa.results.json_file import no_such_file, read_json
+from ctpwa.results.plain import build, to_plain
 from ctpwa.results.result import FitResult
 
 SCHEMA = 1
@@ -54,19 +52,16 @@ class Checkpoint:
     def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
         """Read a file that ``save`` wrote."""
         fix = f"remove it to begin anew:  rm {path}"
+        content = read_json(path, "checkpoint of a fit", fix)
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
             if content.pop("checkpoint") != SCHEMA:
                 raise CtpwaError(f"{str(path)!r} is a checkpoint of another version of ctpwa, {content.get('version')}\n fix: {fix}")
-            loaded = cls(**content)
-            values = tuple(map(float, loaded.values))
-            if len(values) != len(loaded.names) or not np.isfinite([*values, loaded.nll]).all():
+            loaded: Checkpoint = build(cls, content)
+            if len(loaded.values) != len(set(loaded.names)) or len(loaded.names) != len(loaded.values):
                 raise ValueError("names and values do not match")
-            return cls(tuple(loaded.names), values, float(loaded.nll), loaded.model_hash, loaded.samples_hash, loaded.version)
-        except OSError as error:
-            raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: {fix}") from None
+            return loaded
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise CtpwaError(f"{str(path)!r} is no checkpoint of a fit: {error}\n fix: {fix}") from None
+            raise no_such_file(path, "checkpoint of a fit", error, fix) from None
 
     @classmethod
     def of(cls, result: FitResult, path: str | os.PathLike[str]) -> Checkpoint:

@@ -10,7 +10,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from ctpwa.errors import CtpwaError
+from ctpwa.errors import CtpwaError, printable
 from ctpwa.results.checkpoint import hash_of_samples
 from ctpwa.results.compare_text import comparison_text
 from ctpwa.results.nested import Extra, extra_parameters
@@ -106,7 +106,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return comparison_text(self)
+        return printable(comparison_text(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, texts, lists and mappings."""
