@@ -46,7 +46,9 @@ def make_result(**changes):
     first, _, last = np.sqrt(np.diag(covariance)).tolist()
     parameters = (
         FittedParameter("K*(1410)+[K⁺ η] (1,1)(1,0).re", third, first, -0.0, minos=MinosError(-third, 2 * third, True)),
-        FittedParameter("φ(1680).mass", 1.6803217, None, 1.7, 1.6803217, None, True, MinosError(-np.inf, np.inf, False, "no valid minimum")),
+        FittedParameter(
+            "φ(1680).mass", 1.6803217, None, 1.7, 1.6803217, None, True, MinosError(-np.inf, np.inf, False, "no valid minimum")
+        ),
         FittedParameter("tiny", 5e-324, last, -1e-11, None, 2.0),
     )
     verdict = Verdict(
@@ -68,7 +70,10 @@ def make_result(**changes):
         "parameters": parameters,
         "covariance": covariance,
         "corrected": True,
-        "couplings": (FittedCoupling("φ(1680)", 1.0, 0.0, 1.0, 0.0, 0.0, None), FittedCoupling("K*", 0.1, -0.7, abs(kstar), 0.03, cmath.phase(kstar), 0.2)),
+        "couplings": (
+            FittedCoupling("φ(1680)", 1.0, 0.0, 1.0, 0.0, 0.0, None),
+            FittedCoupling("K*", 0.1, -0.7, abs(kstar), 0.03, cmath.phase(kstar), 0.2),
+        ),
         "fixed": {"φ(1680).width": 0.1 + 0.2},
         "nll": -1234.567890123456789,
         "n_events": 1000,

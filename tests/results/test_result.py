@@ -11,7 +11,7 @@ import pytest
 
 import ctpwa
 from ctpwa.minimise.minos import MinosError
-from ctpwa.results.result import FittedCoupling, FoundMinimum, FractionSet
+from ctpwa.results.result import FoundMinimum, FractionSet
 from results.made_up import edit, fractions, make_result
 
 
@@ -96,7 +96,9 @@ class TestRoundTrip:
         assert group.covariance.shape == (0, 0)
 
     def test_numbers_of_numpy(self, tmp_path):
-        result = make_result(n_events=np.int64(7), weight=np.float64(0.1), fractions=(), corrected=np.bool_(False), settings={"points": np.eye(2)})
+        result = make_result(
+            n_events=np.int64(7), weight=np.float64(0.1), fractions=(), corrected=np.bool_(False), settings={"points": np.eye(2)}
+        )
         result.save(tmp_path / "r.json")
         loaded = ctpwa.FitResult.load(tmp_path / "r.json")
         assert (loaded.n_events, loaded.weight, loaded.corrected, loaded.settings) == (7, 0.1, False, {"points": [[1.0, 0.0], [0.0, 1.0]]})
@@ -190,7 +192,9 @@ class TestBrokenFiles:
         saved.write_bytes(text[: int(part * len(text))])
         assert_broken(saved, "no result of a fit")
 
-    @pytest.mark.parametrize("content", ["[]", "3", '"text"', "null", "{}", '{"schema": 1}', '{"schema": "2"}', '{"schema": true}', '{"schema": null}'])
+    @pytest.mark.parametrize(
+        "content", ["[]", "3", '"text"', "null", "{}", '{"schema": 1}', '{"schema": "2"}', '{"schema": true}', '{"schema": null}']
+    )
     def test_another_schema(self, tmp_path, content):
         (tmp_path / "r.json").write_text(content, encoding="utf-8")
         assert_broken(tmp_path / "r.json", "schema")

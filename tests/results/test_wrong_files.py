@@ -167,7 +167,9 @@ CONTRADICTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "words"), CONTRADICTIONS, ids=[f"{'.'.join(map(str, c[0]))} {c[2][:24]}" for c in CONTRADICTIONS])
+@pytest.mark.parametrize(
+    ("path", "value", "words"), CONTRADICTIONS, ids=[f"{'.'.join(map(str, c[0]))} {c[2][:24]}" for c in CONTRADICTIONS]
+)
 def test_numbers_that_contradict_each_other(saved, path, value, words):
     """With a right checksum: somebody took the trouble."""
     if path == ["fixed", "K*.re"]:

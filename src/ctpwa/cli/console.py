@@ -35,8 +35,7 @@ class SafeConsole(Console):
     """Tables and colours in which texts are texts: no markup, and control characters are shown as escapes."""
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
-        width = 80 if os.environ.get("COLUMNS") == "0" else None
-        super().__init__(stderr=stderr, soft_wrap=soft_wrap, width=width, highlight=False, markup=False, emoji=False)
+        super().__init__(stderr=stderr, soft_wrap=soft_wrap, highlight=False, markup=False, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Everything that is printed passes here; what steers the terminal is a segment of its own."""
@@ -77,7 +76,9 @@ def echo(message: object, *, err: bool = False, nl: bool = True) -> None:
         nl:       whether to end the line
     """
     with _readers(err):
-        typer.echo(printable(str(message)), err=err, nl=nl)
+        stream = sys.stderr if err else sys.stdout
+        stream.write(printable(str(message)) + ("\n" if nl else ""))
+        stream.flush()
 
 
 def print_json(description: Any) -> None:

@@ -14,7 +14,11 @@ from typing import Any, TextIO
 
 import ctpwa
 
-SPELLED = {"±": "+-", "−": "-", "–": "-", "→": "->", "·": "*", "×": "x", "√": "sqrt", "≤": "<=", "≥": ">=", "’": "'", "∞": "inf"}
+SPELLED = {
+    "±": "+-", "−": "-", "–": "-", "→": "->", "·": "*", "×": "x", "√": "sqrt", "≤": "<=", "≥": ">=", "’": "'", "∞": "inf",
+    "λ": "lambda", "Λ": "Lambda",
+}  # fmt: skip
+SIZES = ("COLUMNS", "LINES", "TERMINAL_WIDTH")  # variables that rich and typer take for the size of a terminal
 READABLE = "ctpwa.readable"
 PACKAGE = Path(ctpwa.__file__).parent
 
@@ -29,6 +33,10 @@ def prepared_streams(warn: Callable[[str], None]) -> Iterator[None]:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed; its number must not become that of the next file that is opened
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for name in SIZES:
+        text = os.environ.get(name, "80")
+        if not (text.isdecimal() and len(text) < 5 and int(text) > 0):  # not the size of any terminal
+            del os.environ[name]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=READABLE)
@@ -62,7 +70,7 @@ def _readable(error: UnicodeError) -> tuple[str, int]:
 
 
 def _spelled(letter: str) -> str:
-    word = SPELLED.get(letter) or unicodedata.normalize("NFKD", letter)
+    word = "".join(SPELLED.get(part, part) for part in unicodedata.normalize("NFKD", letter))
     if not word.isascii():
         script, _, last = unicodedata.name(letter, "").partition(" LETTER ")
         name = last if script.startswith("GREEK") and last.isalpha() else ""

@@ -128,8 +128,11 @@ def compare(
     if len(loaded) < 2:
         raise CtpwaError(f"{len(loaded)} results to compare\n fix: give at least two")
     called = _names(results) if names is None else list(names)
-    if len(called) != len(loaded) or len(set(called)) != len(called):
-        raise CtpwaError(f"{len(called)} names for {len(loaded)} results, or twice the same\n fix: give every result a name of its own")
+    if len(called) != len(loaded):
+        raise CtpwaError(f"{len(called)} names for {len(loaded)} results\n fix: give every result a name of its own")
+    twice = next((name for k, name in enumerate(called) if name in called[:k]), None)
+    if twice is not None:
+        raise CtpwaError(f"{twice!r} is to be compared with itself\n fix: give different results, and each a name of its own")
     named = dict(zip(called, loaded, strict=True))
     same, why = _same_samples(named) if same_samples is None else (same_samples, "the samples are said to be different")
     notes = [] if same else [f"-ln L cannot be compared: {why}"]
