@@ -97,7 +97,12 @@ class TestRoundTrip:
 
     def test_numbers_of_numpy(self, tmp_path):
         result = make_result(
-            n_events=np.int64(7), weight=np.float64(0.1), fractions=(), corrected=np.bool_(False), settings={"points": np.eye(2)}
+            n_events=np.int64(7),
+            weight=np.float64(0.1),
+            fractions=(),
+            samples=(),
+            corrected=np.bool_(False),
+            settings={"points": np.eye(2)},
         )
         result.save(tmp_path / "r.json")
         loaded = ctpwa.FitResult.load(tmp_path / "r.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +47,7 @@ def _check_root(path: Path | None, force: bool) -> None:
         raise CtpwaError(f"{str(path)!r} is there already\n fix: add --force to overwrite it, or name another file with --root")
     if not path.parent.is_dir():
         raise CtpwaError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}\n fix: make the folder, or correct the path")
+    _check_writable(path.parent)
 
 
 def _check_folder(folder: Path | None, force: bool) -> None:
@@ -61,3 +63,9 @@ def _check_folder(folder: Path | None, force: bool) -> None:
         raise CtpwaError(
             f"cannot make {str(folder)!r}: there is no folder {str(folder.parent)!r}\n fix: make the folder, or correct the path"
         )
+    _check_writable(folder if folder.is_dir() else folder.parent)
+
+
+def _check_writable(folder: Path) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CtpwaError(f"cannot write into {str(folder)!r}: permission denied\n fix: change its permissions, or name another folder")

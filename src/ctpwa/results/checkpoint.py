@@ -79,7 +79,8 @@ class Checkpoint:
 
 def hash_of_model(description: Mapping[str, Any]) -> str:
     """Equal for model files with the same likelihood; how it is minimised does not count."""
-    fit = {key: value for key, value in (description.get("fit") or {}).items() if key not in HOW_TO_FIT}
+    given = description.get("fit") or {}
+    fit = {key: value for key, value in given.items() if key not in HOW_TO_FIT} if isinstance(given, Mapping) else given
     return _sha256({**description, "fit": fit})
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ctpwa.data.summary import SampleSummary
 from ctpwa.minimise.verdict import SMALL_EDM, Verdict
-from ctpwa.model.parameters import CARTESIAN, PARTS, POLAR
+from ctpwa.model.parameters import CARTESIAN, PARTS
 from ctpwa.results.fractions import Fractions
 from ctpwa.results.plain import build
 
@@ -31,11 +31,20 @@ PARTITIONS = ("waves", "jp")  # every wave is in one of them, so that fractions 
 ROUNDING = 1e-9  # of numbers that are computed from each other
 OF_A_MATRIX = 1e-4  # rounding of correlations: what products of nearly singular matrices leave of sixteen digits
 OF_FRACTIONS = 1e-9  # rounding of variances of fractions, which may be sums that cancel
+_OF_DATA = re.compile(r"(?:^| )data(?: \d+)?$")  # names of samples of data, see Analysis
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def check_result(result: FitResult) -> None:
     """Refuse a result whose parts contradict each other."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite agrees with nothing
+            _check(result)
+    except OverflowError:
+        raise ValueError("a number is too large to compute with") from None
+
+
+def _check(result: FitResult) -> None:
     _known(result.method, METHODS, "method")
     _at_least(result.n_events, 1, "n_events")
     _at_least(result.n_starts, 1, "n_starts")
@@ -58,12 +67,17 @@ def check_result(result: FitResult) -> None:
         _fraction_set(entry, f"fractions[{i}]", result.weight if len(result.fractions) == 1 else None)
     for i, sample in enumerate(result.samples):
         _sample(sample, f"samples[{i}]")
+    measured = [sample["n_events"] for sample in result.samples if _OF_DATA.search(sample["name"])]
+    if result.samples and sum(measured) != result.n_events:
+        raise ValueError(f"n_events is {result.n_events}, and the samples of data have {sum(measured)}")
 
 
 # parameters and couplings
 
 
 def _parameters(result: FitResult) -> None:
+    if not result.parameters or not result.couplings:
+        raise ValueError("there are no parameters or no couplings")
     _unique(result.names, "parameters", "name")
     shared = next((name for name in result.names if name in result.fixed), None)
     if shared is not None:
@@ -71,6 +85,8 @@ def _parameters(result: FitResult) -> None:
     check_covariance(result.covariance, "covariance")
     for i, (p, variance) in enumerate(zip(result.parameters, np.diag(result.covariance).tolist(), strict=True)):
         _parameter(p, variance, f"parameters[{i}]")
+        if p.error is None and variance > 0 and not (result.verdict.flat or result.verdict.negative):
+            raise ValueError(f"parameters[{i}].error is missing, and the covariance says {math.sqrt(variance):g}")
         if p.at_limit != (p.name in result.verdict.at_limits):
             raise ValueError(f"parameters[{i}].at_limit is {p.at_limit}, and verdict.at_limits says the opposite")
 
@@ -104,9 +120,8 @@ def check_covariance(C: np.ndarray, where: str, least: float = 0.0) -> None:
         raise ValueError(f"{where}[{negative[0]}][{negative[0]}] is {variances[negative[0]]:g}, a negative variance")
     sigma = np.sqrt(variances.clip(min=0))
     unit = np.outer(sigma, sigma)
-    with np.errstate(over="ignore"):  # a difference that is infinite is too large
-        _no_place(np.abs(C - C.T) > OF_A_MATRIX * unit + least, f"{where} is not symmetric")
-        _no_place(np.abs(C) > (1 + OF_A_MATRIX) * unit + least, f"{where} has a correlation beyond 1")
+    _no_place(~(np.abs(C - C.T) <= OF_A_MATRIX * unit + least), f"{where} is not symmetric")
+    _no_place(~(np.abs(C) <= (1 + OF_A_MATRIX) * unit + least), f"{where} has a correlation beyond 1")
     free = np.flatnonzero(variances > least)
     correlation = C[np.ix_(free, free)] / sigma[free] / sigma[free, None]
     smallest = np.linalg.eigvalsh((correlation + correlation.T) / 2).min(initial=0.0)
@@ -117,10 +132,20 @@ def check_covariance(C: np.ndarray, where: str, least: float = 0.0) -> None:
 def _couplings(result: FitResult) -> None:
     _unique([c.name for c in result.couplings], "couplings", "name")
     values = dict(result.fixed) | {p.name: p.value for p in result.parameters}
+    index = {name: k for k, name in enumerate(result.names)}
     for i, c in enumerate(result.couplings):
-        _coupling(c, f"couplings[{i}]")
-        for found in _from_parameters(c.name, values):
-            _close(complex(c.re, c.im), found, f"couplings[{i}] is not made of its parameters")
+        where = f"couplings[{i}]"
+        _coupling(c, where)
+        for kind, parts in PARTS.items():
+            names = [f"{c.name}.{part}" for part in parts]
+            if all(name in values for name in names):  # it is neither tied nor a product over vertices
+                z = complex(*(values[name] for name in names)) if kind == CARTESIAN else cmath.rect(*(values[name] for name in names))
+                _close(complex(c.re, c.im), z, f"{where} is not made of its parameters")
+                slopes = _slopes(c, kind)
+                free = [k for k, name in enumerate(names) if name in index]
+                own = [index[names[k]] for k in free]
+                for error, slope in ((c.magnitude_error, slopes[0]), (c.phase_error, slopes[1])):
+                    _coupling_error(error, slope[free], result.covariance[np.ix_(own, own)], where)
 
 
 def _coupling(c: FittedCoupling, where: str) -> None:
@@ -130,11 +155,19 @@ def _coupling(c: FittedCoupling, where: str) -> None:
         _at_least(getattr(c, name) or 0, 0, f"{where}.{name}")
 
 
-def _from_parameters(name: str, values: Mapping[str, float]) -> list[complex]:
-    """The coupling as its own two parameters have it; none if it is tied, or a product over vertices."""
-    (re, im), (size, phase) = ([values.get(f"{name}.{part}") for part in PARTS[kind]] for kind in (CARTESIAN, POLAR))
-    cartesian = [complex(re, im)] if re is not None and im is not None else []
-    return cartesian + ([cmath.rect(size, phase)] if size is not None and phase is not None else [])
+def _slopes(c: FittedCoupling, kind: str) -> np.ndarray:
+    """∂|c| and ∂arg c over its own two parameters, up to signs that an error does not have."""
+    if kind != CARTESIAN or not c.magnitude:
+        return np.eye(2)
+    return np.array([[c.re, c.im], [-c.im / c.magnitude, c.re / c.magnitude]]) / c.magnitude
+
+
+def _coupling_error(error: float | None, slope: np.ndarray, covariance: np.ndarray, where: str) -> None:
+    if error is None:
+        return
+    variance, size = float(slope @ covariance @ slope), float(np.abs(slope) @ np.abs(covariance) @ np.abs(slope))
+    if not abs(error * error - variance) <= OF_A_MATRIX * variance + ROUNDING * size:
+        raise ValueError(f"{where} has an error of {error:g}, and the covariance says {math.sqrt(max(variance, 0)):g}")
 
 
 # verdict and minima
@@ -189,14 +222,13 @@ def _fractions(group: Fractions, where: str, partition: bool) -> None:
     check_covariance(group.covariance, f"{where}.covariance", OF_FRACTIONS)
     F, errors = group.interference, group.interference_errors
     size = np.abs(F).sum() + 1
-    with np.errstate(over="ignore", invalid="ignore"):
-        _no_place(~(np.abs(F - F.T) <= ROUNDING * size), f"{where}.interference is not symmetric")
-        _no_place(~(np.abs(np.diag(F) - group.values) <= ROUNDING * size)[:, None], f"{where}.interference has other fractions than values")
-        _no_place(errors < 0, f"{where}.interference_errors is negative")
-        _no_place(~(np.abs(errors - errors.T) <= 1e-6 * errors + OF_FRACTIONS), f"{where}.interference_errors is not symmetric")
-        off = np.abs(np.diag(errors) ** 2 - np.diag(group.covariance)) <= OF_A_MATRIX * np.diag(group.covariance) + OF_FRACTIONS
-        _no_place(~off[:, None], f"{where}.interference_errors has other errors of fractions than covariance")
-        total = float(np.triu(F).sum())
+    _no_place(~(np.abs(F - F.T) <= ROUNDING * size), f"{where}.interference is not symmetric")
+    _no_place(~(np.abs(np.diag(F) - group.values) <= ROUNDING * size)[:, None], f"{where}.interference has other fractions than values")
+    _no_place(errors < 0, f"{where}.interference_errors is negative")
+    _no_place(~(np.abs(errors - errors.T) <= 1e-6 * errors + OF_FRACTIONS), f"{where}.interference_errors is not symmetric")
+    off = np.abs(np.diag(errors) ** 2 - np.diag(group.covariance)) <= OF_A_MATRIX * np.diag(group.covariance) + OF_FRACTIONS
+    _no_place(~off[:, None], f"{where}.interference_errors has other errors of fractions than covariance")
+    total = float(np.triu(F).sum())
     if partition and not abs(total - 1) <= 1e-6 * size:
         raise ValueError(f"{where}: fractions and interferences add up to {total:g} instead of 1")
 
