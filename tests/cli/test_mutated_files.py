@@ -83,7 +83,7 @@ def test_a_mutated_file_is_refused_or_harmless(folder, random):
     check_load(folder, random)
 
 
-@settings(OURS, max_examples=25)
+@settings(OURS, max_examples=15)
 @given(random=st.randoms(use_true_random=False))
 def test_commands_with_a_mutated_file(folder, random):
     check_commands(folder, random)

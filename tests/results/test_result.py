@@ -96,14 +96,8 @@ class TestRoundTrip:
         assert group.covariance.shape == (0, 0)
 
     def test_numbers_of_numpy(self, tmp_path):
-        result = make_result(
-            n_events=np.int64(7),
-            weight=np.float64(0.1),
-            fractions=(),
-            samples=(),
-            corrected=np.bool_(False),
-            settings={"points": np.eye(2)},
-        )
+        result = make_result(fractions=(), samples=(), settings={"points": np.eye(2)})
+        result = replace(result, n_events=np.int64(7), weight=np.float64(0.1), corrected=np.bool_(False))
         result.save(tmp_path / "r.json")
         loaded = ctpwa.FitResult.load(tmp_path / "r.json")
         assert (loaded.n_events, loaded.weight, loaded.corrected, loaded.settings) == (7, 0.1, False, {"points": [[1.0, 0.0], [0.0, 1.0]]})
