@@ -15,7 +15,8 @@ FREE = [
     r"fixed(\..*)?", r"parameters\.\d+\.(name|start|lower|upper)", r"parameters\.\d+\.minos(\..*)?",
     r"couplings\.\d+", r"couplings\.\d+\.(name|magnitude_error|phase_error)", r"couplings", r"verdict\.(edm|gradient_norm)",
     r"verdict\.(eigenvalues|reasons|flat|negative)(\..*)?", r"minima(\..*)?", r"precision",
-    r"fractions", r"fractions\.\d+\.(data_set|over)", r"fractions\.\d+\.yields\..*\.1", r"fractions\.\d+\.groups\.\w+\.names\.\d+",
+    r"parameters\.4\.value",  # of a lineshape: nothing else in the file tells
+    r"fractions(\.\d+)?", r"fractions\.\d+\.(data_set|over)", r"fractions\.\d+\.yields\..*\.1", r"fractions\.\d+\.groups\.\w+\.names\.\d+",
     r"samples", r"samples\.\d+", r"samples\.\d+\.(name|n_events|weights|mass|notes|files|weight_files)(\..*)?",
 ]  # fmt: skip
 
