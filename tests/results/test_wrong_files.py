@@ -2,7 +2,9 @@
 
 import json
 import os
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import ctpwa
@@ -15,10 +17,16 @@ from results.made_up import edit, make_result
 MASS = "φ(1680).mass"
 
 
+def minimum(**changes):
+    """A result whose parameters are all determined."""
+    result = make_result(**changes)
+    return replace(result, verdict=replace(result.verdict, flat=(), negative=()))
+
+
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "result.json"
-    make_result().save(path)
+    minimum().save(path)
     return path
 
 
@@ -86,7 +94,7 @@ class TestChecksum:
     def test_the_layout_does_not_count(self, saved):
         content = json.loads(saved.read_text(encoding="utf-8"))
         saved.write_text(json.dumps(dict(reversed(content.items())), indent=7, ensure_ascii=True))
-        assert ctpwa.FitResult.load(saved) == make_result()
+        assert ctpwa.FitResult.load(saved) == minimum()
 
     def test_files_without_a_checksum_are_of_an_older_schema(self, saved):
         edit(saved, put(["schema"], 1))
@@ -140,7 +148,7 @@ CONTRADICTIONS = [
     (["fixed", "K*.re"], 0.2, ""),
     (["verdict", "reasons"], [], "verdict.good is false without a reason"),
     (["verdict", "good"], True, "verdict.good is true, and the rest of the verdict says that it is no minimum"),
-    (["verdict", "flat", 0], {"nobody": 1.0}, "verdict.flat[0] has 'nobody', which is none of"),
+    (["verdict", "flat"], [{"nobody": 1.0}], "verdict.flat[0] has 'nobody', which is none of"),
     (["verdict", "at_limits"], [MASS, MASS], f"verdict.at_limits has {MASS!r} twice"),
     (["verdict", "eigenvalues"], [1.0] * 4, "verdict.eigenvalues has 4 entries for 3 parameters"),
     (["minima"], [], "minima is empty"),
@@ -201,6 +209,31 @@ def test_a_covariance_that_is_none(saved):
 
     edit(saved, change)
     refused(ctpwa.FitResult.load, saved, "covariance is not positive semi-definite: an eigenvalue of the correlations is -0.8")
+
+
+def test_a_covariance_of_what_is_not_determined_is_rounding(tmp_path):
+    """Where a fit ran away nothing but rounding may be left of it; the result is still one."""
+    result = make_result()
+    C = result.covariance.copy()
+    C[1] = 1e-48 * np.array([-1.0, -2.0, 3.0])
+    replace(result, covariance=C).save(tmp_path / "r.json")
+    loaded = ctpwa.FitResult.load(tmp_path / "r.json")
+    np.testing.assert_array_equal(loaded.covariance, C)
+    assert np.isfinite(loaded.correlation).all()
+    replace(minimum(), covariance=C).save(tmp_path / "r.json")
+    refused(ctpwa.FitResult.load, tmp_path / "r.json", "covariance[1][1] is -2e-48, a negative variance")
+
+
+def test_several_data_sets(tmp_path):
+    """A parameter may float in one data set and be fixed in another, and a coupling may be the reference of one only."""
+    result = minimum()
+    first = result.fractions[0]
+    fixed = {MASS: 1.6, "K*.re": 1.0, "K*.im": 0.0}
+    result = replace(result, fractions=(replace(first, data_set="one"), replace(first, data_set="two")), fixed=fixed)
+    result.save(tmp_path / "r.json")
+    assert ctpwa.FitResult.load(tmp_path / "r.json") == result
+    replace(result, fractions=(first,)).save(tmp_path / "r.json")
+    refused(ctpwa.FitResult.load, tmp_path / "r.json", f"{MASS!r} is in parameters and in fixed")
 
 
 def test_the_methods_are_those_of_a_fit():

@@ -64,7 +64,7 @@ def _check(result: FitResult) -> None:
         _known(result.precision.parameter, (*result.names, ""), "precision.parameter")
     _unique([entry.data_set for entry in result.fractions], "fractions", "data_set")
     for i, entry in enumerate(result.fractions):
-        _fraction_set(entry, f"fractions[{i}]", result.weight if len(result.fractions) == 1 else None)
+        _fraction_set(entry, f"fractions[{i}]", result.weight if len(result.fractions) == 1 else None, _sound(result.verdict))
     for i, sample in enumerate(result.samples):
         _sample(sample, f"samples[{i}]")
     measured = [sample["n_events"] for sample in result.samples if _OF_DATA.search(sample["name"])]
@@ -80,20 +80,21 @@ def _parameters(result: FitResult) -> None:
         raise ValueError("there are no parameters or no couplings")
     _unique(result.names, "parameters", "name")
     shared = next((name for name in result.names if name in result.fixed), None)
-    if shared is not None:
+    if shared is not None and len(result.fractions) < 2:  # a parameter may float in one data set only
         raise ValueError(f"{shared!r} is in parameters and in fixed")
-    check_covariance(result.covariance, "covariance")
+    determined = [i for i, p in enumerate(result.parameters) if p.error is not None or _sound(result.verdict)]
+    check_covariance(result.covariance[np.ix_(determined, determined)], "covariance")
     for i, (p, variance) in enumerate(zip(result.parameters, np.diag(result.covariance).tolist(), strict=True)):
         _parameter(p, variance, f"parameters[{i}]")
-        if p.error is None and variance > 0 and not (result.verdict.flat or result.verdict.negative):
+        if p.error is None and variance > 0 and _sound(result.verdict):
             raise ValueError(f"parameters[{i}].error is missing, and the covariance says {math.sqrt(variance):g}")
         if p.at_limit != (p.name in result.verdict.at_limits):
             raise ValueError(f"parameters[{i}].at_limit is {p.at_limit}, and verdict.at_limits says the opposite")
 
 
 def _parameter(p: FittedParameter, variance: float, where: str) -> None:
-    if p.error is not None and not (p.error > 0 and math.isclose(p.error, math.sqrt(variance), rel_tol=ROUNDING)):
-        raise ValueError(f"{where}.error is {p.error:g}, and the covariance says {math.sqrt(variance):g}")
+    if p.error is not None and not (p.error > 0 and variance > 0 and math.isclose(p.error, math.sqrt(variance), rel_tol=ROUNDING)):
+        raise ValueError(f"{where}.error is {p.error:g}, and the covariance says {math.sqrt(max(variance, 0)):g}")
     lower, upper = (-math.inf if p.lower is None else p.lower), (math.inf if p.upper is None else p.upper)
     if lower > upper:
         raise ValueError(f"{where} has limits from {lower:g} to {upper:g}")
@@ -138,13 +139,14 @@ def _couplings(result: FitResult) -> None:
         _coupling(c, where)
         for kind, parts in PARTS.items():
             names = [f"{c.name}.{part}" for part in parts]
-            if all(name in values for name in names):  # it is neither tied nor a product over vertices
+            # unless it is tied, a product over vertices, or different in several data sets
+            if all(name in values for name in names) and len(result.fractions) < 2:
                 z = complex(*(values[name] for name in names)) if kind == CARTESIAN else cmath.rect(*(values[name] for name in names))
                 _close(complex(c.re, c.im), z, f"{where} is not made of its parameters")
                 slopes = _slopes(c, kind)
                 free = [k for k, name in enumerate(names) if name in index]
                 own = [index[names[k]] for k in free]
-                for error, slope in ((c.magnitude_error, slopes[0]), (c.phase_error, slopes[1])):
+                for error, slope in ((c.magnitude_error, slopes[0]), (c.phase_error, slopes[1])) if _sound(result.verdict) else ():
                     _coupling_error(error, slope[free], result.covariance[np.ix_(own, own)], where)
 
 
@@ -171,6 +173,11 @@ def _coupling_error(error: float | None, slope: np.ndarray, covariance: np.ndarr
 
 
 # verdict and minima
+
+
+def _sound(verdict: Verdict) -> bool:
+    """Whether the covariance is that of a minimum; else only parameters that have an error have a covariance, and the rest is rounding."""
+    return not (verdict.flat or verdict.negative)
 
 
 def _verdict(verdict: Verdict, names: Sequence[str]) -> None:
@@ -201,12 +208,14 @@ def _minima(result: FitResult) -> None:
 # fractions and samples
 
 
-def _fraction_set(entry: FractionSet, where: str, weight: float | None) -> None:
+def _fraction_set(entry: FractionSet, where: str, weight: float | None, sound: bool) -> None:
     _known(entry.over, OVER, f"{where}.over")
     if sorted(entry.groups) != sorted(KINDS):
         raise ValueError(f"{where}.groups has {_listed(entry.groups)} instead of {_listed(KINDS)}")
     for kind, group in entry.groups.items():
         _fractions(group, f"{where}.groups[{kind!r}]", kind in PARTITIONS)
+        if sound:
+            _fraction_errors(group, f"{where}.groups[{kind!r}]")
     resonances = entry.groups["resonances"]
     if sorted(entry.yields) != sorted(resonances.names):
         raise ValueError(f"{where}.yields is of {_listed(entry.yields)}, and the fractions are of {_listed(resonances.names)}")
@@ -219,18 +228,22 @@ def _fraction_set(entry: FractionSet, where: str, weight: float | None) -> None:
 
 def _fractions(group: Fractions, where: str, partition: bool) -> None:
     _unique(group.names, f"{where}.names")
-    check_covariance(group.covariance, f"{where}.covariance", OF_FRACTIONS)
-    F, errors = group.interference, group.interference_errors
+    F = group.interference
     size = np.abs(F).sum() + 1
     _no_place(~(np.abs(F - F.T) <= ROUNDING * size), f"{where}.interference is not symmetric")
     _no_place(~(np.abs(np.diag(F) - group.values) <= ROUNDING * size)[:, None], f"{where}.interference has other fractions than values")
-    _no_place(errors < 0, f"{where}.interference_errors is negative")
-    _no_place(~(np.abs(errors - errors.T) <= 1e-6 * errors + OF_FRACTIONS), f"{where}.interference_errors is not symmetric")
-    off = np.abs(np.diag(errors) ** 2 - np.diag(group.covariance)) <= OF_A_MATRIX * np.diag(group.covariance) + OF_FRACTIONS
-    _no_place(~off[:, None], f"{where}.interference_errors has other errors of fractions than covariance")
+    _no_place(group.interference_errors < 0, f"{where}.interference_errors is negative")
     total = float(np.triu(F).sum())
     if partition and not abs(total - 1) <= 1e-6 * size:
         raise ValueError(f"{where}: fractions and interferences add up to {total:g} instead of 1")
+
+
+def _fraction_errors(group: Fractions, where: str) -> None:
+    check_covariance(group.covariance, f"{where}.covariance", OF_FRACTIONS)
+    squares, variances = group.interference_errors**2, np.diag(group.covariance)
+    _no_place(~(np.abs(squares - squares.T) <= OF_A_MATRIX * squares + OF_FRACTIONS), f"{where}.interference_errors is not symmetric")
+    same = np.abs(np.diag(squares) - variances) <= OF_A_MATRIX * variances.clip(min=0) + OF_FRACTIONS
+    _no_place(~same[:, None], f"{where}.interference_errors has other errors of fractions than covariance")
 
 
 def _sample(sample: Mapping[str, Any], where: str) -> None:

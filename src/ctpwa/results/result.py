@@ -173,7 +173,7 @@ class FitResult:
     @property
     def correlation(self) -> np.ndarray:
         """Correlation matrix; 0 for parameters without an error."""
-        sigma = np.sqrt(np.diag(self.covariance))
+        sigma = np.sqrt(np.diag(self.covariance).clip(min=0))
         inverse = np.where(sigma > 0, 1 / np.where(sigma > 0, sigma, 1.0), 0.0)
         return self.covariance * inverse * inverse[:, None]
 
