@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "memory": {"errors"},
     "locks": {"errors"},
     "output": {"errors", "locks"},
-    "progress": set(),
+    "progress": {"errors"},
     "ranks": {"errors", "version"},
     "version": set(),
     "words": set(),

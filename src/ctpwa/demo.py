@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ctpwa.analysis import Analysis, load_analysis
+from ctpwa.cli.console import echo
 from ctpwa.config.read import load_model
 from ctpwa.data.write import write_events
 from ctpwa.engine.intensity import ModelIntensity
@@ -86,10 +87,10 @@ fit:
 @contextmanager
 def step(what: str) -> Iterator[None]:
     """Print what is done and how long it took."""
-    print(f"{what:<66}", end="", flush=True)
+    echo(f"{what:<66}", nl=False)
     start = time.perf_counter()
     yield
-    print(f"{time.perf_counter() - start:6.1f} s", flush=True)
+    echo(f"{time.perf_counter() - start:6.1f} s")
 
 
 def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts: int = N_STARTS, output: Path = OUTPUT) -> FitResult:
@@ -113,7 +114,7 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
     with written_whole(model_file) as file:
         file.write_text(MODEL.replace("{folder}", str(output)).replace("{phase_space}", str(n_phase_space)), encoding="utf-8")
     model = load_model(model_file)
-    print(f"{model}\n")
+    echo(f"{model}\n")
     with step(f"generate {n_events:,} toy events"):
         write_events(toy_file, ToyGenerator(model).generate(n_events, SEED).events, model=model, made_by="ctpwa demo")
     with step(f"read them, generate {n_phase_space:,} phase-space events"):
@@ -124,21 +125,21 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
         assert isinstance(likelihood, Likelihood)
     with step(f"fit {len(likelihood.names)} parameters from {counted(n_starts, 'random start')}"):
         result = _fit(analysis, likelihood, n_starts)
-    print(f"\n{comparison(likelihood, result)}\n")
+    echo(f"\n{comparison(likelihood, result)}\n")
     result.save(result_file)
     opened = OpenedFit(result, analysis, str(result_file))
     with step("projections of data, fit and all contributions"):
         projected = opened.project(device="cpu")
         weakest, others = _without_weakest(opened)
     for p, q in zip(projected[""].projections, others.projections, strict=True):
-        print(f"  {p.variable.name:<22} chi2/ndf = {p.chi2!s:<10} without {weakest}: {q.chi2}")
+        echo(f"  {p.variable.name:<22} chi2/ndf = {p.chi2!s:<10} without {weakest}: {q.chi2}")
     with step("figures"):
         files = write_figures(output, model, projected)
     with step("report"):
         write_page(report_content(opened, projected), report_file)
-    print("\nwritten:", *(f"\n  {file}" for file in (model_file, toy_file, result_file, *files)), sep="")
-    print(f"\n{time.perf_counter() - begin:.0f} s in all. On the command line:\n  ctpwa show {result_file}\n  ctpwa fit {model_file}")
-    print(f"\nOpen the report in a browser: {report_file}")
+    echo("\n".join(["\nwritten:", *(f"  {file}" for file in (model_file, toy_file, result_file, *files))]))
+    echo(f"\n{time.perf_counter() - begin:.0f} s in all. On the command line:\n  ctpwa show {result_file}\n  ctpwa fit {model_file}")
+    echo(f"\nOpen the report in a browser: {report_file}")
     return result
 
 

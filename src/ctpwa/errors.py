@@ -1,10 +1,11 @@
-"""Every error that ctpwa raises on purpose: what is wrong, where, and what to do about it."""
+"""Every error that ctpwa raises on purpose: what is wrong, where, and what to do about it; and how a text becomes safe to print."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from unicodedata import category
 
 Path = tuple[str | int, ...]
 MAX_SHOWN = 20  # problems in one message
@@ -12,8 +13,30 @@ MAX_SENTENCE = 1000  # characters of what is said about one of them
 MAX_WORD = 100  # characters of a word that near ones are looked for
 
 
+def printable(text: str) -> str:
+    """A text for a terminal: what would steer it, or hide or turn letters, is shown as an escape.
+
+    Names, paths and messages come from files of others. Lines and tabs stay.
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def on_one_line(text: str) -> str:
+    """The same for what must stay on its line, such as a name in a table."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _shown(letter: str) -> str:
+    if letter.isprintable() or letter in "\n\t" or category(letter) == "Zs":  # spaces of any width
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")
+
+
 class CtpwaError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. Its message is safe to print."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class PhysicsError(CtpwaError):
@@ -101,11 +124,6 @@ class ConfigError(CtpwaError):
 def shortened(text: str, longest: int = MAX_SENTENCE) -> str:
     """The text without its middle if it is too long to be read."""
     return text if len(text) <= longest else f"{text[: longest // 2]} […] {text[-longest // 4 :]}"
-
-
-def printable(text: str) -> str:
-    """The text with escapes in place of characters that could steer a terminal or that have no encoding; line ends stay."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def format_path(path: Path) -> str:

@@ -67,7 +67,7 @@ def _free_of(group: Path) -> int | None:
 def processes_here() -> int:
     """How many processes of this fit share the memory of this machine; torchrun says it."""
     text = os.environ.get("LOCAL_WORLD_SIZE", "1")
-    return max(int(text), 1) if text.isdigit() else 1
+    return max(int(text[:10]), 1) if text.isdecimal() else 1
 
 
 def format_bytes(number: float) -> str:

@@ -195,5 +195,5 @@ def write_texts(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> lis
         raise CtpwaError(f"cannot make the folder {str(goal)!r}: {error.strerror}\n fix: {fix}") from error
     for name, text in texts.items():
         with written_whole(goal / name) as file:
-            file.write_text(text, encoding="utf-8")
+            file.write_text(text, encoding="utf-8", errors="backslashreplace")  # a name need not be UTF-8
     return [goal / name for name in texts]

@@ -7,6 +7,8 @@ from threading import Lock, Timer
 from types import TracebackType
 from typing import Any
 
+from ctpwa.errors import on_one_line
+
 PATIENCE = 2.0  # seconds before a bar appears
 
 
@@ -49,7 +51,7 @@ class Progress:
 
     def _draw(self) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, completed=self.done, description=self.title)
+            self._bar.update(self._task, completed=self.done, description=on_one_line(self.title))
 
     def _open(self) -> None:
         from rich.console import Console
@@ -62,7 +64,7 @@ class Progress:
                 return
             bar = RichProgress(TextColumn("{task.description}", markup=False), BarColumn(), *counted, console=Console(stderr=True))
             bar.start()
-            self._task = bar.add_task(self.title, total=self.total, completed=self.done)
+            self._task = bar.add_task(on_one_line(self.title), total=self.total, completed=self.done)
             self._bar = bar
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -30,6 +30,7 @@ from ctpwa.errors import CtpwaError, DataError
 CPU = torch.device("cpu")
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets them for every process
 TIMEOUT = 600.0  # seconds that ranks wait for each other; CTPWA_TIMEOUT says otherwise
+LONGEST = 1e8  # of them, three years
 FINGERPRINT_BITS = 20  # so that sums of squares are exact for 4096 ranks
 HEADER = 4  # fingerprint, its square, interrupted, failed
 T = TypeVar("T")
@@ -278,12 +279,23 @@ _current: Ranks | None = None
 
 def started_together() -> bool:
     """Whether ``torchrun``, or something that sets the same variables, has started this process with others."""
-    return all(name in os.environ for name in VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
+    return all(name in os.environ for name in VARIABLES) and _variable("WORLD_SIZE", least=1) > 1
 
 
 def own_rank() -> int:
     """The number of this process, also before it has met the others."""
-    return int(os.environ["RANK"]) if started_together() else 0
+    return _variable("RANK", most=_variable("WORLD_SIZE") - 1) if started_together() else 0
+
+
+def _variable(name: str, default: int = 0, least: int = 0, most: int = 2**31 - 1) -> int:
+    """An environment variable of torchrun, within its limits."""
+    text = os.environ.get(name, str(default))
+    if not (text.isdecimal() and len(text) <= 10 and least <= int(text) <= most):
+        raise CtpwaError(
+            f"the environment variable {name} is {text!r}, not a whole number from {least} to {most}\n"
+            f" fix: leave it to torchrun to set it, or unset it:  unset {name}"
+        )
+    return int(text)
 
 
 def current_ranks() -> Ranks:
@@ -311,12 +323,13 @@ def stay_alone() -> None:
 def _join() -> Ranks:
     import torch.distributed as dist
 
-    rank, size, address, port = (os.environ[name] for name in VARIABLES)
+    rank, size = own_rank(), _variable("WORLD_SIZE")
+    address, port = os.environ["MASTER_ADDR"], _variable("MASTER_PORT", most=65535)
     if not dist.is_available() or not dist.is_gloo_available():
         raise CtpwaError("this torch cannot run on several processes: it has no gloo backend\n fix: install torch from its own wheels")
     backend = "gloo"
     if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)) % torch.cuda.device_count())
+        torch.cuda.set_device(_variable("LOCAL_RANK", rank) % torch.cuda.device_count())
         backend = "cpu:gloo,cuda:nccl" if dist.is_nccl_available() else backend
     try:
         dist.init_process_group(backend, timeout=timedelta(seconds=_timeout()))
@@ -340,8 +353,8 @@ def _timeout() -> float:
         seconds = float(text) if text else TIMEOUT
     except ValueError:
         seconds = 0.0
-    if not seconds > 0:
-        raise CtpwaError(f"CTPWA_TIMEOUT is {text!r}\n fix: give a number of seconds above 0")
+    if not 0 < seconds <= LONGEST:
+        raise CtpwaError(f"CTPWA_TIMEOUT is {text!r}\n fix: give a number of seconds above 0, up to {LONGEST:.0f}")
     return seconds
 
 
@@ -374,10 +387,10 @@ def check_devices(ranks: Ranks, device: torch.device) -> None:
 def threads_per_rank() -> int:
     """CPU threads that each process may use: OMP_NUM_THREADS, or its part of the cores of its machine."""
     text = os.environ.get("OMP_NUM_THREADS", "")
-    if text.isdigit() and int(text) > 0:
+    if text.isdecimal() and 0 < int(text[:10]) < 2**16:
         return int(text)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
+    return max(cores // _variable("LOCAL_WORLD_SIZE", 1, least=1), 1)
 
 
 def same_arrays(ranks: Ranks, what: str, arrays: Sequence[torch.Tensor | None]) -> None:

@@ -1,6 +1,7 @@
 """``ctpwa export``: which files are written, and when not."""
 
 import json
+import os
 
 import pytest
 from typer.testing import CliRunner
@@ -89,9 +90,25 @@ def test_wrong_use(fitted, options, code, message):
 
 def test_samples_that_are_gone(fitted, small):
     (small / "data.npz").unlink()
-    content = json.loads((small / "model.result.json").read_text())
-    (small / "model.result.json").write_text(json.dumps(content | {"model_file": "model.yml"}))
+    fitted.with_origin(model_file="model.yml").save("model.result.json")
     result = run("--csv", "csv")
     assert result.exit_code == 1
     assert "'data.npz', which was fitted, is not there" in result.stderr
     assert not (small / "csv").exists()
+
+
+@pytest.mark.parametrize("options", [("--root", "x.root"), ("--csv", "csv"), ("--latex", "tex")])
+def test_a_folder_that_cannot_be_written(fitted, monkeypatch, options):
+    """Nothing is computed for it."""
+    monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK)
+    monkeypatch.setattr("ctpwa.cli.export.export_result", lambda *_, **__: pytest.fail("too late"))
+    result = run(*options)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "cannot write into '.': permission denied\n fix: change its permissions, or name another folder\n"
+
+
+@pytest.mark.parametrize("option", ["--root", "--csv", "--latex"])
+def test_names_that_no_file_can_have(fitted, option):
+    result = run(option, "x" * 5000 + ".root")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "File name too long" in result.stderr

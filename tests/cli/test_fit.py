@@ -273,9 +273,9 @@ def test_nothing_in_common(fitted, small):
     ("text", "message"),
     [
         ("{", "is no result of a fit"),
-        ('{"schema": 0}', "has schema 0, and this ctpwa reads schema 1"),
-        ('{"schema": 1}', "is no whole result of a fit"),
-        ("[]", "has schema None"),
+        ('{"schema": 0}', "has schema 0, and this ctpwa reads schema 2"),
+        ('{"schema": 2}', "was changed after it was written"),
+        ("[]", "is no result of a fit: it has no schema"),
         ('{"checkpoint": 1}', "is the checkpoint of a fit that did not end"),
     ],
 )

@@ -92,11 +92,8 @@ def test_tables_on_a_terminal(fitted, monkeypatch):
 
 
 def test_a_verdict_that_is_not_good_is_shown_all_the_same(fitted, small):
-    verdict = json.loads((small / "model.result.json").read_text())["verdict"]
-    assert verdict["good"]
-    content = json.loads((small / "model.result.json").read_text())
-    content["verdict"] = verdict | {"good": False, "reasons": ["interrupted"]}
-    (small / "model.result.json").write_text(json.dumps(content))
+    assert fitted.verdict.good
+    replace(fitted, verdict=replace(fitted.verdict, good=False, reasons=("interrupted",))).save("model.result.json")
     result = show()
     assert (result.exit_code, result.stderr) == (0, "")
     assert "verdict: NOT good" in result.stdout
@@ -114,7 +111,7 @@ def test_json_has_the_file_and_correlations(fitted, small):
     [
         (None, "cannot read 'model.result.json'"),
         ("decay: x", "is no result of a fit"),
-        ('{"schema": 99}', "has schema 99, and this ctpwa reads schema 1"),
+        ('{"schema": 99}', "has schema 99, and this ctpwa reads schema 2"),
         ('{"checkpoint": 1}', "is the checkpoint of a fit that did not end\n fix: go on with"),
     ],
 )

@@ -9,7 +9,7 @@ from ctpwa.minimise.verdict import Verdict
 from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fitting.md").read_text(encoding="utf-8")
-RESULT = (set(FitResult.__dataclass_fields__) - {"version"}) | {"schema", "ctpwa", "aic", "bic"}
+RESULT = (set(FitResult.__dataclass_fields__) - {"version"}) | {"schema", "sha256", "ctpwa", "aic", "bic"}
 TABLES = {"## The result file": RESULT} | {
     f"\nIn `{key}`": set(kind.__dataclass_fields__)
     for key, kind in {

@@ -228,8 +228,8 @@ def test_dictionary_is_plain():
 def test_names_of_files(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        make_result(samples=SAMPLES).save(tmp_path / folder / "model.result.json")
-    make_result(samples=SAMPLES).save(tmp_path / "other.result.json")
+        make_result().save(tmp_path / folder / "model.result.json")
+    make_result().save(tmp_path / "other.result.json")
     found = compare([tmp_path / "a" / "model.result.json", tmp_path / "other.result.json"])
     assert [fit.name for fit in found.fits] == ["model", "other"]
     paths = [str(tmp_path / folder / "model.result.json") for folder in ("a", "b")]
@@ -241,7 +241,7 @@ def test_names_of_files(tmp_path):
     [
         ([result(-1.0, SMALL)], None, "1 result to compare\n fix: give at least two"),
         ([result(-1.0, SMALL)] * 2, ["a"], "1 name for 2 results"),
-        ([result(-1.0, SMALL)] * 2, ["a", "a"], "twice the same\n fix"),
+        ([result(-1.0, SMALL)] * 2, ["a", "a"], "'a' is to be compared with itself\n fix"),
     ],
 )
 def test_wrong_use(results, names, message):

@@ -10,7 +10,7 @@ import typer
 import ctpwa
 from ctpwa.cli.check_print import print_plain, print_samples, print_tables
 from ctpwa.cli.check_report import CheckReport, SampleReport
-from ctpwa.cli.console import is_terminal, print_json
+from ctpwa.cli.console import echo, is_terminal, print_json
 
 
 def check(
@@ -30,7 +30,7 @@ def check(
         return
     print_samples(report, read)
     if explain:
-        typer.echo(f"\n{report.plan.explain()}")
+        echo(f"\n{report.plan.explain()}")
 
 
 def _description(report: CheckReport, read: SampleReport | None) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from ctpwa.cli.check_report import CheckReport, SampleReport
-from ctpwa.cli.console import out
+from ctpwa.cli.console import echo, out
 from ctpwa.memory import format_bytes
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameter
@@ -19,12 +18,12 @@ A_MILLION = 1_000_000
 
 def print_plain(report: CheckReport) -> None:
     """Lines that do not change with the terminal."""
-    typer.echo(str(report.model))
-    typer.echo("\nlineshape parameters")
+    echo(str(report.model))
+    echo("\nlineshape parameters")
     for parameter in report.channels.theta:
         state = "fixed" if parameter.fixed else f"floating {_limits(parameter)}".strip()
-        typer.echo(f"  {parameter.name:<32} {parameter.value:<12g} {state}")
-    typer.echo(f"\n{_free(report)}")
+        echo(f"  {parameter.name:<32} {parameter.value:<12g} {state}")
+    echo(f"\n{_free(report)}")
 
 
 def print_tables(report: CheckReport) -> None:
@@ -44,13 +43,13 @@ def print_samples(report: CheckReport, read: SampleReport | None) -> None:
     """A line for each sample, and the memory that they need together; without samples that of a million events."""
     if read is None:
         per_event = report.plan.bytes_per_event
-        typer.echo(f"memory: {per_event} bytes per event, {format_bytes(per_event * A_MILLION)} per million")
+        echo(f"memory: {per_event} bytes per event, {format_bytes(per_event * A_MILLION)} per million")
         return
     for summary in read.summaries:
-        typer.echo(str(summary))
-    typer.echo(f"memory: {read.memory}")
+        echo(str(summary))
+    echo(f"memory: {read.memory}")
     if not report.n_floating:
-        typer.echo("no lineshape parameter floats: the phase-space sample becomes one matrix while it is read")
+        echo("no lineshape parameter floats: the phase-space sample becomes one matrix while it is read")
 
 
 def _wave_table(report: CheckReport) -> Table:

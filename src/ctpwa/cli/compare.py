@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ctpwa.cli.console import is_terminal, out, print_json
+from ctpwa.cli.console import echo, is_terminal, out, print_json
 from ctpwa.cli.result_print import print_section
 from ctpwa.results.compare import Comparison
 from ctpwa.results.compare import compare as compare_results
@@ -32,7 +32,7 @@ def compare(
     elif is_terminal():
         _print(found)
     else:
-        typer.echo(comparison_text(found))
+        echo(comparison_text(found))
 
 
 def _print(found: Comparison) -> None:

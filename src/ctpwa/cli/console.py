@@ -3,6 +3,9 @@
 Results go to the standard output, plain and without colours when it is no terminal. Everything else (errors, what is being done) goes to
 the standard error, and what is being done only if that is a terminal. Exit codes: 0 all is well, 1 an error with a message, 2 wrong
 usage, 3 a fit that ended with a verdict that is not good, 130 interrupted.
+
+Every text goes through ``echo``, ``print_json`` or a ``SafeConsole``: names, paths and messages may come from anywhere, and must not
+steer the terminal.
 """
 
 from __future__ import annotations
@@ -10,14 +13,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from typer.core import TyperGroup
 
-from ctpwa.errors import CtpwaError
+from ctpwa.cli.streams import prepared_streams, redirected_to_nowhere
+from ctpwa.errors import CtpwaError, printable
 from ctpwa.ranks import current_ranks, own_rank, started_together, stay_alone
 
 FAILED, USAGE, NOT_GOOD, INTERRUPTED = 1, 2, 3, 130
@@ -25,14 +31,35 @@ WRONG_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageErr
 EXIT_CODES = "Exit codes: 0 all is well, 1 an error with a message, 2 wrong usage, 130 interrupted."
 
 
-def out() -> Console:
+class SafeConsole(Console):
+    """Tables and colours in which texts are texts: no markup, and control characters are shown as escapes."""
+
+    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
+        super().__init__(stderr=stderr, soft_wrap=soft_wrap, highlight=False, markup=False, emoji=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Everything that is printed passes here; what steers the terminal is a segment of its own."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, as long as somebody reads."""
+        with _readers(self.stderr):
+            super().print(*objects, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to ``print``."""
+        raise  # what is being handled
+
+
+def out() -> SafeConsole:
     """The console of results: standard output."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return SafeConsole(soft_wrap=not sys.stdout.isatty())
 
 
-def err() -> Console:
+def err() -> SafeConsole:
     """The console of everything that is no result: standard error."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return SafeConsole(stderr=True, soft_wrap=True)
 
 
 def is_terminal() -> bool:
@@ -40,21 +67,48 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def echo(message: object, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text as it is, but for what would steer the terminal.
+
+    Args:
+        message:  the text
+        err:      on the standard error
+        nl:       whether to end the line
+    """
+    with _readers(err):
+        stream = sys.stderr if err else sys.stdout
+        stream.write(printable(str(message)) + ("\n" if nl else ""))
+        stream.flush()
+
+
 def print_json(description: Any) -> None:
-    """Print for programs; a number that JSON does not have (infinity, NaN) is an error of ours."""
-    typer.echo(json.dumps(description, indent=1, ensure_ascii=False, allow_nan=False))
+    """Print for programs, in ASCII; a number that JSON does not have (infinity, NaN) is an error of ours."""
+    echo(json.dumps(description, indent=1, allow_nan=False).replace("\x7f", r"\u007f"))
+
+
+@contextmanager
+def _readers(err: bool) -> Iterator[None]:
+    """Print something. When nobody reads any more, as behind ``| head``, that is no error, and work goes on."""
+    try:
+        yield
+    except BrokenPipeError:
+        redirected_to_nowhere(sys.stderr if err else sys.stdout)
+    except OSError as error:
+        redirected_to_nowhere(sys.stderr if err else sys.stdout)
+        if not err:
+            raise CtpwaError(f"cannot print: {error.strerror or error}\n fix: check where the output goes, and free space") from None
 
 
 def say(message: str) -> None:
     """Tell a person at a terminal what is going on; nothing is printed without one."""
     if sys.stderr.isatty() and own_rank() == 0:
-        err().print(message, markup=False)
+        err().print(message)
 
 
 def fail(error: CtpwaError | str) -> NoReturn:
     """Print an error without a traceback, and end with exit code 1. Of several processes that say the same, one prints it."""
     if may_print(str(error)):
-        typer.echo(str(error), err=True)
+        echo(error, err=True)
     raise typer.Exit(FAILED)
 
 
@@ -73,7 +127,7 @@ def only_one_process(command: str) -> None:
     if own_rank():
         raise typer.Exit
     stay_alone()
-    typer.echo(f"{command} runs in one process: leave torchrun out", err=True)
+    echo(f"{command} runs in one process: leave torchrun out", err=True)
 
 
 def epilog(example: str, more_codes: str = "") -> str:
@@ -86,22 +140,49 @@ class Commands(TyperGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the program; of several processes all but the first print no results, and leave wrong usage to the first."""
-        if not own_rank():
-            return super().main(*args, **extra)
-        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        with prepared_streams(lambda line: echo(line, err=True)):
             try:
-                code = super().main(*args, **(extra | {"standalone_mode": False}))
-            except WRONG_USAGE:
-                code = USAGE
-        sys.exit(code if isinstance(code, int) else 0)
+                rank = own_rank()
+            except CtpwaError as error:  # of what torchrun should have said
+                echo(error, err=True)
+                sys.exit(FAILED)
+            if not rank:
+                return super().main(*args, **extra)
+            with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+                try:
+                    code = super().main(*args, **(extra | {"standalone_mode": False}))
+                except WRONG_USAGE:
+                    code = USAGE
+            sys.exit(code if isinstance(code, int) else 0)
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Understand what was asked for."""
+        with _safe_usage():
+            return super().make_context(*args, **extra)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command that was asked for."""
         try:
-            return super().invoke(ctx)
+            with _safe_usage():
+                return super().invoke(ctx)
         except CtpwaError as error:
             fail(error)
+        except OSError as error:  # a file or folder that nobody looked at before
+            place = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
+            fail(f"{place}{error.strerror or error}\n fix: check paths, permissions and free space")
         except KeyboardInterrupt:
             if own_rank() == 0:
-                typer.echo("interrupted", err=True)
+                echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _safe_usage() -> Iterator[None]:
+    """Wrong usage is reported with what was typed in it."""
+    try:
+        yield
+    except WRONG_USAGE as error:
+        for name, value in vars(error).items():
+            if isinstance(value, str):
+                setattr(error, name, printable(value))
+        raise

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ctpwa.cli.console import print_json
+from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.output_kinds import CSV, LATEX, ROOT
 from ctpwa.errors import CtpwaError
 from ctpwa.exporting import export as export_result
@@ -44,4 +44,4 @@ def export(
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
-        typer.echo("\n".join(map(str, files)))
+        echo("\n".join(map(str, files)))

@@ -14,7 +14,7 @@ import typer
 
 import ctpwa
 from ctpwa.analysis import Analysis
-from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, is_terminal, print_json, say
+from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, is_terminal, print_json, say
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, Rescue, lost_message
 from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
 from ctpwa.cli.result_print import print_result
@@ -70,7 +70,7 @@ def fit(
         likelihood = analysis.likelihood(engine, device, precision=precision)
         begin = _begin(analysis, likelihood, last, other, begin_at, starts, seed)
         if not as_json and ranks.first:
-            typer.echo(
+            echo(
                 "\n".join([*map(str, analysis.summaries), f"memory: {_memory(analysis, likelihood)}{_of_each(ranks)}", *begin.lines]) + "\n"
             )
         if force and ranks.first:
@@ -108,7 +108,7 @@ def _held(files: _Files, ranks: Ranks, check: Callable[[], None]) -> Iterator[No
     try:
         if ranks.first and not lock.locked:
             message = f"warning: the file system of {files.result} has no locks; another fit with the same output would not be noticed"
-            typer.echo(message, err=True)
+            echo(message, err=True)
         ranks.together(check)
         yield
     finally:
@@ -355,13 +355,13 @@ def _run(
         interrupts.held = True
         message = lost_message(str(error), best.path if best.write() else None)
         if ranks.reports("ranks lost"):
-            typer.echo(message, err=True)
+            echo(message, err=True)
         raise typer.Exit(FAILED) from None
     except (KeyboardInterrupt, EndNow):
         interrupts.held = True
         if not ranks.first or not best.write():
             raise KeyboardInterrupt from None
-        typer.echo(f"interrupted: the best point so far is in {best.path}; go on with --resume", err=True)
+        echo(f"interrupted: the best point so far is in {best.path}; go on with --resume", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -389,24 +389,24 @@ def _report(result: FitResult, saved: _Saved, as_json: bool) -> None:
     if is_terminal():
         print_result(result)
     else:
-        typer.echo(str(result))
+        echo(str(result))
     if saved.path is not None:
-        typer.echo(f"\nwritten to {saved.path}")
+        echo(f"\nwritten to {saved.path}")
 
 
 def _say_how_it_ended(result: FitResult, saved: _Saved, unchanged: bool) -> None:
     """On the standard error."""
     for line in (saved.note, saved.error):
         if line:
-            typer.echo(line, err=True)
+            echo(line, err=True)
     if saved.error:
         return
     if unchanged:
-        typer.echo(f"interrupted: nothing better was found, and {saved.path} is as it was; go on with --resume", err=True)
+        echo(f"interrupted: nothing better was found, and {saved.path} is as it was; go on with --resume", err=True)
     elif INTERRUPTED_FIT in result.verdict.reasons:
-        typer.echo(f"interrupted: {saved.path} has the best point so far; go on with --resume", err=True)
+        echo(f"interrupted: {saved.path} has the best point so far; go on with --resume", err=True)
     elif not result.verdict.good:
-        typer.echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
+        echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
 
 
 def _end(result: FitResult, saved: _Saved) -> None:

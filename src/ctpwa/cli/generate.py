@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import ctpwa
-from ctpwa.cli.console import print_json, say
+from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.data.write import check_suffix
 from ctpwa.errors import CtpwaError
@@ -61,7 +61,7 @@ def generate(
         print_json({"file": str(out), "decay": str(loaded.decay), "events": n, "seed": seed, "seconds": seconds} | how)
         return
     accepted = "flat in phase space" if phase_space else f"{100 * how['acceptance']:.3g} % of those tried were accepted"
-    typer.echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
+    echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
 
 
 def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.ModelValues | None]:

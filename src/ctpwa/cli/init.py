@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import ctpwa
-from ctpwa.cli.console import print_json, say
+from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import MODEL
 from ctpwa.config.propose import Proposal, jpc_text, propose_resonances
 from ctpwa.config.propose_text import proposal_text
@@ -36,7 +36,7 @@ def init(
     events = "" if data is None else Path(os.path.relpath(data, Path() if str(out) == "-" else out.parent)).as_posix()
     text = proposal_text(proposal, "model.yml" if str(out) == "-" else out.name, f"ctpwa {ctpwa.__version__}", events)
     if not writes:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
         return
     with written_whole(out) as temporary:
         temporary.write_text(text, encoding="utf-8")

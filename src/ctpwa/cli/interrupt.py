@@ -14,9 +14,8 @@ from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
-import typer
 
-from ctpwa.cli.console import FAILED
+from ctpwa.cli.console import FAILED, echo
 from ctpwa.errors import CtpwaError
 from ctpwa.ranks import ONE, Ranks
 from ctpwa.results.checkpoint import Checkpoint
@@ -138,7 +137,7 @@ class BestPoint:
             Checkpoint(self._names, self.best[1], self.best[0], *self._hashes, self._version, journal).save(self.path)
         except CtpwaError as error:
             if not self._warned:
-                typer.echo(f"warning: no checkpoint, {error}", err=True)
+                echo(f"warning: no checkpoint, {error}", err=True)
             self._warned = True
             return False
         self._written = now

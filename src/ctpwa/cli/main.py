@@ -9,7 +9,7 @@ import typer
 import ctpwa
 from ctpwa.cli.check import check
 from ctpwa.cli.compare import compare
-from ctpwa.cli.console import Commands, epilog, only_one_process
+from ctpwa.cli.console import Commands, echo, epilog, only_one_process
 from ctpwa.cli.demo import demo
 from ctpwa.cli.export import export
 from ctpwa.cli.fit import fit
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ctpwa {ctpwa.__version__}")
+        echo(f"ctpwa {ctpwa.__version__}")
         raise typer.Exit
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ctpwa.cli.console import echo
 from ctpwa.cli.output_kinds import FIGURES, REPORT
 from ctpwa.output import check_folder, check_inputs, check_output
 from ctpwa.reopen import open_fit
@@ -32,4 +33,4 @@ def report(
     opened = open_fit(result)
     check_inputs(path, opened.analysis.files)
     for file in write_report(opened, path, figures=figures, engine=engine, device=device, phase_space=phase_space):
-        typer.echo(str(file))
+        echo(str(file))

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ctpwa.cli.console import out
+from ctpwa.errors import on_one_line
 from ctpwa.results.result import FitResult
 from ctpwa.results.text import Section, headline, minima_lines, remarks, sections
 
@@ -48,7 +49,7 @@ def _table(section: Section) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     used = [k for k in range(len(section.columns)) if any(row[k] for row in section.rows)]
     for k in used:
-        table.add_column(Text(section.columns[k]), overflow="fold", justify="left")
+        table.add_column(Text(on_one_line(section.columns[k])), overflow="fold", justify="left")
     for row in section.rows:
-        table.add_row(*(Text(row[k]) for k in used), style="dim" if row[0] == "sum" else "")
+        table.add_row(*(Text(on_one_line(row[k])) for k in used), style="dim" if row[0] == "sum" else "")
     return table

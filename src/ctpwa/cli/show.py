@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ctpwa.cli.console import is_terminal, print_json
+from ctpwa.cli.console import echo, is_terminal, print_json
 from ctpwa.cli.result_print import print_result
 from ctpwa.config.read import load_model
 from ctpwa.errors import CtpwaError
+from ctpwa.results.plain import to_plain
 from ctpwa.results.poles import Pole, poles_section
 from ctpwa.results.poles import poles as find_poles
 from ctpwa.results.result import FitResult
@@ -32,11 +33,11 @@ def show(
     more = [poles_section(located)] if located else []
     if as_json:
         positions = {"poles": [pole.as_dict() for pole in located]} if located else {}
-        print_json(found.as_dict() | {"correlation": found.correlation.tolist()} | positions)
+        print_json(found.as_dict() | {"correlation": to_plain(found.correlation)} | positions)
     elif is_terminal():
         print_result(found, waves, correlations, more, reasons)
     else:
-        typer.echo(result_text(found, waves, correlations, more, reasons))
+        echo(result_text(found, waves, correlations, more, reasons))
 
 
 def _poles(found: FitResult, name: str, all_sheets: bool) -> tuple[Pole, ...]:

@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ctpwa.minimise.drive import drive, one_thread
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.objective import Objective, Restricted
-from ctpwa.minimise.steps import inside
+from ctpwa.minimise.steps import Extended, inside
 
 HALF = 0.5  # what one standard deviation adds to -ln L
 PRECISION = 1e-7  # of the rise
@@ -34,8 +34,8 @@ class MinosError:
         message:       why not
     """
 
-    lower: float
-    upper: float
+    lower: Extended
+    upper: Extended
     valid: bool
     message: str = ""
 

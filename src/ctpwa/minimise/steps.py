@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 VALUE, GRADIENT, HESSIAN = 0, 1, 2
+Extended = Annotated[float, "may be infinite or NaN"]  # where a result may have no number
 
 
 @dataclass(frozen=True)

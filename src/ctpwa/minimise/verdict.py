@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ctpwa.minimise.steps import Stop, held
+from ctpwa.minimise.steps import Extended, Stop, held
 from ctpwa.words import counted
 
 FLAT = 1e-10  # of the largest curvature, in units in which every parameter alone has curvature 1
@@ -33,8 +33,8 @@ class Verdict:
 
     good: bool
     reasons: tuple[str, ...]
-    edm: float
-    gradient_norm: float
+    edm: Extended
+    gradient_norm: Extended
     eigenvalues: tuple[float, ...]
     flat: tuple[dict[str, float], ...] = ()
     negative: tuple[dict[str, float], ...] = ()

@@ -7,15 +7,13 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ctpwa.errors import CtpwaError
 from ctpwa.output import written_whole
 from ctpwa.results.journal import Journal
-from ctpwa.results.plain import to_plain
+from ctpwa.results.json_file import no_such_file, read_json
+from ctpwa.results.plain import build, to_plain
 from ctpwa.results.result import FitResult
 
 SCHEMA = 1
@@ -58,22 +56,20 @@ class Checkpoint:
     def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
         """Read a file that ``save`` wrote."""
         fix = f"remove it to begin anew:  rm {path}"
+        content = read_json(path, "checkpoint of a fit", fix)
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
             if content.pop("checkpoint") != SCHEMA:
                 raise CtpwaError(f"{str(path)!r} is a checkpoint of another version of ctpwa, {content.get('version')}\n fix: {fix}")
-            loaded = cls(**content)
-            values = tuple(map(float, loaded.values))
-            if len(values) != len(loaded.names) or not np.isfinite([*values, loaded.nll]).all():
+            search = content.pop("journal", None)
+            loaded: Checkpoint = build(cls, content)
+            if len(loaded.values) != len(set(loaded.names)) or len(loaded.names) != len(loaded.values):
                 raise ValueError("names and values do not match")
-            journal = None if loaded.journal is None else Journal.from_dict(content["journal"])
-            if journal is not None and len(journal.start) != len(values):
+            journal = None if search is None else Journal.from_dict(search)
+            if journal is not None and len(journal.start) != len(loaded.values):
                 raise ValueError("its search has other parameters")
-            return replace(loaded, names=tuple(loaded.names), values=values, nll=float(loaded.nll), journal=journal)
-        except OSError as error:
-            raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: {fix}") from None
+            return replace(loaded, journal=journal)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise CtpwaError(f"{str(path)!r} is no checkpoint of a fit: {error}\n fix: {fix}") from None
+            raise no_such_file(path, "checkpoint of a fit", error, fix) from None
 
     @classmethod
     def of(cls, result: FitResult, path: str | os.PathLike[str]) -> Checkpoint:
@@ -91,7 +87,8 @@ class Checkpoint:
 
 def hash_of_model(description: Mapping[str, Any]) -> str:
     """Equal for model files with the same likelihood; how it is minimised does not count."""
-    fit = {key: value for key, value in (description.get("fit") or {}).items() if key not in HOW_TO_FIT}
+    given = description.get("fit") or {}
+    fit = {key: value for key, value in given.items() if key not in HOW_TO_FIT} if isinstance(given, Mapping) else given
     return _sha256({**description, "fit": fit})
 
 

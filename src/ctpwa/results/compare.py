@@ -10,7 +10,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from ctpwa.errors import CtpwaError
+from ctpwa.errors import CtpwaError, printable
 from ctpwa.results.checkpoint import hash_of_samples
 from ctpwa.results.compare_text import comparison_text
 from ctpwa.results.nested import Extra, extra_parameters
@@ -107,7 +107,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return comparison_text(self)
+        return printable(comparison_text(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, texts, lists and mappings."""
@@ -129,11 +129,11 @@ def compare(
     if len(loaded) < 2:
         raise CtpwaError(f"{counted(len(loaded), 'result')} to compare\n fix: give at least two")
     called = _names(results) if names is None else list(names)
-    if len(called) != len(loaded) or len(set(called)) != len(called):
-        raise CtpwaError(
-            f"{counted(len(called), 'name')} for {counted(len(loaded), 'result')}, or twice the same\n"
-            " fix: give every result a name of its own"
-        )
+    if len(called) != len(loaded):
+        raise CtpwaError(f"{counted(len(called), 'name')} for {counted(len(loaded), 'result')}\n fix: give every result a name of its own")
+    twice = next((name for k, name in enumerate(called) if name in called[:k]), None)
+    if twice is not None:
+        raise CtpwaError(f"{twice!r} is to be compared with itself\n fix: give different results, and each a name of its own")
     named = dict(zip(called, loaded, strict=True))
     same, why = _same_samples(named) if same_samples is None else (same_samples, "the samples are said to be different")
     notes = [] if same else [f"-ln L cannot be compared: {why}"]

@@ -24,6 +24,7 @@ from ctpwa.minimise.objective import Objective, Scaled
 from ctpwa.minimise.steps import HESSIAN, Stop
 from ctpwa.minimise.verdict import Judged, judge
 from ctpwa.progress import Progress
+from ctpwa.results.consistent import METHODS
 from ctpwa.results.fractions import FractionCalculator, wave_groups
 from ctpwa.results.journal import Journal
 from ctpwa.results.phases import one_form
@@ -37,7 +38,6 @@ from ctpwa.words import counted
 
 METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
 LBFGS_ITERATIONS = 5000
-METHODS = ("newton", "lbfgs", "minuit")
 INTERRUPTED = "interrupted"
 VANISHING = 1e-9  # intensity, in units of its mean
 TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L of events without weights

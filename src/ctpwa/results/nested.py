@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,12 +79,19 @@ def _other_model(smaller: FitResult, larger: FitResult) -> str:
     for key, default in OF_THE_MODEL.items():
         if small.get(key, default) != large.get(key, default):
             return f"they have different {key!r}"
-    resonances = large.get("resonances") or {}
-    for name, own in (small.get("resonances") or {}).items():
+    resonances, others = small.get("resonances") or {}, large.get("resonances") or {}
+    if not (_of_mappings(resonances) and _of_mappings(others)):
+        return "the resonances of one of them cannot be understood"
+    for name in [name for name in resonances if name in others]:
         for key, default in OF_A_RESONANCE.items():
-            if name in resonances and own.get(key, default) != resonances[name].get(key, default):
+            if resonances[name].get(key, default) != others[name].get(key, default):
                 return f"{name} has different {key!r}"
     return ""
+
+
+def _of_mappings(value: Any) -> bool:
+    """Whether a part of a model file, as it stands in a result, is what it should be."""
+    return isinstance(value, Mapping) and all(isinstance(inner, Mapping) for inner in value.values())
 
 
 def _lineshapes(result: FitResult) -> dict[str, tuple[float, bool]]:

@@ -1,19 +1,26 @@
-"""Dataclasses to plain numbers, texts, lists and mappings, as JSON has them, and back with every type checked."""
+"""Dataclasses to plain numbers, texts, lists and mappings, as JSON has them, and back with every type checked.
+
+A number is finite unless its type, ``Extended``, says that it need not be.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
+from reprlib import Repr
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ctpwa.minimise.steps import Extended
 from ctpwa.words import counted
 
 NOT_FINITE = ("inf", "-inf", "nan")
+LARGEST_COUNT = 2**63
+LARGEST_NUMBER = sys.float_info.max
 
 
 def to_plain(value: Any) -> Any:
@@ -48,7 +55,8 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     """What ``to_plain`` described.
 
     Args:
-        kind:   its type: a dataclass, a number, a text, ``tuple[…]``, ``Mapping[str, …]``, ``… | None``, an array or ``Any``
+        kind:   its type: a dataclass, a number, a text, ``tuple[…]``, ``Mapping[str, …]``, ``… | None``, an array of finite numbers
+                or ``Any``
         value:  the description
         where:  the keys that lead to it, for messages
 
@@ -58,6 +66,8 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return from_plain(value)
+    if kind == Extended:
+        return float(value) if isinstance(value, str) and value in NOT_FINITE else _scalar(float, value, where)
     if origin in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
@@ -94,7 +104,7 @@ def _dataclass(kind: Any, value: Any, where: str) -> Any:
 
 @cache
 def _kinds(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+    return get_type_hints(kind, include_extras=True)
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
@@ -126,16 +136,23 @@ def _array(value: Any, where: str) -> np.ndarray:
 def _scalar(kind: Any, value: Any, where: str) -> Any:
     if kind is float:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if number or (isinstance(value, str) and value in NOT_FINITE):
-            with suppress(OverflowError):  # of whole numbers with hundreds of digits
-                return float(value)
-        raise ValueError(f"{where} is {_short(value)}, not a number")
+        if number and abs(value) <= LARGEST_NUMBER:
+            return float(value)
+        not_finite = number or (isinstance(value, str) and value in NOT_FINITE)
+        raise ValueError(f"{where} is {_short(value)}, not a {'finite number' if not_finite else 'number'}")
     words = {int: "a whole number", str: "a text", bool: "true or false"}
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"{where} is {_short(value)}, not {words[kind]}")
+    if kind is int and abs(value) >= LARGEST_COUNT:
+        raise ValueError(f"{where} is {_short(value)}, larger than anything that was counted")
     return value
 
 
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 40
+
+
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "…"
+    """A value for a message, however large it is."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

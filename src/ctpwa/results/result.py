@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ctpwa.errors import CtpwaError
+from ctpwa.errors import CtpwaError, printable
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.minos import MinosError
+from ctpwa.minimise.steps import Extended
 from ctpwa.minimise.verdict import Verdict
 from ctpwa.output import written_whole
+from ctpwa.results.consistent import check_result
 from ctpwa.results.fractions import Fractions
+from ctpwa.results.json_file import no_such_file, read_json
 from ctpwa.results.plain import build, to_plain
 from ctpwa.results.precision import PrecisionBias
 from ctpwa.results.text import result_text
 
-SCHEMA = 1
+SCHEMA = 2  # since 2 with a checksum
+CHECKSUM = "sha256"
+NOT_OF_A_RESULT = ("schema", "ctpwa", "aic", "bic", CHECKSUM)  # what a file has besides
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class FoundMinimum:
         values:   free parameters
     """
 
-    nll: float
+    nll: Extended
     starts: int
     refined: bool
     values: tuple[float, ...]
@@ -168,9 +173,9 @@ class FitResult:
     @property
     def correlation(self) -> np.ndarray:
         """Correlation matrix; 0 for parameters without an error."""
-        sigma = np.sqrt(np.diag(self.covariance))
+        sigma = np.sqrt(np.diag(self.covariance).clip(min=0))
         inverse = np.where(sigma > 0, 1 / np.where(sigma > 0, sigma, 1.0), 0.0)
-        return self.covariance * np.outer(inverse, inverse)
+        return self.covariance * inverse * inverse[:, None]
 
     @property
     def aic(self) -> float:
@@ -193,60 +198,82 @@ class FitResult:
         raise KeyError(name)
 
     def __eq__(self, other: object) -> bool:
-        return self.as_dict() == other.as_dict() if isinstance(other, FitResult) else NotImplemented
+        return self._content() == other._content() if isinstance(other, FitResult) else NotImplemented
 
     def __str__(self) -> str:
-        return result_text(self)
+        return printable(result_text(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, whole or not at all."""
         text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         with written_whole(path) as file:
-            file.write_text(text + "\n", encoding="utf-8")
+            # a path need not be UTF-8: what is left of it is escaped as JSON does
+            file.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain numbers, texts, lists and mappings, as they are in the file."""
+        """Plain numbers, texts, lists and mappings, as they are in the file, and a checksum of them."""
+        content = self._content()
+        return content | {CHECKSUM: checksum(content)}
+
+    def _content(self) -> dict[str, Any]:
         return {"schema": SCHEMA, "ctpwa": self.version} | to_plain(
             {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "version"} | {"aic": self.aic, "bic": self.bic}
         )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FitResult:
-        """Read a file that ``save`` wrote."""
-        try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror}\n fix: give a file that ctpwa fit wrote") from None
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise CtpwaError(f"{str(path)!r} is no result of a fit: {error}\n fix: give a file that ctpwa fit wrote") from None
+        """Read a file that ``save`` wrote; one that was changed since, or whose numbers contradict each other, is refused."""
+        content = read_json(path, "result of a fit", "give a file that ctpwa fit wrote")
         if isinstance(content, dict) and "checkpoint" in content:
             raise CtpwaError(f"{str(path)!r} is the checkpoint of a fit that did not end\n fix: go on with  ctpwa fit … --resume")
-        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-            found = content.get("schema") if isinstance(content, dict) else None
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if not isinstance(schema, int) or isinstance(schema, bool):
+            raise no_such_file(path, "result of a fit", "it has no schema", "give a file that ctpwa fit wrote")
+        if schema != SCHEMA:
             raise CtpwaError(
-                f"{str(path)!r} has schema {found!r}, and this ctpwa reads schema {SCHEMA}\n"
-                " fix: give a file that ctpwa fit wrote, or use the version of ctpwa that wrote it"
+                f"{str(path)!r} has schema {schema}, and this ctpwa reads schema {SCHEMA}\n"
+                " fix: fit again, or use the version of ctpwa that wrote it"
+            )
+        if content.get(CHECKSUM) != checksum(content):
+            raise CtpwaError(
+                f"{str(path)!r} was changed after it was written: its content and its checksum do not agree\n"
+                " fix: put back the file that ctpwa wrote, or fit again"
             )
         try:
             return cls.from_dict(content)
         except ValueError as error:
-            raise CtpwaError(f"{str(path)!r} is no whole result of a fit: {error}\n fix: run the fit again") from None
+            raise no_such_file(path, "whole result of a fit", error, "run the fit again") from None
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FitResult:
-        """The result that ``as_dict`` described; a ValueError says what is missing, too much or of the wrong kind."""
-        own = {name: value for name, value in content.items() if name not in ("schema", "ctpwa", "aic", "bic")}
+        """The result that ``as_dict`` described, whatever its checksum.
+
+        Raises:
+            ValueError: says what is missing, too much, of the wrong kind, or contradicts something else
+        """
+        own = {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}
         result: FitResult = build(cls, own | {"version": content.get("ctpwa")})
         n = len(result.parameters)
         fractions = tuple(
             replace(entry, groups={kind: _square(group, f"fractions[{i}].groups[{kind!r}]") for kind, group in entry.groups.items()})
             for i, entry in enumerate(result.fractions)
         )
-        return replace(result, covariance=_shaped(result.covariance, (n, n), "covariance"), fractions=fractions)
+        result = replace(result, covariance=_shaped(result.covariance, (n, n), "covariance"), fractions=fractions)
+        check_result(result)
+        for name in ("aic", "bic"):
+            if not math.isclose(build(Extended, content.get(name), name), getattr(result, name), rel_tol=1e-12):
+                raise ValueError(f"{name} is {content[name]}, and -ln L says {getattr(result, name)}")
+        return result
 
     def with_origin(self, **changes: Any) -> FitResult:
         """The same result with samples, model or settings filled in."""
         return replace(self, **changes)
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """SHA-256 of the content of a file without its checksum, however it is laid out."""
+    bare = {name: value for name, value in content.items() if name != CHECKSUM}
+    return hashlib.sha256(json.dumps(bare, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _square(group: Fractions, where: str) -> Fractions:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.errors import on_one_line
 from ctpwa.results.fractions import Fractions
 from ctpwa.words import counted
 
@@ -34,8 +35,9 @@ class Section:
     foot: str = ""
 
     def __str__(self) -> str:
-        widths = [max((len(row[k]) for row in self.rows), default=0) for k in range(len(self.columns))]
-        lines = ["  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in self.rows]
+        rows = [tuple(map(on_one_line, row)) for row in self.rows]
+        widths = [max((len(row[k]) for row in rows), default=0) for k in range(len(self.columns))]
+        lines = ["  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([self.title, *lines, *([f"  {self.foot}"] if self.foot else [])])
 
 
