@@ -8,13 +8,14 @@ import pytest
 import ctpwa
 
 PACKAGE = Path(ctpwa.__file__).parent
-LEAVES = {"errors", "memory", "output", "progress", "ranks", "version"}
+LEAVES = {"errors", "heartbeat", "memory", "output", "progress", "ranks", "version"}
 MAY_IMPORT = {
     "errors": set(),
+    "heartbeat": set(),
     "memory": {"errors"},
     "output": {"errors"},
     "progress": set(),
-    "ranks": {"errors", "version"},
+    "ranks": {"errors", "heartbeat", "version"},
     "version": set(),
     "kinematics": LEAVES,
     "decay": LEAVES,

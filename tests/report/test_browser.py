@@ -75,7 +75,7 @@ def visit(page, tmp_path_factory, width):
     source = page.read_text(encoding="utf-8").replace("<head>", "<head>" + BEFORE).replace("</body>", AFTER + "</body>")
     copy.write_text(source, encoding="utf-8")
     command = [BROWSER, *FLAGS.split(), f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", "--virtual-time-budget=4000"]
-    run = subprocess.run([*command, "--dump-dom", copy.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run([*command, "--dump-dom", copy.as_uri()], capture_output=True, text=True, check=False)
     found = re.search(r'<script type="application/json" id="note">(.*?)</script>', run.stdout, re.DOTALL)
     assert found, run.stderr[-2000:]
     return json.loads(found[1])

@@ -12,7 +12,7 @@ import typer
 import ctpwa
 from ctpwa.analysis import Analysis
 from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, is_terminal, print_json, say
-from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, Rescue, lost_message
+from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
 from ctpwa.cli.result_print import print_result
 from ctpwa.engine.choice import ENGINES
 from ctpwa.engine.likelihood import Likelihood
@@ -75,10 +75,8 @@ def fit(
         if last is not None and starts is None:
             result = last.merged(result)
         result = result.with_origin(settings=dict(result.settings) | begin.origin)
-        ranks.on_first(lambda: files.write(result))
-    if ranks.first:
-        _report(result, files, as_json)
-    ranks.together(lambda: None)  # torchrun ends all processes when one of them ends with a code
+        _write(result, files, as_json, ranks)
+    ranks.end_together()  # torchrun ends all processes when one of them ends with a code
     _end(result)
 
 
@@ -235,8 +233,7 @@ def _run(
     say(f"fit of {len(likelihood.names)} parameters to {likelihood.n_events} events from {n} start{'s' if n > 1 else ''}")
     interrupts.on_first = interrupted
     try:
-        with Rescue(ranks, best):
-            return analysis.fit(likelihood=likelihood, watch=watch, **options)
+        return analysis.fit(likelihood=likelihood, watch=watch, **options)
     except RanksLost as error:
         interrupts.held = True
         message = lost_message(str(error), best.path if best.write() else None)
@@ -265,6 +262,19 @@ def _memory(analysis: Analysis, likelihood: Likelihood | LikelihoodSum) -> Memor
 
 def _of_each(ranks: Ranks) -> str:
     return f" for each of {ranks.size} processes" if ranks.size > 1 else ""
+
+
+def _write(result: FitResult, files: _Files, as_json: bool, ranks: Ranks) -> None:
+    """The first rank writes and prints the result, and only then looks whether the others are still there."""
+
+    def write() -> None:
+        files.write(result)
+        _report(result, files, as_json)
+
+    try:
+        ranks.on_first(write)
+    except RanksLost as error:
+        raise (CtpwaError(f"the result is in {files.result}, but {error}") if ranks.first else error) from None
 
 
 def _report(result: FitResult, files: _Files, as_json: bool) -> None:
