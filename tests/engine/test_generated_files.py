@@ -1,8 +1,5 @@
 """Generated modules on disk: named by content, whole or absent, safe with several processes."""
 
-import multiprocessing
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -90,52 +87,6 @@ def test_the_folder_of_the_user_is_respected(tmp_path, monkeypatch):
 
 def test_these_tests_do_not_touch_the_cache_of_the_user(cache_folder):
     assert source.cache_folder() == cache_folder / "kernels"
-
-
-LONG = "".join(f"X{i} = {i}\n" for i in range(20_000)) + "END = 'end'\n"
-
-
-def _load(start, results):
-    start.wait()
-    module = load_generated("shared", LONG)
-    results.put((module.END, module.X19999))
-
-
-def test_two_processes_at_once(folder):
-    context = multiprocessing.get_context("spawn")
-    start, results = context.Event(), context.Queue()
-    workers = [context.Process(target=_load, args=(start, results)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    start.set()
-    found = [results.get(timeout=60) for _ in workers]
-    for worker in workers:
-        worker.join(timeout=60)
-    assert found == [("end", 19999)] * 2
-    (name,) = files(folder)
-    assert (folder / name).read_text(encoding="utf-8") == LONG
-
-
-WRITER = """
-import sys
-from ctpwa.engine.codegen.source import load_generated
-text = "".join(f"X{i} = {i}\\n" for i in range(20_000))
-for repeat in range(10):
-    module = load_generated("contended", text)
-    del sys.modules[module.__name__]
-    with open(module.__file__, "r", encoding="utf-8") as file:
-        assert file.read() == text
-"""
-
-
-def test_a_reader_never_sees_half_a_file(folder):
-    # both processes write the same file again and again: one spoils it, both repair it
-    environment = {**os.environ, "CTPWA_CACHE": str(folder.parent), "PYTHONDONTWRITEBYTECODE": "1"}
-    processes = [subprocess.Popen([sys.executable, "-c", WRITER], env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    for process in processes:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-    assert len(files(folder)) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
