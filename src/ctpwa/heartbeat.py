@@ -177,24 +177,24 @@ class Heartbeat(threading.Thread):
         """
         self._doing = LEFT
         self._leaving.set()
-        trouble = self._wait_for_the_end() if together else ""
-        self._last = True
-        self.join(BEAT)
+        with self.waits():
+            trouble = self._wait_for_the_end() if together else ""
+            self._last = True
+            while self.is_alive() and self.trouble() != STORE_SILENT:  # until it is said
+                self.join(AT_THE_END)
         return trouble
 
     def end(self) -> None:
         """Say and hear nothing any more."""
         self._closed = True
         self._leaving.set()
-        self.join(BEAT)
 
     def _wait_for_the_end(self) -> str:
         self.idle_limit = float("inf")  # what they do before they end is their own affair
-        with self.waits():
-            while not self._closed and not (self._heard is not None and self._heard.all_left()):
-                if trouble := self.trouble():
-                    return trouble
-                time.sleep(AT_THE_END)
+        while not self._closed and not (self._heard is not None and self._heard.all_left()):
+            if trouble := self.trouble():
+                return trouble
+            time.sleep(AT_THE_END)
         return ""
 
     def _say(self) -> None:

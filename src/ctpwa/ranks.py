@@ -346,12 +346,22 @@ _current: Ranks | None = None
 
 def started_together() -> bool:
     """Whether ``torchrun``, or something that sets the same variables, has started this process with others."""
-    return all(name in os.environ for name in VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
+    return all(name in os.environ for name in VARIABLES) and _number("WORLD_SIZE", 1) > 1
 
 
 def own_rank() -> int:
     """The number of this process, also before it has met the others."""
-    return int(os.environ["RANK"]) if started_together() else 0
+    return _number("RANK", 0) if started_together() else 0
+
+
+def _number(name: str, least: int) -> int:
+    text = os.environ[name]
+    if not text.isdecimal() or int(text) < least:
+        raise CtpwaError(
+            f"the variable {name} is {text!r}, which is no number of processes\n"
+            f" fix: start with torchrun, which sets it; for one process:  unset {name}"
+        )
+    return int(text)
 
 
 def current_ranks() -> Ranks:
@@ -438,7 +448,7 @@ def threads_per_rank() -> int:
     if text.isdigit() and int(text) > 0:
         return int(text)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
+    return max(cores // (_number("LOCAL_WORLD_SIZE", 1) if "LOCAL_WORLD_SIZE" in os.environ else 1), 1)
 
 
 def same_arrays(ranks: Ranks, what: str, arrays: Sequence[torch.Tensor | None]) -> None:

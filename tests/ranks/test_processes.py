@@ -277,6 +277,16 @@ def test_a_command_that_fits_nothing_runs_in_one_process(folder, monkeypatch):
     assert CliRunner().invoke(app, ["fit", "--nonsense"]).output == ""
 
 
+@pytest.mark.parametrize(("name", "value"), [("WORLD_SIZE", "abc"), ("WORLD_SIZE", "-2"), ("WORLD_SIZE", "²"), ("RANK", "1.5")])
+def test_variables_that_make_no_sense(monkeypatch, name, value):
+    variables = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"} | {name: value}
+    for key, text in variables.items():
+        monkeypatch.setenv(key, text)
+    found = CliRunner().invoke(app, ["fit", "model.yml"])
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"the variable {name} is {value!r}, which is no number of processes\n fix: start with torchrun")
+
+
 def test_a_port_that_nobody_listens_to(folder, monkeypatch):
     monkeypatch.setattr("ctpwa.ranks._current", None)
     for name, value in (("RANK", 1), ("WORLD_SIZE", 2), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", 1), ("CTPWA_TIMEOUT", 1)):

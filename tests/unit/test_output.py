@@ -35,7 +35,7 @@ def test_it_is_on_disk_before_it_replaces_anything(tmp_path, monkeypatch):
 
 
 def test_two_that_write_at_once_do_not_meet(tmp_path, monkeypatch):
-    """While one of them is anywhere on its way the other one writes the same file; one of both is left in the end, whole, and nothing else."""
+    """While one of them is anywhere on its way the other one writes the same file; one of both is left, whole, and nothing else."""
     monkeypatch.setattr(os, "fsync", lambda number: None)
     path = tmp_path / "a.json"
 

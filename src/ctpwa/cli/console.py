@@ -86,7 +86,12 @@ class Commands(TyperGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the program; of several processes all but the first print no results, and leave wrong usage to the first."""
-        if not own_rank():
+        try:
+            first = own_rank() == 0
+        except CtpwaError as error:  # variables of torchrun that make no sense
+            typer.echo(str(error), err=True)
+            sys.exit(FAILED)
+        if first:
             return super().main(*args, **extra)
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             try:
