@@ -117,7 +117,7 @@ class Heartbeat(threading.Thread):
         self._kept = store  # where it lives in this process it must live as long as this
         self._store = _of_its_own(store)
         self._rank, self._keys = rank, [f"ctpwa heartbeat {k}" for k in range(size)]
-        self.silent_limit, self.idle_limit = min(SILENT, idle), idle
+        self._limits = self.silent_limit, self.idle_limit = min(SILENT, idle), idle
         self.waiting = False
         self._count, self._worked, self._doing = 0, 0, WORKS
         self._heard: Heard | None = None
@@ -163,8 +163,11 @@ class Heartbeat(threading.Thread):
 
     def be_quick(self) -> None:
         """This process was told to end: do not wait long for others that do nothing."""
-        self.silent_limit = min(self.silent_limit, AFTER_A_SIGNAL)
-        self.idle_limit = min(self.idle_limit, AFTER_A_SIGNAL)
+        self.silent_limit, self.idle_limit = (min(limit, AFTER_A_SIGNAL) for limit in self._limits)
+
+    def be_patient(self) -> None:
+        """It did not end."""
+        self.silent_limit, self.idle_limit = self._limits
 
     def leave(self, together: bool) -> str:
         """Say that this process ends.

@@ -193,10 +193,14 @@ class SeveralRanks(Ranks, ABC):
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+            self.go_on()
 
     def interrupt(self) -> None:
         """See ``Ranks``."""
         self._pending = True
+
+    def go_on(self) -> None:
+        """What was interrupted has ended, and this process has not."""
 
     def _agreed(self, error: Exception | None) -> Exception:
         """The error of the lowest rank that has one, the same on all."""
@@ -268,6 +272,10 @@ class ProcessRanks(SeveralRanks):
         """See ``Ranks``. Others that do nothing are not waited for as long as before."""
         super().interrupt()
         self._heartbeat.be_quick()
+
+    def go_on(self) -> None:
+        """See ``SeveralRanks``."""
+        self._heartbeat.be_patient()
 
     def end_together(self) -> None:
         """See ``Ranks``."""

@@ -141,4 +141,6 @@ def test_after_a_signal_nobody_waits_long():
     assert (first.silent_limit, first.idle_limit) == (heartbeat.SILENT, 600.0)
     first.be_quick()
     assert (first.silent_limit, first.idle_limit) == (heartbeat.AFTER_A_SIGNAL,) * 2
+    first.be_patient()
+    assert (first.silent_limit, first.idle_limit) == (heartbeat.SILENT, 600.0)
     assert pair(HashStore(), idle=2.0)[0].silent_limit == 2.0
