@@ -17,14 +17,22 @@ from pathlib import Path
 
 LAST_RESORT = 900.0  # seconds
 SERVER = """
-import json, os, runpy, signal, sys
+import json, os, runpy, signal, sys, time
 import awkward, scipy.optimize, sympy, torch.distributed, uproot
 import ctpwa, ctpwa.cli.main
+
+def wait(pid, seconds):
+    end = time.monotonic() + seconds
+    while not (found := os.waitpid(pid, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    return os.waitstatus_to_exitcode(found[1])
 
 while line := os.read(0, 1 << 20):
     job = json.loads(line)
     if "wait" in job:
-        print(os.waitstatus_to_exitcode(os.waitpid(job["wait"], 0)[1]), flush=True)
+        print(wait(**job["wait"]), flush=True)
         continue
     pid = os.fork()
     if pid:
@@ -78,10 +86,7 @@ class Rank:
     def wait(self):
         """Wait for its end."""
         if self.code is None:
-            limit = subprocess.Popen(["sh", "-c", f"sleep {LAST_RESORT}; kill -9 {self.pid}"], start_new_session=True)
-            self.code = self._server.ask(wait=self.pid)
-            os.killpg(limit.pid, signal.SIGKILL)
-            limit.wait()
+            self.code = self._server.ask(wait={"pid": self.pid, "seconds": LAST_RESORT})
         return self.code
 
     def kill(self):
