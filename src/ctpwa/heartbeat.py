@@ -16,7 +16,6 @@ from typing import Any
 
 BEAT = 1.0  # seconds between two words
 AT_THE_END = 0.05  # the same when nothing is left to do but to leave
-SILENT = 60.0  # seconds without a word from a process that is stopped or cannot be reached
 AFTER_A_SIGNAL = 10.0  # seconds for both limits once this process was told to end: who told it will kill it soon
 STORE_SILENT = "the first rank, or the torchrun that started it, does not answer any more: stopped, or on a machine that cannot be reached"
 WORKS, WAITS, LEFT = "works", "waits", "left"
@@ -101,10 +100,10 @@ class Heartbeat(threading.Thread):
     """Says what this process does, and hears the others.
 
     Args:
-        store:  where words are kept, which all processes reach
-        rank:   number of this process
-        size:   how many there are
-        idle:   the second limit; the first is ``SILENT``, or this if it is less
+        store:         where words are kept, which all processes reach
+        rank:          number of this process
+        size:          how many there are
+        silent, idle:  the limits to begin with
 
     Attributes:
         waiting:       whether this process waits for others
@@ -112,12 +111,12 @@ class Heartbeat(threading.Thread):
         idle_limit:    seconds without work of anybody that are too many
     """
 
-    def __init__(self, store: Any, rank: int, size: int, idle: float) -> None:
+    def __init__(self, store: Any, rank: int, size: int, silent: float, idle: float) -> None:
         super().__init__(name="ctpwa heartbeat", daemon=True)
         self._kept = store  # where it lives in this process it must live as long as this
         self._store = _of_its_own(store)
         self._rank, self._keys = rank, [f"ctpwa heartbeat {k}" for k in range(size)]
-        self._limits = self.silent_limit, self.idle_limit = min(SILENT, idle), idle
+        self._limits = self.silent_limit, self.idle_limit = silent, idle
         self.waiting = False
         self._count, self._worked, self._doing = 0, 0, WORKS
         self._heard: Heard | None = None

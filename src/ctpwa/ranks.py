@@ -31,7 +31,8 @@ from ctpwa.heartbeat import AFTER_A_SIGNAL, BEAT, STORE_SILENT, Heartbeat
 
 CPU = torch.device("cpu")
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets them for every process
-TIMEOUT = 600.0  # seconds in which ranks must meet, and in which one of them must work; CTPWA_TIMEOUT says otherwise
+TIMEOUT = 600.0  # seconds in which ranks must meet, and in which one of them must work
+SILENT = 60.0  # seconds in which each must say something; CTPWA_TIMEOUT gives another number for all of this
 FOR_EVER = timedelta(days=365)  # for gloo and NCCL, which know nothing of what others do
 FINGERPRINT_BITS = 20  # so that sums of squares are exact for 4096 ranks
 HEADER = 4  # fingerprint, its square, interrupted, failed
@@ -213,9 +214,13 @@ class SeveralRanks(Ranks, ABC):
 
 
 class ProcessRanks(SeveralRanks):
-    """Processes that torch has brought together; made by ``current_ranks``."""
+    """Processes that torch has brought together; made by ``current_ranks``.
 
-    def __init__(self) -> None:
+    Args:
+        own_group:  whether they were brought together here, and nobody else will take leave
+    """
+
+    def __init__(self, own_group: bool) -> None:
         import torch.distributed as dist
 
         super().__init__(dist.get_rank(), dist.get_world_size())
@@ -224,8 +229,10 @@ class ProcessRanks(SeveralRanks):
         self._ends_together = self._nobody_to_ask = False
         self._buffers: dict[tuple[int, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
         self._store = dist.distributed_c10d._get_default_store()
-        self._heartbeat = Heartbeat(self._store, self.rank, self.size, _timeout())
+        self._heartbeat = Heartbeat(self._store, self.rank, self.size, _timeout(SILENT), _timeout(TIMEOUT))
         self._heartbeat.start()
+        self._own_group = own_group
+        atexit.register(self.leave)
 
     def gather(self, content: bytes) -> list[bytes]:
         """See ``Ranks``."""
@@ -285,8 +292,9 @@ class ProcessRanks(SeveralRanks):
         """Called when the process ends."""
         if self.lost:
             return
-        with suppress(RuntimeError):
-            self._dist.destroy_process_group()
+        if self._own_group:
+            with suppress(RuntimeError):
+                self._dist.destroy_process_group()
         if trouble := self._heartbeat.leave(together=self._ends_together):
             sys.stdout.flush()
             print(f"all is done, but {trouble}", file=sys.stderr, flush=True)  # noqa: T201 - nothing else is left to print it
@@ -382,7 +390,7 @@ def current_ranks() -> Ranks:
         import torch.distributed as dist
 
         if dist.is_available() and dist.is_initialized():
-            _current = ProcessRanks() if dist.get_world_size() > 1 else ONE
+            _current = ProcessRanks(own_group=False) if dist.get_world_size() > 1 else ONE
         else:
             _current = _join() if started_together() else ONE
     return _current
@@ -405,7 +413,7 @@ def _join() -> Ranks:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)) % torch.cuda.device_count())
         backend = "cpu:gloo,cuda:nccl" if dist.is_nccl_available() else backend
     try:
-        dist.init_process_group(backend, timeout=timedelta(seconds=_timeout()))
+        dist.init_process_group(backend, timeout=timedelta(seconds=_timeout(TIMEOUT)))
     except (RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise CtpwaError(
@@ -413,22 +421,22 @@ def _join() -> Ranks:
             " fix: check that all processes were started, that the port is free (--master-port) and that the machines reach each other"
         ) from error
     dist.distributed_c10d._set_pg_timeout(FOR_EVER)
-    ranks = ProcessRanks()
-    atexit.register(ranks.leave)
+    ranks = ProcessRanks(own_group=True)
     from ctpwa.version import VERSION
 
     ranks.check_same("version of ctpwa or torch", f"{VERSION} {torch.__version__} {np.__version__}", NOTHING_IN_COMMON)
     return ranks
 
 
-def _timeout() -> float:
+def _timeout(default: float) -> float:
+    """A number of seconds, or what CTPWA_TIMEOUT says instead."""
     text = os.environ.get("CTPWA_TIMEOUT", "")
     try:
-        seconds = float(text) if text else TIMEOUT
+        seconds = float(text) if text else default
     except ValueError:
         seconds = 0.0
-    if not seconds > 0:
-        raise CtpwaError(f"CTPWA_TIMEOUT is {text!r}\n fix: give a number of seconds above 0")
+    if not 0 < seconds < FOR_EVER.total_seconds():
+        raise CtpwaError(f"CTPWA_TIMEOUT is {text!r}\n fix: give a number of seconds above 0, and less than a year")
     return seconds
 
 

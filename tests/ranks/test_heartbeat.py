@@ -56,9 +56,9 @@ def quick(monkeypatch):
     monkeypatch.setattr(heartbeat, "BEAT", 0.01)
 
 
-def pair(store, idle=1e9):
+def pair(store, silent=1e9, idle=1e9):
     """Two ranks of this process, which say something when they are told to."""
-    return [Heartbeat(store, rank, 2, idle) for rank in range(2)]
+    return [Heartbeat(store, rank, 2, silent, idle) for rank in range(2)]
 
 
 def test_what_one_does_is_heard_by_the_other(quick):
@@ -98,8 +98,7 @@ def test_work_is_counted_while_this_process_does_not_wait(quick):
 
 def test_one_that_never_leaves_is_named(quick):
     """The second one has said something once, and never again."""
-    first, _ = pair(HashStore())
-    first.silent_limit = 0.3
+    first, _ = pair(HashStore(), silent=0.3)
     first.start()
     assert first.leave(together=True).startswith("rank 1 does not answer any more")
     assert not first.is_alive()
@@ -122,8 +121,7 @@ class Silent:
 def test_a_store_that_does_not_answer(quick):
     """Only seconds in which this process looks are counted: after a pause of its own, however long, it goes on to wait."""
     store = Silent()
-    first = Heartbeat(store, 0, 2, 1e9)
-    first.silent_limit = 0.05
+    first = Heartbeat(store, 0, 2, silent=0.05, idle=1e9)
     first.start()
     with first.waits():
         first._looked -= 1e6  # the whole job was suspended
@@ -137,10 +135,12 @@ def test_a_store_that_does_not_answer(quick):
 
 
 def test_after_a_signal_nobody_waits_long():
-    first, _ = pair(HashStore(), idle=600.0)
-    assert (first.silent_limit, first.idle_limit) == (heartbeat.SILENT, 600.0)
+    first, _ = pair(HashStore(), 60.0, 600.0)
+    assert (first.silent_limit, first.idle_limit) == (60.0, 600.0)
     first.be_quick()
     assert (first.silent_limit, first.idle_limit) == (heartbeat.AFTER_A_SIGNAL,) * 2
     first.be_patient()
-    assert (first.silent_limit, first.idle_limit) == (heartbeat.SILENT, 600.0)
-    assert pair(HashStore(), idle=2.0)[0].silent_limit == 2.0
+    assert (first.silent_limit, first.idle_limit) == (60.0, 600.0)
+    impatient, _ = pair(HashStore(), 2.0, 600.0)
+    impatient.be_quick()
+    assert impatient.silent_limit == 2.0

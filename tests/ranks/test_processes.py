@@ -47,6 +47,7 @@ except SystemExit as end:
     assert end.code == 1
 app(["fit", "model.yml", "--json"])
 """
+LONG = "1e6"
 # No limit of time is in use until a rank stops; then the others need not wait long to be sure.
 BEGIN = """
 import os, pathlib, signal, threading
@@ -55,7 +56,7 @@ from ctpwa.cli import fit, interrupt
 from ctpwa.cli.main import app
 from ctpwa.ranks import ProcessRanks
 
-heartbeat.SILENT, heartbeat.AFTER_A_SIGNAL = float("inf"), 1.0
+heartbeat.AFTER_A_SIGNAL = 1.0
 own_turn = os.environ["RANK"] == os.environ["WHO"]
 trouble = heartbeat.Heartbeat.trouble
 
@@ -130,7 +131,7 @@ def job(server, folder):
     started = []
 
     def run(n, *arguments, **variables):
-        started.extend(start(server, folder, n, *arguments, **variables, CTPWA_TIMEOUT="1e9"))
+        started.extend(start(server, folder, n, *arguments, **variables, CTPWA_TIMEOUT=LONG))
         return started
 
     yield run
@@ -206,7 +207,7 @@ def test_a_rank_that_is_killed(folder, job):
 
 def test_torchrun_when_a_rank_is_killed(folder):
     (folder / "dies.py").write_text(IN_THE_FIT.replace("WHAT", "die"))
-    code, errors = torchrun(2, "dies.py", "fit", "model.yml", WHO="1", CTPWA_TIMEOUT="1e9")
+    code, errors = torchrun(2, "dies.py", "fit", "model.yml", WHO="1", CTPWA_TIMEOUT=LONG)
     assert code == 1
     assert errors.count("another process of this fit has ended or cannot be reached") == 1, errors
     assert SAVED in errors
@@ -293,6 +294,7 @@ def test_a_port_that_nobody_listens_to(folder, monkeypatch):
         monkeypatch.setenv(name, str(value))
     with pytest.raises(ctpwa.CtpwaError, match=r"rank 1 of 2 cannot join the others at localhost:1: .*\n fix: check that all"):
         ctpwa.current_ranks()
-    monkeypatch.setenv("CTPWA_TIMEOUT", "soon")
-    with pytest.raises(ctpwa.CtpwaError, match="CTPWA_TIMEOUT is 'soon'"):
-        ctpwa.current_ranks()
+    for wrong in ("soon", "0", "-1", "nan", "inf", "1e300"):
+        monkeypatch.setenv("CTPWA_TIMEOUT", wrong)
+        with pytest.raises(ctpwa.CtpwaError, match=f"CTPWA_TIMEOUT is '{wrong}'"):
+            ctpwa.current_ranks()
