@@ -1,4 +1,4 @@
-"""What every test relies on: double precision, fixed seeds, poisoned memory, golden files, a cache of their own."""
+"""What every test relies on: double precision, fixed seeds, no time limits, poisoned memory, golden files, a cache of their own."""
 
 import os
 import warnings
@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 SEED = 20_240_229
 
+# random cases are the same in every run, and no test depends on how fast the machine is
+settings.register_profile("ctpwa", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ctpwa")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic cuBLAS
 
 

@@ -8,14 +8,15 @@ import pytest
 import ctpwa
 
 PACKAGE = Path(ctpwa.__file__).parent
-LEAVES = {"errors", "locks", "memory", "output", "progress", "ranks", "version", "words"}
+LEAVES = {"errors", "heartbeat", "locks", "memory", "output", "progress", "ranks", "version", "words"}
 MAY_IMPORT = {
     "errors": set(),
+    "heartbeat": set(),
     "memory": {"errors"},
     "locks": {"errors"},
     "output": {"errors", "locks"},
     "progress": {"errors"},
-    "ranks": {"errors", "version"},
+    "ranks": {"errors", "heartbeat", "version"},
     "version": set(),
     "words": set(),
     "kinematics": LEAVES,

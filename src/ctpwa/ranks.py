@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -26,11 +27,13 @@ import numpy as np
 import torch
 
 from ctpwa.errors import CtpwaError, DataError
+from ctpwa.heartbeat import AFTER_A_SIGNAL, BEAT, STORE_SILENT, Heartbeat
 
 CPU = torch.device("cpu")
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets them for every process
-TIMEOUT = 600.0  # seconds that ranks wait for each other; CTPWA_TIMEOUT says otherwise
-LONGEST = 1e8  # of them, three years
+TIMEOUT = 600.0  # seconds in which ranks must meet, and in which one of them must work
+SILENT = 60.0  # seconds in which each must say something; CTPWA_TIMEOUT gives another number for all of this
+FOR_EVER = timedelta(days=365)  # for gloo and NCCL, which know nothing of what others do
 FINGERPRINT_BITS = 20  # so that sums of squares are exact for 4096 ranks
 HEADER = 4  # fingerprint, its square, interrupted, failed
 T = TypeVar("T")
@@ -47,13 +50,11 @@ class Ranks:
         rank:        number of this process
         size:        how many there are
         interrupts:  how often all of them were interrupted together
-        waiting_since:  when this one began to wait for the others; None if it does not
     """
 
     rank = 0
     size = 1
     interrupts = 0
-    waiting_since: float | None = None
 
     @property
     def first(self) -> bool:
@@ -102,6 +103,9 @@ class Ranks:
     def reports(self, message: str) -> bool:
         """Whether this process is the one to print a message: the first that wants to, because nobody knows who is left."""
         return True
+
+    def end_together(self) -> None:
+        """All is done: this process is to end when the others do, and not well if one of them does not, which torchrun would wait for."""
 
 
 ONE = Ranks()
@@ -157,7 +161,10 @@ class SeveralRanks(Ranks, ABC):
         except Exception as caught:
             error = caught
         failed = np.array([float(error is not None)])
-        self.reduce(failed, CPU)
+        try:
+            self.reduce(failed, CPU)
+        except RanksLost as lost:
+            raise error or lost from None  # its own error says more
         if failed[0]:
             raise self._agreed(error)
         return result
@@ -187,10 +194,14 @@ class SeveralRanks(Ranks, ABC):
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+            self.go_on()
 
     def interrupt(self) -> None:
         """See ``Ranks``."""
         self._pending = True
+
+    def go_on(self) -> None:
+        """What was interrupted has ended, and this process has not."""
 
     def _agreed(self, error: Exception | None) -> Exception:
         """The error of the lowest rank that has one, the same on all."""
@@ -203,31 +214,49 @@ class SeveralRanks(Ranks, ABC):
 
 
 class ProcessRanks(SeveralRanks):
-    """Processes that torch has brought together; made by ``current_ranks``."""
+    """Processes that torch has brought together; made by ``current_ranks``.
 
-    def __init__(self) -> None:
+    Args:
+        own_group:  whether they were brought together here, and nobody else will take leave
+    """
+
+    def __init__(self, own_group: bool) -> None:
         import torch.distributed as dist
 
         super().__init__(dist.get_rank(), dist.get_world_size())
         self._dist = dist
         self.lost = False
+        self._ends_together = self._nobody_to_ask = False
         self._buffers: dict[tuple[int, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
+        self._store = dist.distributed_c10d._get_default_store()
+        self._heartbeat = Heartbeat(self._store, self.rank, self.size, _timeout(SILENT), _timeout(TIMEOUT))
+        self._heartbeat.start()
+        self._own_group = own_group
+        atexit.register(self.leave)
 
     def gather(self, content: bytes) -> list[bytes]:
         """See ``Ranks``."""
         sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
-        self._collective(lambda: self._dist.all_gather(sizes, torch.tensor([len(content)])))
+        self._collective(lambda: self._dist.all_gather(sizes, torch.tensor([len(content)]), async_op=True))
         longest = max(int(size) for size in sizes)
         padded = torch.frombuffer(bytearray(content.ljust(max(longest, 1), b"\0")), dtype=torch.uint8)
         parts = [torch.empty_like(padded) for _ in range(self.size)]
-        self._collective(lambda: self._dist.all_gather(parts, padded))
+        self._collective(lambda: self._dist.all_gather(parts, padded, async_op=True))
         return [part[: int(size)].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
 
     def reports(self, message: str) -> bool:
-        """See ``Ranks``."""
+        """See ``Ranks``. Where nobody can be asked everybody prints."""
+        if self._nobody_to_ask:
+            return True
+        key, said = f"ctpwa says {hashlib.sha256(message.encode()).hexdigest()}", []
+        asking = threading.Thread(target=lambda: said.append(self._count(key)), daemon=True)
+        asking.start()
+        asking.join(AFTER_A_SIGNAL)
+        return said != [False]
+
+    def _count(self, key: str) -> bool:
         try:
-            store = self._dist.distributed_c10d._get_default_store()
-            return int(store.add(f"ctpwa says {hashlib.sha256(message.encode()).hexdigest()}", 1)) == 1
+            return int(self._store.add(key, 1)) == 1
         except Exception:  # the store went away with the process that kept it
             return True
 
@@ -235,7 +264,7 @@ class ProcessRanks(SeveralRanks):
         """See ``SeveralRanks``: gloo and NCCL add every number up in one place and send it to all."""
         own = torch.from_numpy(buffer)
         if device.type != "cuda":
-            self._collective(lambda: self._dist.all_reduce(own))
+            self._collective(lambda: self._dist.all_reduce(own, async_op=True))
             return
         key = (len(buffer), device)
         if key not in self._buffers:
@@ -243,24 +272,78 @@ class ProcessRanks(SeveralRanks):
         host, there = self._buffers[key]
         host.copy_(own)
         there.copy_(host, non_blocking=True)
-        self._collective(lambda: self._dist.all_reduce(there))
-        host.copy_(there, non_blocking=True)
-        self._collective(torch.cuda.current_stream(device).synchronize)
+        self._collective(lambda: _OnStream(self._dist.all_reduce(there, async_op=True), host, there))
         own.copy_(host)
 
-    def _collective(self, work: Callable[[], Any]) -> None:
-        self.waiting_since = time.monotonic()
+    def interrupt(self) -> None:
+        """See ``Ranks``. Others that do nothing are not waited for as long as before."""
+        super().interrupt()
+        self._heartbeat.be_quick()
+
+    def go_on(self) -> None:
+        """See ``SeveralRanks``."""
+        self._heartbeat.be_patient()
+
+    def end_together(self) -> None:
+        """See ``Ranks``."""
+        self._ends_together = True
+
+    def leave(self) -> None:
+        """Called when the process ends."""
+        if self.lost:
+            return
+        if self._own_group:
+            with suppress(RuntimeError):
+                self._dist.destroy_process_group()
+        if trouble := self._heartbeat.leave(together=self._ends_together):
+            sys.stdout.flush()
+            print(f"all is done, but {trouble}", file=sys.stderr, flush=True)  # noqa: T201 - nothing else is left to print it
+            os._exit(1)
+
+    def _collective(self, start: Callable[[], Any]) -> None:
+        """Wait for something that all ranks do, as long as they show signs of life."""
         try:
-            work()
+            with self._heartbeat.waits():
+                work = start()
+                while not work.is_completed():
+                    with suppress(RuntimeError):  # not yet, or it failed
+                        work.wait(timedelta(seconds=BEAT))
+                    if not work.is_completed() and (trouble := self._heartbeat.trouble()):
+                        self._nobody_to_ask = trouble == STORE_SILENT
+                        raise self._lost(trouble, "look for it and end it; if the machine is well, CTPWA_TIMEOUT allows more seconds")
+                work.wait()
         except RuntimeError as error:
-            self.lost = True
             reason = re.sub(r"^\[[^\]]*\] *", "", str(error).strip()).split(". ")[0].split("\n")[0] or type(error).__name__
-            raise RanksLost(
-                f"another process of this fit has ended or cannot be reached: rank {self.rank} of {self.size} waited for it ({reason})\n"
-                " fix: see what it said before it ended; if nothing, look for its end in the log of the machine (memory, time limit)"
+            raise self._lost(
+                f"another process of this fit has ended or cannot be reached: rank {self.rank} of {self.size} waited for it ({reason})",
+                "see what it said before it ended; if nothing, look for its end in the log of the machine (memory, time limit)",
             ) from error
-        finally:
-            self.waiting_since = None
+
+    def _lost(self, what: str, fix: str) -> RanksLost:
+        if not self.lost:  # torch would wait for the end of a sum before it forgets the group, and it must not
+            group = self._dist.distributed_c10d._get_default_group()
+            threading.Thread(target=lambda kept: threading.Event().wait(), args=(group,), daemon=True).start()
+            self._heartbeat.end()
+        self.lost = True
+        return RanksLost(f"{what}\n fix: {fix}")
+
+
+class _OnStream:
+    """A sum on a GPU, and its way back to main memory."""
+
+    def __init__(self, work: Any, host: torch.Tensor, there: torch.Tensor) -> None:
+        work.wait()  # the stream waits, the process does not
+        host.copy_(there, non_blocking=True)
+        self._event = torch.cuda.Event()
+        self._event.record(torch.cuda.current_stream(there.device))
+
+    def is_completed(self) -> bool:
+        return bool(self._event.query())
+
+    def wait(self, limit: timedelta | None = None) -> None:
+        end = time.monotonic() + (limit.total_seconds() if limit else 0.0)
+        while not self.is_completed() and time.monotonic() < end:
+            time.sleep(0)  # other threads may go on
 
 
 NOTHING_IN_COMMON = "use the same program, model file and versions on all ranks"
@@ -308,7 +391,7 @@ def current_ranks() -> Ranks:
         import torch.distributed as dist
 
         if dist.is_available() and dist.is_initialized():
-            _current = ProcessRanks() if dist.get_world_size() > 1 else ONE
+            _current = ProcessRanks(own_group=False) if dist.get_world_size() > 1 else ONE
         else:
             _current = _join() if started_together() else ONE
     return _current
@@ -332,38 +415,31 @@ def _join() -> Ranks:
         torch.cuda.set_device(_variable("LOCAL_RANK", rank) % torch.cuda.device_count())
         backend = "cpu:gloo,cuda:nccl" if dist.is_nccl_available() else backend
     try:
-        dist.init_process_group(backend, timeout=timedelta(seconds=_timeout()))
+        dist.init_process_group(backend, timeout=timedelta(seconds=_timeout(TIMEOUT)))
     except (RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise CtpwaError(
             f"rank {rank} of {size} cannot join the others at {address}:{port}: {reason}\n"
             " fix: check that all processes were started, that the port is free (--master-port) and that the machines reach each other"
         ) from error
-    atexit.register(_leave)
-    ranks = ProcessRanks()
+    dist.distributed_c10d._set_pg_timeout(FOR_EVER)
+    ranks = ProcessRanks(own_group=True)
     from ctpwa.version import VERSION
 
     ranks.check_same("version of ctpwa or torch", f"{VERSION} {torch.__version__} {np.__version__}", NOTHING_IN_COMMON)
     return ranks
 
 
-def _timeout() -> float:
+def _timeout(default: float) -> float:
+    """A number of seconds, or what CTPWA_TIMEOUT says instead."""
     text = os.environ.get("CTPWA_TIMEOUT", "")
     try:
-        seconds = float(text) if text else TIMEOUT
+        seconds = float(text) if text else default
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds <= LONGEST:
-        raise CtpwaError(f"CTPWA_TIMEOUT is {text!r}\n fix: give a number of seconds above 0, up to {LONGEST:.0f}")
+    if not 0 < seconds < FOR_EVER.total_seconds():
+        raise CtpwaError(f"CTPWA_TIMEOUT is {text!r}\n fix: give a number of seconds above 0, and less than a year")
     return seconds
-
-
-def _leave() -> None:
-    import torch.distributed as dist
-
-    if isinstance(_current, ProcessRanks) and not _current.lost and dist.is_initialized():
-        with suppress(RuntimeError):
-            dist.destroy_process_group()
 
 
 def check_devices(ranks: Ranks, device: torch.device) -> None:

@@ -450,6 +450,7 @@ def test_a_killed_fit_leaves_a_whole_checkpoint(small):
 
 
 def test_checkpoints_are_written_now_and_then_and_removed_at_the_end(small, at_point, monkeypatch):
+    monkeypatch.setattr(interrupt, "EVERY", np.inf)
     at_point(2, lambda: (small / "quick").write_text(str(files(small))))
     assert fit().exit_code == 0
     assert "partial" not in (small / "quick").read_text()

@@ -41,7 +41,7 @@ def test_chunks_make_no_difference(model, events, same, tmp_path, monkeypatch, s
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12))
 def test_every_weight_survives(model, generated, tmp_path, suffix, weights):
     """Denormal numbers, minus zero and the largest double included."""

@@ -234,7 +234,7 @@ FINAL = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(FINAL), min_size=2, max_size=6), st.booleans())
 def test_what_is_written_is_found_whatever_the_final_state(names, own_labels):
     """Charges need not add up for names: any particles beside each other."""

@@ -95,7 +95,7 @@ def test_a_curved_valley_that_ends_at_a_limit(method):
     assert is_minimum(function, stop.x)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 100_000), log_condition=st.integers(0, 6), n=st.integers(1, 6))
 @example(seed=0, log_condition=6, n=6)
 @example(seed=3, log_condition=6, n=6)
@@ -116,7 +116,7 @@ def test_newton_in_random_boxes(seed, log_condition, n):
     assert record.hessians < 60
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 100_000), n=st.integers(1, 5))
 def test_lbfgs_in_random_boxes(seed, n):
     rng = np.random.default_rng(seed)

@@ -35,7 +35,7 @@ def wavy(a, b, c):
     )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     a=st.floats(0, 3),
     b=st.floats(0.1, 5),

@@ -45,7 +45,7 @@ def symmetric(values, seed):
 eigenvalue = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e-8, -1e-8, 1e6]), st.floats(-10, 10))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     values=st.lists(eigenvalue, min_size=1, max_size=6),
     slopes=st.lists(st.sampled_from([0.0, 1.0, -3.0, 1e-7, 1e-13, 1e4]), min_size=6, max_size=6),
@@ -61,7 +61,7 @@ def test_it_is_the_minimum(values, slopes, log_radius, seed):
     check_minimum(Q @ np.array(slopes[: len(values)]), H, 10.0**log_radius)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.integers(0, 10_000))
 def test_nothing_in_the_ball_is_better(seed):
     rng = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def test_a_newton_step_inside_is_exact():
 # steps of a region: near the edge is near enough
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     values=st.lists(eigenvalue, min_size=1, max_size=6),
     slopes=st.lists(st.sampled_from([0.0, 1.0, -3.0, 1e-7, 1e-13, 1e4]), min_size=6, max_size=6),

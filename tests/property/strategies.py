@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from ctpwa.decay.particle import Particle
@@ -11,8 +11,7 @@ from ctpwa.decay.structure import Structure
 
 MAX_TWO_J = 10
 
-settings.register_profile("ctpwa", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-same_every_time = settings.get_profile("ctpwa")
+same_every_time = settings(max_examples=40)
 
 two_spins = st.integers(0, MAX_TWO_J)
 seeds = st.integers(0, 2**32 - 1)

@@ -1,11 +1,8 @@
-"""Real processes, started by torchrun, that talk through gloo."""
+"""Real processes that talk through gloo, and what becomes of a job when one of them does not go on."""
 
 import json
 import os
-import socket
-import subprocess
-import sys
-import time
+import signal
 
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ import ctpwa
 from ctpwa.cli.main import app
 from ctpwa.results.checkpoint import Checkpoint
 from ranks.cases import MASS, model, toy
+from ranks.jobs import Server, start, torchrun, wait_for
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
@@ -49,25 +47,74 @@ except SystemExit as end:
     assert end.code == 1
 app(["fit", "model.yml", "--json"])
 """
-DYING = """
-import os, pathlib, signal, time
-from ctpwa.cli import interrupt
+LONG = "1e6"
+# No limit of time is in use until a rank stops; then the others need not wait long to be sure.
+BEGIN = """
+import os, pathlib, signal, threading
+from ctpwa import heartbeat
+from ctpwa.cli import fit, interrupt
 from ctpwa.cli.main import app
+from ctpwa.ranks import ProcessRanks
 
+heartbeat.AFTER_A_SIGNAL = 1.0
+own_turn = os.environ["RANK"] == os.environ["WHO"]
+trouble = heartbeat.Heartbeat.trouble
+
+def soon(self):
+    if pathlib.Path("stops").exists():
+        self.silent_limit = 1.0
+    return trouble(self)
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def stop():
+    pathlib.Path("stops").touch()
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+def do_nothing():
+    threading.Event().wait()
+
+heartbeat.Heartbeat.trouble = soon
+"""
+IN_THE_FIT = (
+    BEGIN
+    + """
 real, seen = interrupt.BestPoint.__call__, []
 
 def call(self, x, value):
     real(self, x, value)
     seen.append(value)
-    if len(seen) == 2 and os.environ["RANK"] == os.environ["DIES"]:
-        pathlib.Path("died").write_text(str(time.time()))
-        os.kill(os.getpid(), signal.SIGKILL)
+    if len(seen) == 2:
+        if own_turn:
+            WHAT()
+        pathlib.Path("waits").touch()
 
 interrupt.BestPoint.__call__ = call
 app()
 """
-PATIENCE = 60.0  # seconds that a job may take in all, the start of its processes included
-SECONDS = 20.0  # from the death of a rank to the end of all others
+)
+IN_THE_END = (
+    BEGIN
+    + """
+real = WHERE
+
+def stops(*arguments):
+    if own_turn:
+        stop()
+    real(*arguments)
+
+WHERE = stops
+app()
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Server()
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -79,6 +126,20 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def job(server, folder):
+    """Starts processes; what is left of them in the end is killed."""
+    started = []
+
+    def run(n, *arguments, **variables):
+        started.extend(start(server, folder, n, *arguments, **variables, CTPWA_TIMEOUT=LONG))
+        return started
+
+    yield run
+    for rank in started:
+        rank.kill()
+
+
+@pytest.fixture
 def expected(folder):
     """What one process finds: likelihood and result."""
     analysis = ctpwa.load_analysis("model.yml")
@@ -86,55 +147,21 @@ def expected(folder):
     return like, analysis.fit(likelihood=like)
 
 
-def variables(**more):
-    return os.environ | {"OMP_NUM_THREADS": "1"} | more
-
-
-def torchrun(n, *arguments, **more):
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n}", *arguments]
-    found = subprocess.run(command, capture_output=True, text=True, env=variables(**more), timeout=PATIENCE, check=False)
-    return [(found.returncode, found.stdout, found.stderr)]
-
-
-def started(n, *arguments, **more):
-    """Processes without torchrun, as a batch system may start them."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = str(free.getsockname()[1])
-    common = {"WORLD_SIZE": str(n), "MASTER_ADDR": "localhost", "MASTER_PORT": port} | more
-    return [
-        subprocess.Popen(
-            [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables(RANK=str(k), **common)
-        )
-        for k in range(n)
-    ]
-
-
-def by_hand(n, *arguments, **more):
-    """Exit code, output and errors of each of them."""
-    processes = started(n, *arguments, **more)
-    try:
-        written = [process.communicate(timeout=PATIENCE) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    return [(process.returncode, *both) for process, both in zip(processes, written, strict=True)]
-
-
-def test_the_script_of_a_user(folder, expected):
+def test_the_script_of_a_user(folder, job, expected):
     """Every rank gets the result of one process, to the last bit the same on all of them; one of them holds no event of a sample.
 
     The command line does the same, and one rank prints for all.
     """
     (folder / "own.py").write_text(OWN_SCRIPT)
     (folder / "wrong.yml").write_text(MODEL.replace("data.root", "nothing.root"))
-    found = by_hand(2, "own.py")
-    errors = "".join(stderr for _, _, stderr in found)
-    assert [code for code, _, _ in found] == [0, 0], errors
+    first, second = job(2, "own.py")
+    codes = [first.wait(), second.wait()]
+    errors = first.err + second.err
+    assert codes == [0, 0], errors
     assert errors.count("there is no file 'nothing.root'") == 1
     assert errors.count("\n") == 2  # what is wrong, and what to do
-    assert json.loads(found[0][1])["settings"]["ranks"] == 2
-    assert [stdout for _, stdout, _ in found[1:]] == [""]
+    assert json.loads(first.out)["settings"]["ranks"] == 2
+    assert second.out == ""
     ranks = [dict(np.load(f"rank{k}.npz")) for k in range(2)]
     assert sorted(int(rank.pop("own")) for rank in ranks) == [0, 1]
     for other in ranks[1:]:
@@ -142,78 +169,99 @@ def test_the_script_of_a_user(folder, expected):
             np.testing.assert_array_equal(other[name], value, err_msg=name)
     like, result = expected
     value, gradient, H = like.value_grad_hessian(like.start)
-    first = ranks[0]
-    assert first["nll"] == pytest.approx(result.nll, rel=1e-10)
-    assert ctpwa.FitResult.load("model.result.json").nll == first["nll"]
-    assert (np.abs(first["x"] - result.x) < 1e-8 * result.errors).all()
-    assert first["value"] == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(first["gradient"], gradient, rtol=1e-9, atol=1e-10 * np.abs(gradient).max())
-    np.testing.assert_allclose(first["hessian"], H, rtol=1e-9, atol=1e-10 * np.abs(H).max())
+    found = ranks[0]
+    assert found["nll"] == pytest.approx(result.nll, rel=1e-10)
+    assert ctpwa.FitResult.load("model.result.json").nll == found["nll"]
+    assert (np.abs(found["x"] - result.x) < 1e-8 * result.errors).all()
+    assert found["value"] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(found["gradient"], gradient, rtol=1e-9, atol=1e-10 * np.abs(gradient).max())
+    np.testing.assert_allclose(found["hessian"], H, rtol=1e-9, atol=1e-10 * np.abs(H).max())
 
 
-@pytest.mark.parametrize(("start", "dies"), [(by_hand, 0), (torchrun, 1)])
-def test_a_rank_that_is_killed(folder, start, dies):
-    """The job ends at once with a message and the best point, from which one process goes on."""
-    (folder / "dying.py").write_text(DYING)
-    begin = time.monotonic()
-    found = start(2, "dying.py", "fit", "model.yml", DIES=str(dies))
-    ended = time.time()
-    errors = "".join(stderr for _, _, stderr in found)
-    assert all(code != 0 for code, _, _ in found)
-    assert errors.count("another process of this fit has ended or cannot be reached") == 1, errors
-    assert "the best point so far is in model.result.partial.json; go on with --resume" in errors
-    assert time.monotonic() - begin < PATIENCE
-    assert ended - float((folder / "died").read_text()) < SECONDS
-    assert not (folder / "model.result.json").exists()
+SAVED = "the best point so far is in model.result.partial.json; go on with --resume\n"
+
+
+def goes_on():
+    """One process goes on from the best point of a job that has ended."""
     point = Checkpoint.load("model.result.partial.json")
     assert MASS in point.names
+    assert not os.path.exists("model.result.json")
     assert CliRunner().invoke(app, ["fit", "model.yml", "--resume"]).exit_code == 0
     result = ctpwa.FitResult.load("model.result.json")
     expected = ctpwa.load_analysis("model.yml").fit(start=dict(zip(point.names, point.values, strict=True)))
     assert result.settings["resumed"]["nll"] == point.nll
     assert result.nll <= point.nll + 1e-9
     assert result.nll == pytest.approx(expected.nll, rel=1e-10)
+    assert not os.path.exists("model.result.partial.json")
+
+
+def test_a_rank_that_is_killed(folder, job):
+    """The other one notices that its connection is closed: no limit of time is in use. One process goes on from the best point."""
+    (folder / "dies.py").write_text(IN_THE_FIT.replace("WHAT", "die"))
+    first, second = job(2, "dies.py", "fit", "model.yml", WHO="0")
+    assert (first.wait(), second.wait()) == (-signal.SIGKILL, 1)
+    assert "another process of this fit has ended or cannot be reached: rank 1 of 2 waited for it" in second.err
+    assert SAVED in second.err
+    goes_on()
+
+
+def test_torchrun_when_a_rank_is_killed(folder):
+    (folder / "dies.py").write_text(IN_THE_FIT.replace("WHAT", "die"))
+    code, errors = torchrun(2, "dies.py", "fit", "model.yml", WHO="1", CTPWA_TIMEOUT=LONG)
+    assert code == 1
+    assert errors.count("another process of this fit has ended or cannot be reached") == 1, errors
+    assert SAVED in errors
+    assert MASS in Checkpoint.load("model.result.partial.json").names
+
+
+@pytest.mark.parametrize(
+    ("who", "message"),
+    [(1, "rank 1 does not answer any more: stopped"), (0, "the first rank, or the torchrun that started it, does not")],
+)
+def test_a_rank_that_is_stopped_in_the_fit(folder, job, who, message):
+    """It cannot say anything; the other one says which it is, saves the best point, and ends."""
+    (folder / "stops.py").write_text(IN_THE_FIT.replace("WHAT", "stop"))
+    ranks = job(2, "stops.py", "fit", "model.yml", WHO=str(who))
+    assert ranks[1 - who].wait() == 1
+    assert ranks[1 - who].err.startswith(message)
+    assert ranks[1 - who].err.endswith(SAVED)
+    ranks[who].kill()
+    assert ranks[who].code == -signal.SIGKILL
+    goes_on()
+
+
+@pytest.mark.parametrize(
+    ("where", "message", "code"),
+    [
+        ("fit._write", "the result is in model.result.json, but rank 1 does not answer any more: stopped", 1),
+        ("ProcessRanks.leave", "all is done, but rank 1 does not answer any more: stopped", 0),
+    ],
+)
+def test_a_rank_that_is_stopped_in_the_end(folder, job, where, message, code):
+    """The result is written and printed; the first rank says who is missing and ends, with a code that makes torchrun end the other one.
+
+    If that goes on after all it ends as well.
+    """
+    (folder / "stops.py").write_text(IN_THE_END.replace("WHERE", where))
+    first, second = job(2, "stops.py", "fit", "model.yml", WHO="1")
+    assert first.wait() == 1
+    assert first.err.startswith(message)
+    assert first.out.endswith("written to model.result.json\n")
+    assert ctpwa.FitResult.load("model.result.json").settings["ranks"] == 2
     assert not (folder / "model.result.partial.json").exists()
+    os.kill(second.pid, signal.SIGCONT)
+    assert second.wait() == code
 
 
-STUCK = """
-import os, pathlib, time
-from ctpwa.cli import interrupt
-from ctpwa.cli.main import app
-
-real, interrupt.STUCK = interrupt.BestPoint.__call__, 1.0
-
-def call(self, x, value):
-    real(self, x, value)
-    if os.environ["RANK"] == "1":
-        time.sleep(600)
-    pathlib.Path("waits").touch()
-
-interrupt.BestPoint.__call__ = call
-app()
-"""
-
-
-def test_a_rank_that_waits_for_another_one_in_vain(folder):
-    """A signal ends it, although Python does not see signals while it waits; the best point is saved."""
-    (folder / "stuck.py").write_text(STUCK)
-    processes = started(2, "stuck.py", "fit", "model.yml")
-    try:
-        begin = time.monotonic()
-        while not (folder / "waits").exists() and time.monotonic() - begin < PATIENCE:
-            time.sleep(0.1)
-        time.sleep(0.5)
-        processes[0].terminate()
-        _, errors = processes[0].communicate(timeout=SECONDS)
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
-    assert processes[0].returncode == 1
-    message = (
-        "other processes of this fit do not answer any more\nthe best point so far is in model.result.partial.json; go on with --resume\n"
-    )
-    assert errors == message
+def test_a_rank_that_waits_for_another_one_in_vain(folder, job):
+    """Rank 1 is there, but nobody works: after a signal the other one ends, and the best point is saved."""
+    (folder / "stuck.py").write_text(IN_THE_FIT.replace("WHAT", "do_nothing"))
+    first, _ = job(2, "stuck.py", "fit", "model.yml", WHO="1")
+    wait_for("waits")
+    os.kill(first.pid, signal.SIGTERM)
+    assert first.wait() == 1
+    assert first.err.startswith("rank 1 does not go on: no work was done for 1 s\n fix: ")
+    assert first.err.endswith(SAVED)
     assert MASS in Checkpoint.load("model.result.partial.json").names
 
 
@@ -230,12 +278,23 @@ def test_a_command_that_fits_nothing_runs_in_one_process(folder, monkeypatch):
     assert CliRunner().invoke(app, ["fit", "--nonsense"]).output == ""
 
 
+@pytest.mark.parametrize(("name", "value"), [("WORLD_SIZE", "abc"), ("WORLD_SIZE", "-2"), ("WORLD_SIZE", "²"), ("RANK", "1.5")])
+def test_variables_that_make_no_sense(monkeypatch, name, value):
+    variables = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"} | {name: value}
+    for key, text in variables.items():
+        monkeypatch.setenv(key, text)
+    found = CliRunner().invoke(app, ["fit", "model.yml"])
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"the variable {name} is {value!r}, which is no number of processes\n fix: start with torchrun")
+
+
 def test_a_port_that_nobody_listens_to(folder, monkeypatch):
     monkeypatch.setattr("ctpwa.ranks._current", None)
     for name, value in (("RANK", 1), ("WORLD_SIZE", 2), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", 1), ("CTPWA_TIMEOUT", 1)):
         monkeypatch.setenv(name, str(value))
     with pytest.raises(ctpwa.CtpwaError, match=r"rank 1 of 2 cannot join the others at localhost:1: .*\n fix: check that all"):
         ctpwa.current_ranks()
-    monkeypatch.setenv("CTPWA_TIMEOUT", "soon")
-    with pytest.raises(ctpwa.CtpwaError, match="CTPWA_TIMEOUT is 'soon'"):
-        ctpwa.current_ranks()
+    for wrong in ("soon", "0", "-1", "nan", "inf", "1e300"):
+        monkeypatch.setenv("CTPWA_TIMEOUT", wrong)
+        with pytest.raises(ctpwa.CtpwaError, match=f"CTPWA_TIMEOUT is '{wrong}'"):
+            ctpwa.current_ranks()

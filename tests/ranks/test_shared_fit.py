@@ -113,6 +113,10 @@ def test_ctrl_c_waits_for_the_next_sum():
         def gather(self, content):
             return [content]
 
+        def go_on(self):
+            went_on.append(True)
+
+    went_on = []
     ranks = Alone(0, 1)
     before = signal.getsignal(signal.SIGINT)
     with ranks.interrupts_together():
@@ -124,4 +128,4 @@ def test_ctrl_c_waits_for_the_next_sum():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
-    assert ranks.interrupts == 1
+    assert (ranks.interrupts, went_on) == (1, [True])

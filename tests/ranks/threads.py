@@ -12,12 +12,12 @@ import numpy as np
 
 from ctpwa.ranks import RanksLost, SeveralRanks
 
-PATIENCE = 60.0
+END = object()  # what a rank gives that has nothing to do any more
 
 
 class _Meeting:
     def __init__(self, size):
-        self.size, self.barrier, self.slots = size, threading.Barrier(size, timeout=PATIENCE), [None] * size
+        self.size, self.barrier, self.slots = size, threading.Barrier(size), [None] * size
         self.running = threading.Lock()
 
     def exchange(self, rank, content):
@@ -31,6 +31,8 @@ class _Meeting:
             raise RanksLost("a thread is gone") from None
         finally:
             self.running.acquire()
+        ended = [other for other, part in enumerate(found) if part is END]
+        assert not ended or len(ended) == self.size, f"ranks {ended} ended while the others wait for them"
         return found
 
 
@@ -62,7 +64,9 @@ def on_ranks(size, work):
     def run(rank):
         with meeting.running:
             try:
-                return work(ThreadRanks(rank, meeting))
+                found = work(ThreadRanks(rank, meeting))
+                meeting.exchange(rank, END)
+                return found
             except BaseException:
                 meeting.barrier.abort()
                 raise

@@ -15,7 +15,7 @@ import typer
 import ctpwa
 from ctpwa.analysis import Analysis
 from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, is_terminal, print_json, say
-from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, Rescue, lost_message
+from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
 from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
 from ctpwa.cli.result_print import print_result
 from ctpwa.engine.choice import ENGINES
@@ -90,12 +90,11 @@ def fit(
         result = result.with_origin(settings=dict(result.settings) | begin.origin)
         unchanged = _nothing_better(likelihood, last, result)
         saved = _Saved(files.result) if unchanged or not ranks.first else files.write(result, best, begin.journal)
-        ranks.together(lambda: None)
-    shown = last.at_goal if unchanged and last is not None and last.at_goal is not None else result
-    if ranks.first:
-        _report(shown, saved, as_json)
-        _say_how_it_ended(result, saved, unchanged)
-    ranks.together(lambda: None)  # torchrun ends all processes when one of them ends with a code
+        if ranks.first:
+            _report(last.at_goal if unchanged and last is not None and last.at_goal is not None else result, saved, as_json)
+            _say_how_it_ended(result, saved, unchanged)
+        _meet_others(ranks, saved)
+    ranks.end_together()  # torchrun ends all processes when one of them ends with a code
     _end(result, saved)
 
 
@@ -113,6 +112,14 @@ def _held(files: _Files, ranks: Ranks, check: Callable[[], None]) -> Iterator[No
         yield
     finally:
         lock.release()
+
+
+def _meet_others(ranks: Ranks, saved: _Saved) -> None:
+    """The first rank has written and printed the result, and only now looks whether the others are still there."""
+    try:
+        ranks.on_first(lambda: None)
+    except RanksLost as error:
+        raise (CtpwaError(f"the result is in {saved.path}, but {error}") if ranks.first and saved.path else error) from None
 
 
 @dataclass(frozen=True)
@@ -349,8 +356,7 @@ def _run(
     say(f"fit of {parameters} to {events} from {counted(n, 'start')}")
     interrupts.on_first = interrupted
     try:
-        with Rescue(ranks, best):
-            return analysis.fit(likelihood=likelihood, watch=watch, **options), best
+        return analysis.fit(likelihood=likelihood, watch=watch, **options), best
     except RanksLost as error:
         interrupts.held = True
         message = lost_message(str(error), best.path if best.write() else None)
