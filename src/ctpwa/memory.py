@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import re
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -14,6 +17,8 @@ from ctpwa.errors import DataError
 UNITS = {"B": 1, "kB": 1000, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4}
 UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 CGROUPS = Path("/sys/fs/cgroup")
+PROCESS = Path("/proc/self")
+NO_LIMIT = 1 << 60  # version 1 of control groups writes a number beyond it
 
 
 def available_bytes(device: torch.device) -> int | None:
@@ -22,8 +27,14 @@ def available_bytes(device: torch.device) -> int | None:
         free, _ = torch.cuda.mem_get_info(device)
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return free + cached
-    known = [free for free in (_free_of_system(), _free_of_group()) if free is not None]
-    return min(known, default=None)
+    return min((free for free in (_free_of_system(), *_free_of_groups(), *_free_of_limits()) if free is not None), default=None)
+
+
+def give_back_freed() -> None:
+    """Give memory that is free again back to the system: threads that have ended leave some of it behind."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _free_of_system() -> int | None:
@@ -37,31 +48,51 @@ def _free_of_system() -> int | None:
     return None
 
 
-def _free_of_group() -> int | None:
-    """What a batch system or a container leaves to this process (control groups, version 2); None if it has no limit."""
+def _free_of_groups() -> Iterator[int | None]:
+    """What a batch system or a container leaves to this process: its control groups, of both versions, and all groups above them."""
     try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        lines = (PROCESS / "cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return None
-    own = next((line[3:] for line in lines if line.startswith("0::")), None)
-    found = []
-    group = None if own is None else CGROUPS / own.lstrip("/")
-    while group is not None and group != CGROUPS.parent:
-        found.append(_free_of(group))
-        group = group.parent
-    return min((free for free in found if free is not None), default=None)
+        return
+    for line in lines:
+        _, controllers, own = line.split(":", 2)
+        if not controllers:
+            names = "memory.max", "memory.current", "inactive_file"
+            yield from (_free_of(group, *names) for group in _and_above(CGROUPS, own))
+        elif "memory" in controllers.split(","):
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+            yield from (_free_of(group, *names) for group in _and_above(CGROUPS / "memory", own))
 
 
-def _free_of(group: Path) -> int | None:
+def _and_above(root: Path, own: str) -> Iterator[Path]:
+    """The folder of a group and those of all above it; in a container its own is often not there, and the root tells its limit."""
+    parts = [part for part in own.split("/") if part not in ("", "..")]
+    for n in range(len(parts), -1, -1):
+        yield root.joinpath(*parts[:n])
+
+
+def _free_of(group: Path, limit_file: str, used_file: str, files: str) -> int | None:
     try:
-        limit = (group / "memory.max").read_text(encoding="ascii").strip()
-        if limit == "max":
+        limit = (group / limit_file).read_text(encoding="ascii").strip()
+        if limit == "max" or int(limit) >= NO_LIMIT:
             return None
-        used = int((group / "memory.current").read_text(encoding="ascii"))
+        used = int((group / used_file).read_text(encoding="ascii"))
         about = dict(line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
-        return max(int(limit) - used + int(about.get("inactive_file", 0)), 0)  # pages of files are given up when memory is short
+        return max(int(limit) - used + int(about.get(files, 0)), 0)  # pages of files are given up when memory is short
     except (OSError, ValueError):
         return None
+
+
+def _free_of_limits() -> Iterator[int]:
+    """What the limits of this process leave (``ulimit -v``, ``ulimit -d``)."""
+    try:
+        about = dict(line.split(":", 1) for line in (PROCESS / "status").read_text(encoding="utf-8").splitlines())
+    except (OSError, ValueError):
+        return
+    for kind, used in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        limit, _ = resource.getrlimit(kind)
+        if limit != resource.RLIM_INFINITY and used in about:
+            yield max(limit - int(about[used].split()[0]) * 1024, 0)
 
 
 def processes_here() -> int:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ from ctpwa.data.events import Events
 from ctpwa.engine import choice
 from ctpwa.engine.choice import make_engine
 from ctpwa.engine.likelihood import Likelihood
+from ctpwa.engine.memory_plan import Limits, plan_memory
+from ctpwa.engine.sample import build_sample
 from ctpwa.errors import CtpwaError, DataError, PhysicsError
+from ctpwa.memory import format_bytes, give_back_freed
 from ctpwa.model.lineshapes.formula import Callback, LineshapeParameter
 from engine.cases import GPU, events, likelihood, make, model, point, samples, with_resonance
 
@@ -224,6 +228,54 @@ def test_memory_is_what_is_allocated(name):
         total += held
     assert plan.total == total
     assert str(plan.bytes_per_event) in str(plan)
+
+
+def test_the_preparation_takes_no_more_than_was_said():
+    """The most memory that the process ever had, beyond what it has before."""
+    data, phase_space = events("kk_eta", 1000, 1), events("kk_eta", 150_000, 2)
+    Likelihood(model("kk_eta"), data, data, engine="reference")  # everything is loaded
+    give_back_freed()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # the most from now on
+    except OSError:
+        pytest.skip("the system does not tell")
+    before = bytes_of("VmRSS")
+    like = Likelihood(model("kk_eta"), data, phase_space, engine="reference")
+    plan = like.memory()
+    assert plan.total > 30e6
+    assert bytes_of("VmHWM") - before < plan.total + plan.preparing + 20e6
+
+
+def bytes_of(what):
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines())
+    return 1024 * int(lines[what].split()[0])
+
+
+def test_what_preparation_takes():
+    """No more than a few chunks of events, however many there are; those that are integrated are a piece at a time."""
+    for name in ("small", "kk_eta fixed"):
+        plan = likelihood(name, "reference").plan
+        few, many, most = (
+            plan_memory(plan, {"data": 10, "phase space": n}, "cpu", torch.device("cpu"), Limits(host=10**12)) for n in (1000, 10**8, 10**9)
+        )
+        assert 0 < few.preparing < 1e7 < many.preparing == most.preparing
+        piece = 0 if name == "small" else many.piece_events * plan.exact_bytes_per_event
+        assert many.preparing > piece
+        assert f"up to {format_bytes(few.total + few.preparing)} while events are prepared" in str(few)
+        tight = plan_memory(plan, {"data": 10, "phase space": 10**6}, "cpu", torch.device("cpu"), Limits(host=2 * 10**8))
+        assert tight.preparing < many.preparing
+
+
+def test_events_are_put_in_order_where_they_are():
+    random = torch.Generator().manual_seed(3)
+    K, E = (torch.rand(shape, generator=random, dtype=torch.float64) for shape in ((3, 2, 50), (4, 50)))
+    w = torch.rand(50, generator=random, dtype=torch.float64) - 0.3
+    copies = K.clone(), E.clone()
+    sample = build_sample(K, E, w, {})
+    assert sample.order is not None
+    assert torch.equal(sample.K, copies[0][..., sample.order])
+    assert torch.equal(sample.E, copies[1][:, sample.order])
+    assert (sample.K.data_ptr(), sample.E.data_ptr()) == (K.data_ptr(), E.data_ptr())
 
 
 def test_memory_without_copies():

@@ -53,7 +53,7 @@ def _first_events(p4: Sequence[Tensor], rows: Rows, ranks: Ranks) -> list[Tensor
 def spin_stage(model: Model, rotation: RowRotation, device: torch.device, chunk_bytes: int | None = None) -> SpinStage:
     """Computes K of a model with barrier factors and only the rows that ``rotation`` keeps: all that an intensity needs.
 
-    ``chunk_bytes`` is the most temporary memory it may take on a GPU.
+    ``chunk_bytes`` is the most temporary memory it may take.
     """
     structures, _ = collect_structures(model.waves, barrier=True)
     rows = PolarisationRows(model.decay, model.polarisation)

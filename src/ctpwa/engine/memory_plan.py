@@ -12,16 +12,19 @@ from dataclasses import dataclass, field
 import torch
 
 from ctpwa.engine.plan import Plan
+from ctpwa.engine.sample import TABLE_EVENTS
 from ctpwa.engine.scratch import scratch_folder
 from ctpwa.engine.stream import N_BUFFERS
 from ctpwa.memory import available_bytes, format_bytes, parse_bytes, processes_here
+from ctpwa.spin.stage import GPU_CHUNK_BYTES, events_per_thread
 
 USED_FRACTION = 0.9  # of the free memory is used if no limit is given
 CHUNKS = 8  # the memory of the device holds so many chunks
 WORKING_SHARE, LEAST_WORKING = 24, 40 << 20  # on a GPU spin amplitudes work in this part of what is kept, or in so many bytes
 WORKING = 2 << 30  # bytes of a device that kernels need besides prepared events, or a quarter of it if that is less
 LARGEST_CHUNK = 256 << 20  # bytes; copies are at full speed long before
-LARGEST_PIECE = 64 << 20  # bytes of events on a GPU that are not kept
+LARGEST_PIECE = 64 << 20  # bytes of events that are not kept
+SPIN_RATIO, TABLE_NUMBERS = 10, 50  # temporary memory of an event: so many times what is kept of it; so many numbers for its event table
 POWER_OF_TWO = 1 << 20  # bytes from which on chunks have such a size: locked memory is given out in these
 MULTIPLE = 128  # of events, if there are many of them: whole blocks of the kernels
 SLACK = 16 << 10  # bytes of a chunk for the alignment of its parts
@@ -73,7 +76,8 @@ class MemoryPlan:
         separate:         whether the device has memory of its own
         chunk_events:     events of a chunk; None if every sample is one piece on the device
         piece_events:     events of a piece of a sample that is passed through and not kept
-        working_bytes:    temporary memory for the preparation of events on a GPU
+        working_bytes:    temporary memory that spin amplitudes may take
+        preparing:        about how many bytes the preparation takes besides what is kept
         scratch:          folder of what lies on disk
         integrated:       samples of which nothing is kept but a matrix
         unused_limit:     whether a limit was given for a device that has no memory of its own
@@ -86,6 +90,7 @@ class MemoryPlan:
     chunk_events: int | None
     piece_events: int
     working_bytes: int | None
+    preparing: int
     scratch: str
     integrated: tuple[str, ...] = ()
     unused_limit: bool = False
@@ -124,7 +129,9 @@ class MemoryPlan:
         parts = [f"{name} {format_bytes(size)}" for name, size in self.samples.items()]
         parts += [f"{name} integrated and not kept" for name in self.integrated]
         text = f"{self.bytes_per_event} bytes per event; {', '.join(parts)}; {format_bytes(self.total)} in all"
-        if self.streamed:
+        if not self.streamed:
+            text += f", up to {format_bytes(self.total + self.preparing)} while events are prepared"
+        else:
             places = [(self.device, self.where), (self.host, "in main memory"), (self.disk, f"on disk in {self.scratch}")]
             text += ": " + ", ".join(f"{format_bytes(size)} {place}" for size, place in places if size)
             text += ", streamed" + ("" if self.chunk_events is None else f" in chunks of {self.chunk_events} events")
@@ -143,6 +150,7 @@ class MemoryPlan:
             sizes.pop() if len(sizes) == 1 else None,
             first.piece_events,
             first.working_bytes,
+            max(plan.preparing for plan in plans.values()),  # one after the other
             first.scratch,
             tuple(f"{name} {kind}".strip() for name, plan in plans.items() for kind in plan.integrated),
             any(plan.unused_limit for plan in plans.values()),
@@ -166,15 +174,15 @@ def plan_memory(plan: Plan, events: Mapping[str, int], engine: str, device: torc
     kept = {name: n for name, n in events.items() if name != "phase space" or not plan.collapses}
     integrated = tuple(name for name in events if name not in kept)
     per_event, total = plan.bytes_per_event, sum(kept.values()) * plan.bytes_per_event
-    largest = LARGEST_PIECE if separate else LARGEST_CHUNK
-    piece = _chunk_events(largest if room is None else room / CHUNKS, plan.exact_bytes_per_event, largest)
+    piece = _chunk_events(LARGEST_PIECE if room is None else room / CHUNKS, plan.exact_bytes_per_event, LARGEST_PIECE)
     unused = not separate and limits.device is not None
     where = f"on {device}" if separate else "in main memory"
     if room is None or total <= room:
         placed = {name: Placed(n) for name, n in kept.items()}
         if separate and working is not None and not plan.collapses:
             working = min(working, max(total // WORKING_SHARE, LEAST_WORKING))
-        return MemoryPlan(per_event, placed, where, separate, None, piece, working, limits.scratch, integrated, unused)
+        preparing = _preparing(plan, events, integrated, piece, working, on_gpu=device.type == "cuda")
+        return MemoryPlan(per_event, placed, where, separate, None, piece, working, preparing, limits.scratch, integrated, unused)
     chunk = _chunk_events(room / CHUNKS, per_event)
     buffers = N_BUFFERS + 1  # one is being built
     levels = [_chunks_in(room, chunk * per_event, buffers)]
@@ -184,7 +192,19 @@ def plan_memory(plan: Plan, events: Mapping[str, int], engine: str, device: torc
         fits = host is None or total + N_BUFFERS * chunk * per_event <= host
         levels.append(everything if host is None or fits else _chunks_in(host, chunk * per_event, N_BUFFERS))
     placed = _fill(kept, chunk, levels)
-    return MemoryPlan(per_event, placed, where, separate, chunk, piece, working, limits.scratch, integrated, unused)
+    preparing = _preparing(plan, {name: min(n, chunk) for name, n in events.items()}, integrated, piece, working, on_gpu=separate)
+    preparing += chunk * per_event  # the one that is being built
+    return MemoryPlan(per_event, placed, where, separate, chunk, piece, working, preparing, limits.scratch, integrated, unused)
+
+
+def _preparing(plan: Plan, events: Mapping[str, int], integrated: tuple[str, ...], piece: int, working: int | None, *, on_gpu: bool) -> int:
+    """Bytes that the preparation takes for a while: spin amplitudes and event tables of some events, and a piece that is integrated."""
+    per_event = SPIN_RATIO * plan.exact_bytes_per_event
+    most = max((min(n, piece) if name in integrated else n for name, n in events.items()), default=0)
+    on_cpu = 2 * min(most, torch.get_num_threads() * events_per_thread(per_event, working)) * per_event  # what is freed leaves gaps
+    spin = min(most * per_event, GPU_CHUNK_BYTES, GPU_CHUNK_BYTES if working is None else working) if on_gpu else on_cpu
+    pieces = max((min(events[name], piece) for name in integrated), default=0) * plan.exact_bytes_per_event
+    return spin + min(most, TABLE_EVENTS) * 8 * TABLE_NUMBERS + pieces
 
 
 def has_own_memory(engine: str, device: torch.device) -> bool:

@@ -19,7 +19,7 @@ from ctpwa.model.lineshapes.formula import Basis, q2, s
 from ctpwa.words import counted
 
 CHUNK_EVENTS = 1 << 18
-TABLE_EVENTS = 1 << 15  # on a GPU
+TABLE_EVENTS = 1 << 15  # of which the event table is computed at a time
 Vertex = tuple[System, tuple[System, System]]
 
 
@@ -70,7 +70,7 @@ class Sample:
 
 
 def build_sample(K: Tensor, E: Tensor, w: Tensor, vertices: Mapping[Vertex, tuple[Tensor, Tensor]]) -> Sample:
-    """A sample of what was computed of its events, which is taken over, and copied only if they must be put in order.
+    """A sample of what was computed of its events, which is taken over, and put in order where it is.
 
     Args:
         K:         spin amplitudes [structure, row, event]
@@ -82,7 +82,9 @@ def build_sample(K: Tensor, E: Tensor, w: Tensor, vertices: Mapping[Vertex, tupl
         return Sample(K, E, w, len(w), None, vertices)
     order = torch.argsort((w < 0).to(torch.int8), stable=True)
     vertices = {place: (s_R[order], q2_R[order]) for place, (s_R, q2_R) in vertices.items()}
-    return Sample(K[..., order].contiguous(), E[:, order].contiguous(), w[order], int((w >= 0).sum()), order, vertices)
+    for row in (*K.flatten(0, 1), *E):  # one at a time: a second copy of the whole sample may not fit
+        row.copy_(row[order])
+    return Sample(K, E, w[order], int((w >= 0).sum()), order, vertices)
 
 
 def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:
@@ -107,9 +109,9 @@ def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[Syst
 
 def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
     """The event table of some events with momenta [event, 4], without the rows of callbacks; a chunk of them at a time."""
-    size = TABLE_EVENTS if E.is_cuda else CHUNK_EVENTS
-    for start in range(0, E.shape[1], size):
-        _fill(plan, E[:, start : start + size], [p[start : start + size].T for p in p4])
+    for start in range(0, E.shape[1], TABLE_EVENTS):
+        here = slice(start, start + TABLE_EVENTS)
+        _fill(plan, E[:, here], [p[here].T for p in p4])
 
 
 def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:

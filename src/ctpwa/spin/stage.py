@@ -16,7 +16,7 @@ from ctpwa.data.momenta import check_momenta
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
 from ctpwa.errors import DataError
-from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.memory import available_bytes, format_bytes, give_back_freed
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed, on_light_cone
 from ctpwa.spin.rotate import RowRotation
 from ctpwa.spin.rows import Rows
@@ -24,7 +24,8 @@ from ctpwa.spin.storage import Storage
 
 Parts = tuple[tuple[Structure, int], ...]
 
-CHUNK_BYTES = 128 << 20  # temporary memory of a chunk: a CPU stays near its caches, and recorded chunks of a GPU need no more
+GPU_CHUNK_BYTES = 128 << 20  # temporary memory of a chunk; recorded ones need no more
+CPU_CHUNK_BYTES = 32 << 20  # that of a chunk on a CPU, where every thread has one
 MIN_CHUNK, MAX_CHUNK = 1024, 1 << 20
 # with hundreds of structures an event takes so much that chunks would be short, and most of the time spent between operations: all
 # chunks together may then take this much on a CPU
@@ -44,7 +45,7 @@ class SpinStage:
         barrier:      include barrier factors
         zou_bugg:     transverse projection instead of canonical spin states
         chunk_size:   events in a chunk; default: from the memory they take
-        chunk_bytes:  the most temporary memory that a chunk may take on a GPU
+        chunk_bytes:  the most temporary memory of all chunks that are computed at the same time
 
     Attributes:
         recorded_bytes:  memory that a recorded chunk took on a GPU
@@ -164,10 +165,11 @@ class SpinStage:
         return self._graph
 
     def release(self) -> None:
-        """Give the memory of a recording back to the GPU."""
+        """Give memory that was needed on the way back, that of a recording to the GPU."""
         if self._graph is not None:
             self._graph = None
             torch.cuda.empty_cache()
+        give_back_freed()
 
     def _check(self, p4: Sequence[Tensor], start: int, stop: int, first: int) -> None:
         check_momenta([p[start:stop].T for p in p4], self.decay.labels, self.decay.final, first + start)
@@ -187,11 +189,10 @@ class SpinStage:
         return self._chunk_size
 
     def _size_of_chunks(self, per_event: int) -> int:
-        on_cpu = self.device.type == "cpu"
-        size = (CHUNK_BYTES if on_cpu or self._chunk_bytes is None else min(CHUNK_BYTES, self._chunk_bytes)) // per_event
-        if on_cpu:
-            size = max(size, min(LONG_CHUNK, MANY_BYTES // torch.get_num_threads() // per_event))
-        return min(max(size, MIN_CHUNK), MAX_CHUNK)
+        if self.device.type == "cpu":
+            return events_per_thread(per_event, self._chunk_bytes)
+        size = GPU_CHUNK_BYTES if self._chunk_bytes is None else min(GPU_CHUNK_BYTES, self._chunk_bytes)
+        return min(max(size // per_event, MIN_CHUNK), MAX_CHUNK)
 
     def _evaluator(self, p4: Sequence[Tensor]) -> Evaluator:
         on_shell = [on_light_cone(p) if particle.massless else p for p, particle in zip(p4, self.decay.final, strict=True)]
@@ -264,6 +265,19 @@ def chunks_to_record(n_events: int, most: int, recorded: int | None) -> tuple[li
         return [(0, n_events)], False
     starts = [min(start, n_events - recorded) for start in range(0, n_events, recorded)]
     return [(start, start + recorded) for start in starts], True
+
+
+def events_per_thread(per_event: int, most_bytes: int | None = None) -> int:
+    """Events of a chunk on a CPU, where as many are computed at a time as there are threads.
+
+    Args:
+        per_event:   temporary bytes of an event
+        most_bytes:  of all chunks that are computed at a time
+    """
+    threads = torch.get_num_threads()
+    most = MANY_BYTES if most_bytes is None else min(MANY_BYTES, most_bytes)
+    size = max(min(CPU_CHUNK_BYTES, most // threads) // per_event, min(LONG_CHUNK, most // threads // per_event))
+    return min(max(size, MIN_CHUNK), MAX_CHUNK)
 
 
 def _sum_parts(evaluator: Evaluator, parts: Parts, two_ms: Sequence[int]) -> Tensor:
