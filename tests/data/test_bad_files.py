@@ -176,7 +176,7 @@ def test_several_files_with_the_same_problem_name_the_file(refused, written, col
 def test_missing_values(refused, columns, tmp_path):
     table = columns() | {"kp_E": pa.array([None, *columns()["kp_E"][1:]])}
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
-    assert "column 'kp_E': 1 missing values" in refused(tmp_path / "a.parquet")
+    assert "column 'kp_E': 1 missing value" in refused(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("kind", ["struct", "list", "inside"])
@@ -189,7 +189,7 @@ def test_missing_four_vectors(refused, events, tmp_path, kind):
     others = {name: events[name].tolist() for name in ("K-", "eta")}
     pq.write_table(pa.table({"K+": rows, **others}), tmp_path / "a.parquet")
     assert "column 'K+" in (message := refused(tmp_path / "a.parquet"))
-    assert "1 missing values" in message
+    assert "1 missing value" in message
 
 
 def test_lists_of_the_wrong_length(refused, events, tmp_path):

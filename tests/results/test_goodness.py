@@ -117,11 +117,11 @@ def test_equal_values_are_not_separated(rng):
         ((np.zeros(5), np.ones(4), np.zeros(5), None), r"weights of the data have shape \(4,\) for 5 events"),
         ((np.zeros(0), None, np.zeros(5), None), "fix: give"),
         ((np.array([0, np.nan]), None, np.zeros(5), None), "not finite, in event 1"),
-        ((np.zeros(5), None, np.zeros(2), np.array([1.0, -1.0])), "1 weights of the model are negative"),
+        ((np.zeros(5), None, np.zeros(2), np.array([1.0, -1.0])), "1 weight of the model is negative"),
         ((np.zeros(5), None, np.zeros(2), np.zeros(2)), "all weights of the model are 0"),
         ((np.zeros(2), np.array([1.0, np.inf]), np.zeros(2), None), "a weight of the data is not finite, in event 1"),
         ((np.zeros(2), -np.ones(2), np.zeros(2), None), "add up to -2"),
-        ((np.arange(60.0), None, np.arange(99.0), None), "1 cells are too few"),
+        ((np.arange(60.0), None, np.arange(99.0), None), "1 cell is too few"),
     ],
 )
 def test_wrong_input_of_chi2(arguments, message):

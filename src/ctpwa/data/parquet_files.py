@@ -10,6 +10,7 @@ import numpy as np
 
 from ctpwa.data.columns import Column, EventFile, Kind, fours_of_lists, reading
 from ctpwa.errors import DataError
+from ctpwa.words import counted
 
 
 class ParquetFile(EventFile):
@@ -107,7 +108,8 @@ class ParquetFile(EventFile):
     def _refuse_nulls(self, array: Any, name: str, first_event: int) -> None:
         if array.null_count:
             where = "" if len(array) == 0 else f", among the events from {first_event} on"
-            raise DataError(f"{self.place}, column {name!r}: {array.null_count} missing values{where}\n fix: remove these events")
+            missing = counted(array.null_count, "missing value")
+            raise DataError(f"{self.place}, column {name!r}: {missing}{where}\n fix: remove these events")
 
 
 def _kind(kind: Any) -> Kind:

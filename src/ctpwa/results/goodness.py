@@ -373,7 +373,8 @@ def _weights(weights: Any, n: int, name: str) -> Array:
 
 def _check_model_weights(v: Array) -> None:
     if (v < 0).any() or not v.sum() > 0:
-        what = f"{int((v < 0).sum())} weights of the model are negative" if (v < 0).any() else "all weights of the model are 0"
+        n = int((v < 0).sum())
+        what = f"{counted(n, 'weight of the model is', 'weights of the model are')} negative" if n else "all weights of the model are 0"
         raise DataError(f"{what}\n fix: give intensities times weights of a phase-space sample")
 
 

@@ -20,7 +20,7 @@ PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
         ("J/psi -> K+ K+ eta", 8, "charge is not conserved in J/psi(1S)", "correct the decay"),
         ("phi(1020) -> K+ K- eta", 8, "below threshold: the final particles weigh 1.53522 GeV, phi(1020) only 1.01946 GeV", "correct"),
         ("J/psi -> a:K+ a:K- eta", 8, "duplicated name 'a' in the final state", "a name of its own"),
-        ("J/psi -> eta", 8, "has 1 final particles", "2 to 6"),
+        ("J/psi -> eta", 8, "has 1 final particle", "2 to 6"),
         ("J/psi -> pi+ pi- pi+ pi- pi+ pi- pi0", 8, "has 7 final particles", "2 to 6"),
         ("tau- -> pi- nu(tau)", 8, "massless", "give it a mass"),
     ],

@@ -48,7 +48,7 @@ def test_charge_is_conserved():
 
 
 def test_decay_needs_two_to_six_particles_above_threshold():
-    with pytest.raises(PhysicsError, match="has 1 final particles"):
+    with pytest.raises(PhysicsError, match="has 1 final particle"):
         decay("J/psi(1S) -> eta")
     with pytest.raises(PhysicsError, match=f"has {MAX_FINAL + 1} final particles"):
         decay("J/psi(1S) -> pi+ pi- pi+ pi- pi+ pi- pi0")

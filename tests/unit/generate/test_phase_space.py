@@ -215,7 +215,7 @@ def test_no_events(weighted):
         ([1.0, 0.5, 0.6], 5, r"below threshold: the final particles weigh 1.1 GeV, the parent 1 GeV"),
         ([1.0, 0.5, 0.5], 5, r"below threshold"),
         ([5.0] + [0.1] * 7, 5, r"phase space has 7 final particles\n fix: give 2 to 6"),
-        ([5.0, 0.1], 5, r"phase space has 1 final particles"),
+        ([5.0, 0.1], 5, r"phase space has 1 final particle"),
         ([5.0], 5, r"phase space has 0 final particles"),
         ([], 5, r"the mass of the parent is None"),
         ([1.0, -0.1, 0.2], 5, r"the mass of p1 is -0.1\n fix: give a mass in GeV, 0 or more"),
