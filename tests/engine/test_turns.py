@@ -5,6 +5,7 @@ import os
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 
 import numpy as np
@@ -76,7 +77,7 @@ def test_threads_share_a_likelihood(name, engine, repeats):
 @pytest.mark.parametrize("name", ["one event", "small streamed"])
 def test_threads_share_a_likelihood_on_a_gpu(name, engine):
     like = likelihood(name, engine)
-    tasks = [lambda x=point(like, seed): like.value_and_grad(x) for seed in range(THREADS)]
+    tasks = [partial(like.value_and_grad, point(like, seed)) for seed in range(THREADS)]
     expected = [task() for task in tasks]
     for k, found in in_threads(tasks, 1):
         assert_same(found, expected[k])
@@ -85,7 +86,7 @@ def test_threads_share_a_likelihood_on_a_gpu(name, engine):
 def test_threads_share_a_likelihood_whose_lineshapes_are_python():
     """Their values stand in the samples themselves."""
     like = make("own_lineshapes", "reference")
-    tasks = [lambda x=point(like, seed): like.value_and_grad(x) for seed in range(THREADS)]
+    tasks = [partial(like.value_and_grad, point(like, seed)) for seed in range(THREADS)]
     expected = [task() for task in tasks]
     for k, found in in_threads(tasks, 2):
         assert_same(found, expected[k])
