@@ -34,11 +34,11 @@ import numpy as np
 import torch
 
 import ctpwa
-from ctpwa.output import written_whole
-from ctpwa.report.pulls import draw_pulls
-from ctpwa.report.style import save_figure
-from ctpwa.results.closure import Closure, ToyFit
-from ctpwa.results.pulls import PullSummary, pull_table, summarise_pulls
+from ctpwa.base.output import written_whole
+from ctpwa.observables.closure import Closure, ToyFit
+from ctpwa.observables.pulls import PullSummary, pull_table, summarise_pulls
+from ctpwa.report.figures.pulls import draw_pulls
+from ctpwa.report.figures.style import save_figure
 
 ROOT = Path(__file__).parents[1]
 SAME_MINIMUM = 1e-3  # in −ln L

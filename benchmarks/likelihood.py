@@ -24,12 +24,12 @@ import torch
 
 import ctpwa
 from common import agree, bandwidth, first, hardware, load_kk_eta, milliseconds, n_events, perturbed, print_table, timed
-from ctpwa.engine.choice import make_engine
-from ctpwa.engine.expansion import Collapsed, ReferenceEngine
-from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.plan import ChannelSpec, build_plan
-from ctpwa.engine.sample import Sample
-from ctpwa.engine.tables import LOG, PLAIN
+from ctpwa.engine.backends.choice import make_engine
+from ctpwa.engine.backends.expansion import Collapsed, ReferenceEngine
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.plan.plan import ChannelSpec, build_plan
+from ctpwa.engine.plan.tables import LOG, PLAIN
+from ctpwa.engine.samples.sample import Sample
 from plain_torch import PlainLikelihood
 
 FOUR_PIONS = {

@@ -31,8 +31,8 @@ from PIL import Image
 import ctpwa
 import paper_tables as tables
 from common import ROOT, bandwidth, fp64_throughput, hardware
-from ctpwa.output import write_texts, written_whole
-from ctpwa.report.style import save_figure
+from ctpwa.base.output import write_texts, written_whole
+from ctpwa.report.figures.style import save_figure
 from likelihood import recompute, synthetic
 from paper_demo import compare_with_truth, draw_demo, make_samples, measure_problem, measure_starts
 from paper_figures import draw_iterations, draw_pulls_of_fit, draw_synthetic

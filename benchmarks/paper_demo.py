@@ -13,17 +13,17 @@ import torch
 import ctpwa
 from common import first, load_kk_eta, perturbed, timed
 from ctpwa.data.events import Events
-from ctpwa.engine.intensity import ModelIntensity
-from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.values import model_values
+from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.values import model_values
+from ctpwa.fitting.labels import group_label, parameter_label
+from ctpwa.fitting.result import FitResult
+from ctpwa.observables.closure import Closure
+from ctpwa.observables.projections import project, resonance_groups
 from ctpwa.observe.variable import ProjectionSpec, parse_variable
-from ctpwa.report.figures import decay_label
-from ctpwa.report.projections import draw_projections
-from ctpwa.report.style import save_figure
-from ctpwa.results.closure import Closure
-from ctpwa.results.labels import group_label, parameter_label
-from ctpwa.results.projections import project, resonance_groups
-from ctpwa.results.result import FitResult
+from ctpwa.report.figures.all_figures import decay_label
+from ctpwa.report.figures.projections import draw_projections
+from ctpwa.report.figures.style import save_figure
 from fit import many_starts, whole_fit
 from likelihood import measure, measure_autograd
 from roofline import evaluation_costs

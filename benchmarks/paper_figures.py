@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ctpwa.report.style import FIT_COLOUR, LINES, STYLE, WIDTH
+from ctpwa.report.figures.style import FIT_COLOUR, LINES, STYLE, WIDTH
 
 Row = dict[str, Any]
 KINDS = ("masses and widths", "couplings", "fractions")

@@ -8,8 +8,8 @@ from math import log2
 from typing import Any
 
 from common import markdown
-from ctpwa.engine.shared import packed_size
-from ctpwa.ranks import HEADER
+from ctpwa.base.ranks import HEADER
+from ctpwa.engine.likelihood.rank_sums import packed_size
 
 AIM = 30.0  # every ratio to the paper should be at least that
 FULL = (1_000_000, 5_000_000)  # data and phase-space events of the paper's demonstration

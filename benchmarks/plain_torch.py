@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.engine.channels import model_channels
-from ctpwa.engine.codegen.arrays import evaluate
-from ctpwa.engine.expansion import Collapsed
-from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.plan import Propagator
-from ctpwa.engine.sample import vertex_variables
+from ctpwa.engine.backends.expansion import Collapsed
+from ctpwa.engine.codegen.tensors import evaluate
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.engine.plan.plan import Propagator
+from ctpwa.engine.samples.sample import vertex_variables
 from ctpwa.model.lineshapes.formula import q2, s
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ctpwa.engine.codegen.kinds import kind_code
+from ctpwa.engine.codegen.kind_code import kind_code
 from ctpwa.engine.codegen.lowering import NUMBA
-from ctpwa.engine.plan import Plan
+from ctpwa.engine.plan.plan import Plan
 
 OPERATION = re.compile(r"(?<=[\w)]) [-+*/] |math\.\w+\(|(?<![\w)] )-(?=[\w(])")
 COMPLEX_STEP, REAL_STEP = 8, 4

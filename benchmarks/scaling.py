@@ -30,7 +30,7 @@ import torch
 
 import ctpwa
 from common import load_kk_eta
-from ctpwa.ranks import HEADER
+from ctpwa.base.ranks import HEADER
 
 SECONDS, MIN_CALLS, MAX_CALLS = 3.0, 7, 500
 

@@ -27,9 +27,9 @@ import torch
 
 import ctpwa
 from common import agree, hardware, load_kk_eta, milliseconds, perturbed, print_table, timed
-from ctpwa.engine.likelihood import Likelihood
+from ctpwa.base.memory import format_bytes, parse_bytes
+from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.generate.phase_space import PhaseSpaceSampler, particle_masses
-from ctpwa.memory import format_bytes, parse_bytes
 
 PIECE = 1 << 20  # events that are generated at a time
 COPY_BYTES = 1 << 28

@@ -13,11 +13,11 @@ import typer
 from typer.testing import CliRunner
 
 import ctpwa
+from ctpwa.base.progress import Progress
 from ctpwa.cli import interrupt
 from ctpwa.cli.main import app
-from ctpwa.progress import Progress
-from ctpwa.results import fit as fit_module
-from ctpwa.results.checkpoint import Checkpoint, hash_of_model
+from ctpwa.fitting import fit as fit_module
+from ctpwa.fitting.checkpoint import Checkpoint, hash_of_model
 
 PHI, PHI3, KSTAR = "phi(1680)[K+ K-] (1,1)(1,0)", "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 MASS = "phi(1680).mass"
@@ -138,7 +138,7 @@ def test_a_verdict_that_is_not_good_is_exit_code_3_and_a_file(small):
 
 def test_quiet_without_a_terminal(small, monkeypatch):
     """Even if it takes long."""
-    monkeypatch.setattr("ctpwa.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("ctpwa.base.progress.PATIENCE", 0.0)
     result = fit("--starts", "2")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "\x1b" not in result.stdout

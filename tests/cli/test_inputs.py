@@ -6,11 +6,11 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import ctpwa
-from ctpwa import demo
+from ctpwa.analysis import demo
+from ctpwa.base.output import check_inputs
 from ctpwa.cli.main import app
 from ctpwa.cli.output_kinds import FIGURES, REPORT
-from ctpwa.output import check_inputs
-from ctpwa.report.style import save_figure
+from ctpwa.report.figures.style import save_figure
 
 
 def run(*command):

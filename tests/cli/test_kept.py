@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 import ctpwa
+from ctpwa.base.locks import OutputLock
+from ctpwa.base.progress import Progress
 from ctpwa.cli.main import app
-from ctpwa.locks import OutputLock
-from ctpwa.progress import Progress
-from ctpwa.results.checkpoint import Checkpoint
+from ctpwa.fitting.checkpoint import Checkpoint
 
 RESULT, CHECKPOINT = "model.result.json", "model.result.partial.json"
 
@@ -127,7 +127,7 @@ def test_force_keeps_a_result_that_is_better(fitted, small, monkeypatch):
 
 KILLED = """
 import os, signal
-import ctpwa.output
+import ctpwa.base.output
 from ctpwa.cli import interrupt
 from ctpwa.cli.main import app
 
@@ -139,7 +139,7 @@ def fsync(number):
         os.kill(os.getpid(), signal.SIGKILL)
     real(number)
 
-ctpwa.output.os.fsync = fsync
+ctpwa.base.output.os.fsync = fsync
 app()
 """
 
@@ -174,7 +174,7 @@ def full(monkeypatch, *folders):
             raise OSError(errno.ENOSPC, "No space left on device")
         real(source, goal)
 
-    monkeypatch.setattr("ctpwa.output.os.replace", replaced)
+    monkeypatch.setattr("ctpwa.base.output.os.replace", replaced)
 
 
 def test_a_result_for_which_there_is_no_room_is_printed_and_saved_elsewhere(small, monkeypatch, tmp_path_factory):
@@ -261,7 +261,7 @@ def test_file_systems_without_locks(small, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("ctpwa.locks.fcntl.flock", flock)
+    monkeypatch.setattr("ctpwa.base.locks.fcntl.flock", flock)
     result = fit()
     assert result.exit_code == 0
     assert result.stderr.startswith("warning: the file system of model.result.json has no locks")

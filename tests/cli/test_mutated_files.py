@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import ctpwa
 from cli.mutations import damage, mutate, unchanged
 from ctpwa.cli.main import app
-from ctpwa.results.result import checksum
+from ctpwa.fitting.result import checksum
 
 COMMANDS = [
     ["show", "bad.json", "--waves", "--correlations"],

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
-from ctpwa.engine.channels import model_channels
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.fitting.take_over import fitted_values
+from ctpwa.fitting.text import with_error
 from ctpwa.generate import toys
-from ctpwa.results.take_over import fitted_values
-from ctpwa.results.text import with_error
 
 PHI3, KSTAR = "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 

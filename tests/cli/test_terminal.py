@@ -17,12 +17,12 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 import ctpwa
+from ctpwa.base.errors import on_one_line, printable
+from ctpwa.base.progress import Progress
 from ctpwa.cli import console, streams
 from ctpwa.cli.console import Commands, SafeConsole, echo, print_json
 from ctpwa.cli.main import app
-from ctpwa.errors import on_one_line, printable
-from ctpwa.progress import Progress
-from results.made_up import make_result
+from fitting.made_up import make_result
 
 PACKAGE = Path(ctpwa.__file__).parent
 # colours, title of the window, cursor, clearing, C1, carriage return, backspace, bell, bidi, separators, zero width, surrogates, NUL

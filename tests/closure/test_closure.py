@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
-from ctpwa.results.closure import Closure
-from ctpwa.results.pulls import summarise_pulls
+from ctpwa.observables.closure import Closure
+from ctpwa.observables.pulls import summarise_pulls
 
 # example → toy events, phase-space events
 SIZES = {

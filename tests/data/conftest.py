@@ -8,7 +8,7 @@ import torch
 
 import ctpwa
 from ctpwa.data import files
-from ctpwa.data.columns import Column, EventFile, Kind
+from ctpwa.data.columns import Column, ColumnKind, EventFile
 
 FILES = Path(__file__).parent / "files"
 COMPONENTS = ("E", "px", "py", "pz")
@@ -86,7 +86,7 @@ class Columns(EventFile):
 
     def __init__(self, numbers=(), fours=(), vectors=(), others=()):
         self.path, self.place, self.word = Path("data.root"), "data.root", "branch"
-        kinds = ((numbers, Kind.NUMBER), (fours, Kind.FOUR), (vectors, Kind.VECTOR), (others, Kind.OTHER))
+        kinds = ((numbers, ColumnKind.NUMBER), (fours, ColumnKind.FOUR), (vectors, ColumnKind.VECTOR), (others, ColumnKind.OTHER))
         self.columns = tuple(Column(name, kind, 5, "some type") for names, kind in kinds for name in names)
 
     def chunks(self, names, size, first=0, last=None):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.base.output import written_whole
 from ctpwa.data import write
-from ctpwa.output import written_whole
 
 SUFFIXES = ("root", "parquet", "npz", "txt")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.minimise.verdict import Verdict
-from ctpwa.results.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fitting.md").read_text(encoding="utf-8")
 RESULT = (set(FitResult.__dataclass_fields__) - {"version"}) | {"schema", "sha256", "ctpwa", "aic", "bic"}

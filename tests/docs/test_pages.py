@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.engine import choice
+from ctpwa.engine.backends import choice
 from ctpwa.generate import toys
 from ctpwa.model.lineshapes.registry import KINDS
 from docs.blocks import DOCS, PAGES, Session, blocks, page_text, same

@@ -20,8 +20,8 @@ import yaml
 
 import ctpwa
 from ctpwa.data.events import Events
-from ctpwa.engine import memory_plan
-from ctpwa.engine.likelihood import Likelihood
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.samples import memory_plan
 from ctpwa.model.lineshapes.formula import Callback, Formula, LineshapeParameter, s
 from ctpwa.model.model import Model
 
@@ -257,13 +257,15 @@ def streamed_in(size: int, spill: bool) -> Iterator[None]:
     def plan_memory(*arguments: Any) -> memory_plan.MemoryPlan:
         plan = planned(*arguments)
         placed = {
-            k: memory_plan.Placed(0, 0, n) if spill else memory_plan.Placed(0, n, 0) for k, n in arguments[1].items() if k in plan.placed
+            k: memory_plan.Placement(0, 0, n) if spill else memory_plan.Placement(0, n, 0)
+            for k, n in arguments[1].items()
+            if k in plan.placed
         }
         return replace(plan, placed=placed, chunk_events=size, piece_events=size)
 
     planned = memory_plan.plan_memory
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ctpwa.engine.likelihood.plan_memory", plan_memory)
+        patch.setattr("ctpwa.engine.likelihood.likelihood.plan_memory", plan_memory)
         yield
 
 

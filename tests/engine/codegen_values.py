@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from ctpwa.engine.codegen.arrays import evaluate
-from ctpwa.engine.codegen.kinds import imaginary, kind_code
+from ctpwa.engine.codegen.kind_code import imaginary, kind_code
 from ctpwa.engine.codegen.lowering import NUMBA, TRITON
-from ctpwa.engine.plan import ChannelSpec, Kind, Plan, Propagator, build_plan
+from ctpwa.engine.codegen.tensors import evaluate
+from ctpwa.engine.plan.plan import ChannelSpec, FormulaKind, Plan, Propagator, build_plan
 from ctpwa.model.lineshapes.formula import Formula, q2, s
 
 # what triton.language offers, in numpy; no more than that
@@ -41,7 +41,7 @@ def plan_of(formula: Formula, parameters: dict[str, float], floating: list[str] 
 
 
 @cache
-def code_of(kind: Kind, dialect: str):
+def code_of(kind: FormulaKind, dialect: str):
     return kind_code(kind, DIALECTS[dialect], 2)
 
 

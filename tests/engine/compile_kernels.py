@@ -8,11 +8,11 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ctpwa.engine.channels import model_channels
-from ctpwa.engine.codegen.gpu_source import gpu_source
-from ctpwa.engine.codegen.source import load_generated
-from ctpwa.engine.compact import compacted
-from ctpwa.engine.cuda import BLOCK, WARPS
+from ctpwa.engine.backends.cuda.engine import BLOCK, WARPS
+from ctpwa.engine.backends.cuda.source import gpu_source
+from ctpwa.engine.codegen.generated_modules import load_generated
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.engine.plan.compact import compacted
 from engine.cases import model
 
 INTEGERS = ("visits_ptr", "offsets_ptr", "entries_ptr", "entry_ranges_ptr")

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.engine.channels import model_channels
-from ctpwa.engine.plan import BasisMember
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.engine.plan.plan import BasisMember
 from ctpwa.model.lineshapes.formula import Callback, Formula, q2, s
 from lineshapes.evaluate import torch_tree
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.engine.channels import model_channels
-from ctpwa.engine.sample import vertex_variables
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.engine.samples.sample import vertex_variables
 from ctpwa.model.lineshapes.formula import Vertex
 from ctpwa.model.lineshapes.registry import build_lineshape
 

@@ -11,13 +11,13 @@ import pytest
 import sympy as sp
 import torch
 
-from ctpwa.engine.channels import model_channels
-from ctpwa.engine.codegen.arrays import evaluate
-from ctpwa.engine.codegen.cpu_source import cpu_source
-from ctpwa.engine.codegen.gpu_source import _branches, gpu_source
+from ctpwa.engine.backends.cpu.source import cpu_source
+from ctpwa.engine.backends.cuda.source import _branches, gpu_source
 from ctpwa.engine.codegen.lowering import NUMBA, TRITON, Lowering, Value
-from ctpwa.engine.codegen.staging import is_complex, stage
-from ctpwa.engine.compact import compacted
+from ctpwa.engine.codegen.tensors import evaluate
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.engine.plan.compact import compacted
+from ctpwa.engine.plan.staging import is_complex, stage
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Formula, LineshapeParameter, Vertex, csqrt, q2, s
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
 from engine.cases import CUDA, assert_close, likelihood, make, model, needs_triton, point

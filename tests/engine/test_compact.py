@@ -11,15 +11,17 @@ import torch
 
 import ctpwa
 from ctpwa.data.events import Events
-from ctpwa.engine import compact, cuda, reference
-from ctpwa.engine.build import find_rotation, in_pieces, sample_of, spin_stage
-from ctpwa.engine.channels import model_channels
-from ctpwa.engine.codegen.arrays import evaluate
-from ctpwa.engine.compact import compacted
-from ctpwa.engine.packed import Layout
-from ctpwa.engine.sample import Sample, fill_table
-from ctpwa.engine.stored import WeightSums
-from ctpwa.engine.tables import LOG, PLAIN, Tables
+from ctpwa.engine.backends.cuda import engine as cuda
+from ctpwa.engine.backends.reference import definition as reference
+from ctpwa.engine.codegen.tensors import evaluate
+from ctpwa.engine.plan import compact
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.engine.plan.compact import compacted
+from ctpwa.engine.plan.tables import LOG, PLAIN, Tables
+from ctpwa.engine.samples.build import find_rotation, in_pieces, sample_of, spin_stage
+from ctpwa.engine.samples.chunk_bytes import ChunkLayout
+from ctpwa.engine.samples.sample import Sample, fill_table
+from ctpwa.engine.samples.stored_sample import WeightSums
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.lineshapes.formula import Formula, LineshapeParameter, q2, s
 from engine.cases import CASES, CUDA, GPU, assert_close, events, example, likelihood, make, model, point, samples, with_resonance
@@ -148,9 +150,9 @@ def test_without_square_roots_q2_is_kept():
 def test_expensive_and_complex_numbers_are_kept(monkeypatch):
     plan = plan_of(model("kk_eta"))
     cheap = {q.source.count_ops() for q in plan.quantities if q.source != s}
-    monkeypatch.setattr("ctpwa.engine.compact.MOST_OPERATIONS", min(cheap))  # L = 1 alone
+    monkeypatch.setattr("ctpwa.engine.plan.compact.MOST_OPERATIONS", min(cheap))  # L = 1 alone
     assert compacted(plan) is plan
-    monkeypatch.setattr("ctpwa.engine.compact.MOST_OPERATIONS", sorted(cheap)[1])  # and L = 2
+    monkeypatch.setattr("ctpwa.engine.plan.compact.MOST_OPERATIONS", sorted(cheap)[1])  # and L = 2
     less = compacted(plan)
     assert less.n_event_rows == 15 - 2 * 1  # s, L = 1 and 2 at two vertices of Kη become s and v; the third vertex has L = 1 and 3
     p4 = momenta("kk_eta")
@@ -222,7 +224,7 @@ def test_k_is_read_early_or_late(name, engine, monkeypatch):
     """With few rows K is asked for in every visit, with many once for a structure; the result is the same, also of compacted plans."""
     expected = likelihood(name, engine).value_grad_hessian(point(likelihood(name, engine)))
     for most, saving in ((0, 0.0), (100, 0.0), (0, 1.0)):
-        monkeypatch.setattr("ctpwa.engine.codegen.gpu_source.MOST_EARLY", most)
+        monkeypatch.setattr("ctpwa.engine.backends.cuda.source.MOST_EARLY", most)
         monkeypatch.setattr(compact, "LEAST_SAVING", saving)
         like = make(name, engine)
         assert any(kind.inner for kind in like.plan.kinds) == (saving == 0.0)
@@ -314,7 +316,7 @@ def test_a_packed_sample_has_its_weights(one):
     K, E = torch.rand(2, 1, n, dtype=torch.float64), torch.rand(3, n, dtype=torch.float64)
     w = torch.ones(1, dtype=torch.float64).expand(n) if one else torch.rand(n, dtype=torch.float64)
     sample = Sample(K, E, w, n, None, {})
-    layout = Layout.of(sample)
+    layout = ChunkLayout.of(sample)
     block = torch.zeros(layout.size, dtype=torch.uint8)
     layout.pack(sample, block)
     found = layout.sample(block, with_order=True)

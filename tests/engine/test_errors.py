@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
+from ctpwa.base.memory import format_bytes, give_back_freed
 from ctpwa.data.events import Events
-from ctpwa.engine import choice
-from ctpwa.engine.choice import make_engine
-from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.memory_plan import Limits, plan_memory
-from ctpwa.engine.sample import build_sample
-from ctpwa.errors import CtpwaError, DataError, PhysicsError
-from ctpwa.memory import format_bytes, give_back_freed
+from ctpwa.engine.backends import choice
+from ctpwa.engine.backends.choice import make_engine
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.samples.memory_plan import Limits, plan_memory
+from ctpwa.engine.samples.sample import build_sample
 from ctpwa.model.lineshapes.formula import Callback, LineshapeParameter
 from engine.cases import GPU, events, likelihood, make, model, point, samples, with_resonance
 

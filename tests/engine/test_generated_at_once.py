@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from between import between_calls, seen_by_a_reader
-from ctpwa.engine.codegen.source import load_generated
+from ctpwa.engine.codegen.generated_modules import load_generated
 
 TEXT = "".join(f"X{i} = {i}\n" for i in range(50)) + "END = 'end'\n"
 

@@ -15,12 +15,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from ctpwa.base.errors import CtpwaError
 from ctpwa.engine.codegen import kept_files, private_folder
+from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.kept_files import cache_folder, remove_oldest
 from ctpwa.engine.codegen.machine_code import KeptCode, keep_machine_code
-from ctpwa.engine.codegen.source import load_generated
 from ctpwa.engine.codegen.triton_files import ready_triton_folder, triton_folder
-from ctpwa.errors import CtpwaError
 from engine.cases import make
 
 

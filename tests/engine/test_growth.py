@@ -9,10 +9,10 @@ import yaml
 
 import ctpwa
 from conftest import ROOT
-from ctpwa.engine import iteration
-from ctpwa.engine.channels import model_channels
-from ctpwa.engine.expansion import ReferenceEngine
-from ctpwa.engine.likelihood import Likelihood
+from ctpwa.engine.backends.expansion import ReferenceEngine
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.plan import iteration
+from ctpwa.engine.plan.channels import model_channels
 from engine.cases import CUDA, GPU, assert_close, plain_python, point
 
 MANY_WAVES = ROOT / "benchmarks" / "models" / "d0_k3pi_many.yml"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.engine.stored import StoredSample
+from ctpwa.engine.samples.stored_sample import StoredSample
 from engine.cases import events, likelihood, make, model, point, samples
 
 CASES = ["small", "rho_rho", "own_lineshapes", "kk_eta fixed"]

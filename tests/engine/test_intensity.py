@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.engine import intensity as module
-from ctpwa.engine.intensity import ModelIntensity
+from ctpwa.engine.likelihood import intensity as module
+from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.spin.rotate import RowRotation
 
 MODEL = {

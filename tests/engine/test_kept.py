@@ -10,8 +10,9 @@ import pytest
 import torch
 from tests.engine.cases import CUDA, assert_close, likelihood, make, point
 
-from ctpwa.engine import batch, kept
-from ctpwa.engine.kept import KeptColumns
+from ctpwa.engine.backends import batch
+from ctpwa.engine.backends import kept_columns as kept
+from ctpwa.engine.backends.kept_columns import KeptColumns
 
 TOLERANCE = 1e-12
 

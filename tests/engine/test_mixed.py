@@ -10,15 +10,15 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.data.events import Events
-from ctpwa.engine.cpu import CpuEngine
-from ctpwa.engine.expansion import Collapsed, ReferenceEngine
-from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.plan import ChannelSpec, build_plan
-from ctpwa.engine.sample import Sample
-from ctpwa.engine.stored import StoredSample
-from ctpwa.engine.tables import LOG
-from ctpwa.errors import CtpwaError, DataError
+from ctpwa.engine.backends.cpu.engine import CpuEngine
+from ctpwa.engine.backends.expansion import Collapsed, ReferenceEngine
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.plan.plan import ChannelSpec, build_plan
+from ctpwa.engine.plan.tables import LOG
+from ctpwa.engine.samples.sample import Sample
+from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.spin.storage import SINGLE, Storage, exponents_near
 from engine.cases import COMPILE_ALL, ENGINES, assert_close, example, model, plain_python, point, streamed_in
 

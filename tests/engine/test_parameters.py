@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.parameters import Parameter, Parameters, Product
 
 THETA = (

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ctpwa.data.events import Events
-from ctpwa.engine.likelihood_sum import LikelihoodSum
+from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from engine.cases import CONSTRAINTS, CUDA, FAST_ENGINES, assert_close, events, expansion, likelihood, make, point, samples
 
 TOLERANCE = 1e-12

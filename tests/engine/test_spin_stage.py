@@ -9,13 +9,13 @@ import yaml
 from tests.engine.cases import GPU
 
 import ctpwa
-from ctpwa.engine.build import find_rotation, spin_stage
-from ctpwa.errors import DataError
+from ctpwa.base.errors import DataError
+from ctpwa.engine.samples.build import find_rotation, spin_stage
 from ctpwa.spin import stage as stage_module
 from ctpwa.spin.build import collect_structures
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed
+from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
-from ctpwa.spin.rows import Rows
 from ctpwa.spin.stage import SpinStage, _sum_parts, chunks_to_record
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -52,7 +52,7 @@ def filled(stage, p4, **options):
 def stage_of(name, device=CPU, rotation=None, **options):
     own = model(name)
     structures, _ = collect_structures(own.waves, barrier=True)
-    rows = Rows(own.decay, own.polarisation)
+    rows = PolarisationRows(own.decay, own.polarisation)
     return SpinStage(own.decay, structures, rows, device, rotation, barrier=True, zou_bugg=own.zou_bugg, **options)
 
 

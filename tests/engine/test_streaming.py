@@ -13,14 +13,14 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.base.errors import DataError
+from ctpwa.base.memory import parse_bytes
 from ctpwa.data.events import Events
-from ctpwa.engine import memory_plan
-from ctpwa.engine.memory_plan import Limits, Placed, plan_memory
-from ctpwa.engine.prepare import Preparation
-from ctpwa.engine.scratch import ScratchFile, check_scratch
-from ctpwa.engine.stream import Streamer
-from ctpwa.errors import DataError
-from ctpwa.memory import parse_bytes
+from ctpwa.engine.samples import memory_plan
+from ctpwa.engine.samples.memory_plan import Limits, Placement, plan_memory
+from ctpwa.engine.samples.prepare import Preparation
+from ctpwa.engine.samples.scratch_file import ScratchFile, check_scratch
+from ctpwa.engine.samples.streamer import Streamer
 from engine.cases import CUDA, FAST_ENGINES, assert_close, likelihood, make, model, point, samples
 
 TOLERANCE = 1e-12
@@ -163,7 +163,7 @@ def planned(engine="cpu", **limits):
 def test_everything_that_fits_is_one_piece():
     plan, size = planned(host=10**9)
     assert plan.chunk_events is None
-    assert plan.placed == {"data": Placed(1000), "phase space": Placed(4000), "background": Placed(500)}
+    assert plan.placed == {"data": Placement(1000), "phase space": Placement(4000), "background": Placement(500)}
     assert not plan.streamed
     assert plan.total == 5500 * size
 
@@ -220,7 +220,7 @@ def test_a_scratch_folder_that_is_not_there(tmp_path):
 
 
 def test_a_scratch_folder_in_main_memory(monkeypatch, tmp_path):
-    monkeypatch.setattr("ctpwa.engine.scratch._file_system", lambda folder: "tmpfs")
+    monkeypatch.setattr("ctpwa.engine.samples.scratch_file._file_system", lambda folder: "tmpfs")
     with pytest.raises(DataError, match=r"lies in main memory \(tmpfs\)"):
         check_scratch(str(tmp_path), 1)
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.engine import intensity as module
-from ctpwa.engine.intensity import ModelIntensity
-from ctpwa.errors import PhysicsError
-from results import cases
+from ctpwa.base.errors import PhysicsError
+from ctpwa.engine.likelihood import intensity as module
+from ctpwa.engine.likelihood.intensity import ModelIntensity
+from fitting import cases
 
 BASIS = {
     "decay": "J/psi(1S) -> K+ K- eta",

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from ctpwa.engine.intensity import ModelIntensity
-from ctpwa.engine.turns import TURN
-from ctpwa.errors import CtpwaError, DataError
+from ctpwa.base.errors import CtpwaError, DataError
+from ctpwa.engine.backends.turns import TURN
+from ctpwa.engine.likelihood.intensity import ModelIntensity
 from engine.cases import CUDA, ENGINES, events, likelihood, make, model, point
 
 THREADS = 4

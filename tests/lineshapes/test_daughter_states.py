@@ -8,8 +8,8 @@ import pytest
 
 import ctpwa
 from ctpwa import ConfigError, load_model
-from ctpwa.engine.channels import model_channels
-from ctpwa.results.argand import argand
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.observables.argand import argand
 
 M_PSI, M_PI, M_ZC, G_ZC = 3.0969, 0.13957039, 3.887, 0.028
 M_RHO, M_K, M_K1, G_K1 = 0.775, 0.493677, 1.4, 0.17

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.expression_parser import ExpressionError, parse_expression
 from ctpwa.model.lineshapes.formula import LineshapeParameter, Vertex, csqrt, q2, s
 from ctpwa.model.lineshapes.registry import build_lineshape

@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes import kmatrix
 from ctpwa.model.lineshapes.formula import Vertex
 from ctpwa.model.lineshapes.registry import build_lineshape

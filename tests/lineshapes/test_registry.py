@@ -5,8 +5,8 @@ import sympy as sp
 import torch
 
 from ctpwa import ConfigError, load_model
+from ctpwa.base.errors import PhysicsError
 from ctpwa.config import propagators
-from ctpwa.errors import PhysicsError
 from ctpwa.model.lineshapes import registry
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, LineshapeKind, LineshapeParameter, Vertex, s
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape, register, register_lineshape

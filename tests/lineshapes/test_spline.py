@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.formula import Vertex
 from ctpwa.model.lineshapes.registry import build_lineshape
 

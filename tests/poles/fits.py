@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 import ctpwa
-from ctpwa.engine.channels import model_channels
-from ctpwa.results.result import FittedCoupling, FittedParameter
-from results.made_up import make_result
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.fitting.result import FittedCoupling, FittedParameter
+from fitting.made_up import make_result
 
 
 def fitted(

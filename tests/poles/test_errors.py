@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa.engine.values import ModelValues
-from ctpwa.results.poles import poles
+from ctpwa.engine.likelihood.values import ModelValues
+from ctpwa.observables.poles import poles
 from poles.fits import fitted
 
 K = 0.493677

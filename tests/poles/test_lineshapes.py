@@ -8,8 +8,8 @@ import ctpwa
 from ctpwa.model.lineshapes.continuation import continuation
 from ctpwa.model.lineshapes.formula import Vertex
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
-from ctpwa.results.pole_search import find_roots, near_edges, starts_around
-from ctpwa.results.poles import poles
+from ctpwa.observables.pole_search import find_roots, near_edges, starts_around
+from ctpwa.observables.poles import poles
 from poles import reference
 
 PI, K, ETA = 0.13957039, 0.493677, 0.547862

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 import ctpwa
+from ctpwa.base.ranks import ONE
 from ctpwa.data.events import Events
-from ctpwa.ranks import ONE
 
 N = 201  # events of the data
 MASS = "phi(1680).mass"

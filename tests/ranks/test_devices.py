@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ctpwa.errors import CtpwaError
-from ctpwa.ranks import ONE, check_devices
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.ranks import ONE, check_devices
 from ranks.threads import on_ranks
 
 

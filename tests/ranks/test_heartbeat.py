@@ -5,8 +5,8 @@ import threading
 import pytest
 from torch.distributed import HashStore
 
-from ctpwa import heartbeat
-from ctpwa.heartbeat import LEFT, STORE_SILENT, WAITS, WORKS, Heard, Heartbeat, Word
+from ctpwa.base import heartbeat
+from ctpwa.base.heartbeat import LEFT, STORE_SILENT, WAITS, WORKS, Heard, Heartbeat, Word
 
 
 def heard(*rounds):

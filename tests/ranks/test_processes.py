@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
-from ctpwa.results.checkpoint import Checkpoint
+from ctpwa.fitting.checkpoint import Checkpoint
 from ranks.cases import MASS, model, toy
 from ranks.jobs import Server, start, torchrun, wait_for
 
@@ -51,10 +51,10 @@ LONG = "1e6"
 # No limit of time is in use until a rank stops; then the others need not wait long to be sure.
 BEGIN = """
 import os, pathlib, signal, threading
-from ctpwa import heartbeat
+from ctpwa.base import heartbeat
 from ctpwa.cli import fit, interrupt
 from ctpwa.cli.main import app
-from ctpwa.ranks import ProcessRanks
+from ctpwa.base.ranks import ProcessRanks
 
 heartbeat.AFTER_A_SIGNAL = 1.0
 own_turn = os.environ["RANK"] == os.environ["WHO"]
@@ -267,7 +267,7 @@ def test_a_rank_that_waits_for_another_one_in_vain(folder, job):
 
 def test_a_command_that_fits_nothing_runs_in_one_process(folder, monkeypatch):
     for rank, lines in ((0, 1), (1, 0)):
-        monkeypatch.setattr("ctpwa.ranks._current", None)
+        monkeypatch.setattr("ctpwa.base.ranks._current", None)
         for name, value in (("RANK", rank), ("WORLD_SIZE", 2), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", 1)):
             monkeypatch.setenv(name, str(value))
         found = CliRunner().invoke(app, ["check", "model.yml"])
@@ -289,7 +289,7 @@ def test_variables_that_make_no_sense(monkeypatch, name, value):
 
 
 def test_a_port_that_nobody_listens_to(folder, monkeypatch):
-    monkeypatch.setattr("ctpwa.ranks._current", None)
+    monkeypatch.setattr("ctpwa.base.ranks._current", None)
     for name, value in (("RANK", 1), ("WORLD_SIZE", 2), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", 1), ("CTPWA_TIMEOUT", 1)):
         monkeypatch.setenv(name, str(value))
     with pytest.raises(ctpwa.CtpwaError, match=r"rank 1 of 2 cannot join the others at localhost:1: .*\n fix: check that all"):

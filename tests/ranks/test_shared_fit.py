@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa.errors import CtpwaError
-from ctpwa.ranks import ONE
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.ranks import ONE
 from ranks.cases import MASS, make, pair, phase_space
 from ranks.threads import on_ranks
 
@@ -29,8 +29,8 @@ BUILD = {
     ],
 )
 def test_fits_of_all_kinds(case, size, options, monkeypatch):
-    monkeypatch.setattr("ctpwa.results.starts.COARSE_EVENTS", 100)
-    monkeypatch.setattr("ctpwa.results.starts.COARSE_PER_PARAMETER", 1)
+    monkeypatch.setattr("ctpwa.fitting.starts.COARSE_EVENTS", 100)
+    monkeypatch.setattr("ctpwa.fitting.starts.COARSE_PER_PARAMETER", 1)
     truth = phase_space("fixed", 200, 9) if options.pop("truth", False) else None
 
     def run(ranks):
@@ -104,7 +104,7 @@ def test_an_interrupt_on_one_rank_ends_the_fit_of_all_at_the_same_point(starts):
 
 def test_ctrl_c_waits_for_the_next_sum():
     """The handler of ``fit``, which only the main thread can have."""
-    from ctpwa.ranks import SeveralRanks
+    from ctpwa.base.ranks import SeveralRanks
 
     class Alone(SeveralRanks):
         def reduce(self, buffer, device):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import ctpwa
+from ctpwa.base.errors import CtpwaError, DataError
+from ctpwa.base.ranks import HEADER, ONE
 from ctpwa.data.events import Events
-from ctpwa.data.rows import Rows, join_rows
-from ctpwa.engine.coarse import shuffled
-from ctpwa.errors import CtpwaError, DataError
-from ctpwa.ranks import HEADER, ONE
+from ctpwa.data.own_part import OwnPart, join_parts
+from ctpwa.engine.samples.subsample import shuffled
 from ranks.cases import N, make, model, pair, part, phase_space, points, samples, toy
 from ranks.threads import on_ranks
 
@@ -180,7 +180,7 @@ def test_a_share_of_which_events_were_lost():
     def build(ranks):
         first, last = ranks.share(N)
         own = part(events, range(first, last - 1))
-        data = Events(own.momenta, rows=Rows(((first, last),), N))
+        data = Events(own.momenta, rows=OwnPart(((first, last),), N))
         return ctpwa.Likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference", ranks=ranks)
 
     with pytest.raises(DataError, match=f"data: {N - 2} events are left of a sample of {N}"):
@@ -188,7 +188,7 @@ def test_a_share_of_which_events_were_lost():
 
 
 def test_a_share_alone_is_not_the_sample():
-    data = Events(toy(N).momenta, rows=Rows(((N, 2 * N),), 2 * N))
+    data = Events(toy(N).momenta, rows=OwnPart(((N, 2 * N),), 2 * N))
     with pytest.raises(DataError, match=f"data: {N} events are left of a sample of {2 * N}"):
         ctpwa.Likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference")
 
@@ -197,7 +197,7 @@ def test_a_share_alone_is_not_the_sample():
 
 
 def test_rows():
-    rows = join_rows([Rows(((2, 5),), 10), Rows(((0, 4),), 20)])
+    rows = join_parts([OwnPart(((2, 5),), 10), OwnPart(((0, 4),), 20)])
     assert (rows.total, rows.count) == (30, 7)
     np.testing.assert_array_equal(rows.numbers(), [2, 3, 4, 10, 11, 12, 13])
     np.testing.assert_array_equal(rows.numbers(1, 5), [3, 4, 10, 11])

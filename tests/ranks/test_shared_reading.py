@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.base.errors import DataError
 from ctpwa.data import files
-from ctpwa.errors import DataError
-from ctpwa.results.checkpoint import hash_of_samples
+from ctpwa.fitting.checkpoint import hash_of_samples
 from ranks import cases
 from ranks.cases import model, part, phase_space
 from ranks.threads import on_ranks

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ctpwa.ranks import RanksLost, SeveralRanks
+from ctpwa.base.ranks import RanksLost, SeveralRanks
 
 END = object()  # what a rank gives that has nothing to do any more
 

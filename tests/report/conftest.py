@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.reporting import write_report
+from ctpwa.analysis.write_report import write_report
 
 MODEL = """\
 decay: J/psi(1S) -> K+ K- eta

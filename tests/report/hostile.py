@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 
 import ctpwa
-from ctpwa.reopen import open_fit
+from ctpwa.analysis.reopen import open_fit
 
 NAME = "X<svg/onload=ran('name')>"
 QUOTED = "Y'\"&amp;<img/src=x/onerror=ran('quoted')></script><script>ran('end')</script>"

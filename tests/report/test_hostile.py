@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ctpwa.reporting import write_report
+from ctpwa.analysis.write_report import write_report
 from report import hostile
 from report.browser import needs_browser, visit
 

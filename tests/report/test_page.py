@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 import ctpwa
+from ctpwa.analysis.reopen import open_fit
 from ctpwa.cli.main import app
-from ctpwa.reopen import open_fit
-from ctpwa.report.dalitz import draw_dalitz
+from ctpwa.fitting.precision import PrecisionBias
+from ctpwa.report.figures.dalitz import draw_dalitz
 from ctpwa.report.html.charts import rounded
 from ctpwa.report.html.sections import head
-from ctpwa.results.precision import PrecisionBias
 
 VOID = {"meta", "link", "input", "br"}
 

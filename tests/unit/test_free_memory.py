@@ -5,7 +5,7 @@ import resource
 import pytest
 import torch
 
-from ctpwa import memory
+from ctpwa.base import memory
 
 CPU = torch.device("cpu")
 MB = 1 << 20

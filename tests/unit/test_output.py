@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ctpwa.errors import CtpwaError
-from ctpwa.locks import OutputLock, hold
-from ctpwa.output import _this_host, written_whole
-from ctpwa.words import counted
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.locks import OutputLock, hold
+from ctpwa.base.output import _this_host, written_whole
+from ctpwa.base.words import counted
 
 
 def names(folder):
@@ -81,7 +81,7 @@ def test_a_lock_that_is_taken_away_meanwhile_is_not_believed_in(tmp_path, monkey
         return number
 
     opened.calls = 0
-    monkeypatch.setattr("ctpwa.locks.os.open", opened)
+    monkeypatch.setattr("ctpwa.base.locks.os.open", opened)
     held = hold(path)
     assert opened.calls == 2
     assert os.path.samestat(os.fstat(held._descriptor), path.stat())

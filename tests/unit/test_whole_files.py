@@ -6,7 +6,7 @@ import pytest
 
 import ctpwa
 from between import between_calls, seen_by_a_reader
-from ctpwa.output import write_texts, written_whole
+from ctpwa.base.output import write_texts, written_whole
 
 OLD, NEW = b"what was there before", b"a new text " * 100_000  # more than a buffer holds
 

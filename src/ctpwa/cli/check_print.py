@@ -6,12 +6,12 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from ctpwa.base.memory import format_bytes
+from ctpwa.base.words import counted
 from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import echo, out
-from ctpwa.memory import format_bytes
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameter
-from ctpwa.words import counted
 
 A_MILLION = 1_000_000
 

@@ -9,18 +9,18 @@ from math import isfinite
 import torch
 from torch import Tensor
 
-from ctpwa.analysis import Analysis, SampleSet
+from ctpwa.analysis.analysis import Analysis, SampleSet
 from ctpwa.config.fit_settings import FitSettings
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
-from ctpwa.engine.build import find_rotation
-from ctpwa.engine.channels import ModelChannels, model_channels
-from ctpwa.engine.choice import plan_of_engine
-from ctpwa.engine.memory_plan import MemoryPlan, plan_memory
-from ctpwa.engine.plan import Plan
-from ctpwa.engine.precision import planned
-from ctpwa.engine.share import own_share
+from ctpwa.engine.backends.choice import plan_of_engine
+from ctpwa.engine.plan.channels import ModelChannels, model_channels
+from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.samples.build import find_rotation
+from ctpwa.engine.samples.memory_plan import MemoryPlan, plan_memory
+from ctpwa.engine.samples.own_events import own_share
+from ctpwa.engine.samples.precision import planned
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model

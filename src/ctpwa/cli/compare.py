@@ -10,9 +10,9 @@ from rich.text import Text
 
 from ctpwa.cli.console import echo, is_terminal, out, print_json
 from ctpwa.cli.result_print import print_section
-from ctpwa.results.compare import Comparison
-from ctpwa.results.compare import compare as compare_results
-from ctpwa.results.compare_text import comparison_notes, comparison_sections, comparison_text
+from ctpwa.observables.compare import Comparison
+from ctpwa.observables.compare import compare as compare_results
+from ctpwa.observables.compare_text import comparison_notes, comparison_sections, comparison_text
 
 
 def compare(

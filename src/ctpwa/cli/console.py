@@ -22,9 +22,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from typer.core import TyperGroup
 
+from ctpwa.base.errors import CtpwaError, printable
+from ctpwa.base.ranks import current_ranks, own_rank, started_together, stay_alone
 from ctpwa.cli.streams import prepared_streams, redirected_to_nowhere
-from ctpwa.errors import CtpwaError, printable
-from ctpwa.ranks import current_ranks, own_rank, started_together, stay_alone
 
 FAILED, USAGE, NOT_GOOD, INTERRUPTED = 1, 2, 3, 130
 WRONG_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer keeps it

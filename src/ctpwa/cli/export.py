@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from ctpwa.analysis.export import export as export_result
+from ctpwa.analysis.reopen import OpenedFit, open_fit
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.output import check_folder, check_inputs, check_output
 from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.output_kinds import CSV, LATEX, ROOT
-from ctpwa.errors import CtpwaError
-from ctpwa.exporting import export as export_result
-from ctpwa.output import check_folder, check_inputs, check_output
-from ctpwa.reopen import OpenedFit, open_fit
 
 
 def export(

@@ -13,29 +13,29 @@ from typing import Annotated, Any
 import typer
 
 import ctpwa
-from ctpwa.analysis import Analysis
+from ctpwa.analysis.analysis import Analysis
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.locks import OutputLock
+from ctpwa.base.output import check_inputs, check_output
+from ctpwa.base.ranks import Ranks, RanksLost, current_ranks
+from ctpwa.base.words import counted
 from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, is_terminal, print_json, say
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
 from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
 from ctpwa.cli.result_print import print_result
-from ctpwa.engine.choice import ENGINES
-from ctpwa.engine.likelihood import Likelihood
-from ctpwa.engine.likelihood_sum import LikelihoodSum
-from ctpwa.engine.memory_plan import MemoryPlan
-from ctpwa.engine.precision import PRECISIONS
-from ctpwa.errors import CtpwaError
-from ctpwa.locks import OutputLock
+from ctpwa.engine.backends.choice import ENGINES
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.engine.samples.memory_plan import MemoryPlan
+from ctpwa.engine.samples.precision import PRECISIONS
+from ctpwa.fitting.checkpoint import Checkpoint, hash_of_model, hash_of_samples
+from ctpwa.fitting.fit import INTERRUPTED as INTERRUPTED_FIT
+from ctpwa.fitting.fit import METHODS, TOLERANCE
+from ctpwa.fitting.journal import Journal
+from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.minima import SAME_VALUE
 from ctpwa.model.parameters import MAX_STARTS
-from ctpwa.output import check_inputs, check_output
-from ctpwa.ranks import Ranks, RanksLost, current_ranks
-from ctpwa.results.checkpoint import Checkpoint, hash_of_model, hash_of_samples
-from ctpwa.results.fit import INTERRUPTED as INTERRUPTED_FIT
-from ctpwa.results.fit import METHODS, TOLERANCE
-from ctpwa.results.journal import Journal
-from ctpwa.results.result import FitResult
-from ctpwa.results.take_over import take_over
-from ctpwa.words import counted
 
 
 def fit(

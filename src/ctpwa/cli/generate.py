@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 
 import ctpwa
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.output import check_output
+from ctpwa.base.words import counted
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.data.write import check_suffix
-from ctpwa.errors import CtpwaError
+from ctpwa.fitting.take_over import fitted_values
 from ctpwa.generate.phase_space import checked_device
 from ctpwa.generate.room import check_count, check_disk
-from ctpwa.output import check_output
-from ctpwa.results.take_over import fitted_values
-from ctpwa.words import counted
 
 
 def generate(

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 import ctpwa
+from ctpwa.base.output import check_output, written_whole
+from ctpwa.base.words import counted
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import MODEL
-from ctpwa.config.propose import Proposal, jpc_text, propose_resonances
-from ctpwa.config.propose_text import proposal_text
-from ctpwa.output import check_output, written_whole
-from ctpwa.words import counted
+from ctpwa.config.propose.resonances import ModelProposal, jpc_text, propose_resonances
+from ctpwa.config.propose.text import proposal_text
 
 
 def init(
@@ -46,7 +46,7 @@ def init(
     say(f"look at it, choose, and see what it means:  ctpwa check {out}")
 
 
-def _description(proposal: Proposal) -> dict[str, Any]:
+def _description(proposal: ModelProposal) -> dict[str, Any]:
     return {
         "decay": str(proposal.decay),
         "polarisation": "transverse" if proposal.transverse else "unpolarised",

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.cli.console import echo
-from ctpwa.errors import CtpwaError
-from ctpwa.ranks import ONE, Ranks
-from ctpwa.results.checkpoint import Checkpoint
-from ctpwa.results.journal import Journal
+from ctpwa.fitting.checkpoint import Checkpoint
+from ctpwa.fitting.journal import Journal
 
 EVERY = 3.0  # seconds between checkpoints
 TWICE = 1.0  # seconds within which two signals to one of several ranks are one

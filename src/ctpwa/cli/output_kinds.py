@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ctpwa.base.output import OutputKind
 from ctpwa.data.marks import mark_of
-from ctpwa.output import Kind
-from ctpwa.results.export_csv import is_table
-from ctpwa.results.export_latex import WRITTEN_BY
-from ctpwa.results.export_root import MADE_BY as EXPORTED
+from ctpwa.report.export.csv_files import is_table
+from ctpwa.report.export.latex import WRITTEN_BY
+from ctpwa.report.export.root import MADE_BY as EXPORTED
 
 GENERATED = "ctpwa generate"
 HEAD = 4096  # bytes in which a mark stands
@@ -26,19 +26,19 @@ def _head(path: Path) -> bytes:
         return file.read(HEAD)
 
 
-RESULT = Kind(
+RESULT = OutputKind(
     "a result of ctpwa fit",
     lambda path: {"schema", "ctpwa", "parameters", "verdict"} <= _json(path).keys(),
     advice="add --resume to go on from it, --force to begin anew",
 )
-CHECKPOINT = Kind("a checkpoint of ctpwa fit", lambda path: {"checkpoint", "names", "values"} <= _json(path).keys())
-SAMPLE = Kind("a sample of ctpwa generate", lambda path: mark_of(path) == GENERATED)
-MODEL = Kind("a model file of ctpwa init", lambda path: b"written by ctpwa init" in _head(path).partition(b"\n")[0])
-REPORT = Kind("a report of ctpwa report", lambda path: b'<meta name="generator" content="ctpwa ' in _head(path))
-ROOT = Kind("a file of ctpwa export", lambda path: mark_of(path) == EXPORTED, "--root")
-CSV = {".csv": Kind("a table of ctpwa export", is_table, "--csv")}
-LATEX = {".tex": Kind("a table of ctpwa export", lambda path: _head(path).startswith(WRITTEN_BY.encode()), "--latex")}
+CHECKPOINT = OutputKind("a checkpoint of ctpwa fit", lambda path: {"checkpoint", "names", "values"} <= _json(path).keys())
+SAMPLE = OutputKind("a sample of ctpwa generate", lambda path: mark_of(path) == GENERATED)
+MODEL = OutputKind("a model file of ctpwa init", lambda path: b"written by ctpwa init" in _head(path).partition(b"\n")[0])
+REPORT = OutputKind("a report of ctpwa report", lambda path: b'<meta name="generator" content="ctpwa ' in _head(path))
+ROOT = OutputKind("a file of ctpwa export", lambda path: mark_of(path) == EXPORTED, "--root")
+CSV = {".csv": OutputKind("a table of ctpwa export", is_table, "--csv")}
+LATEX = {".tex": OutputKind("a table of ctpwa export", lambda path: _head(path).startswith(WRITTEN_BY.encode()), "--latex")}
 FIGURES = {
-    ".png": Kind("a figure of ctpwa report", lambda path: b"Software\0ctpwa" in path.read_bytes(), "--figures"),
-    ".pdf": Kind("a figure of ctpwa report", lambda path: b"/Creator (ctpwa)" in path.read_bytes(), "--figures"),
+    ".png": OutputKind("a figure of ctpwa report", lambda path: b"Software\0ctpwa" in path.read_bytes(), "--figures"),
+    ".pdf": OutputKind("a figure of ctpwa report", lambda path: b"/Creator (ctpwa)" in path.read_bytes(), "--figures"),
 }

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ctpwa.analysis.reopen import open_fit
+from ctpwa.analysis.write_report import PHASE_SPACE, write_report
+from ctpwa.base.output import check_folder, check_inputs, check_output
 from ctpwa.cli.console import echo
 from ctpwa.cli.output_kinds import FIGURES, REPORT
-from ctpwa.output import check_folder, check_inputs, check_output
-from ctpwa.reopen import open_fit
-from ctpwa.reporting import PHASE_SPACE, write_report
 
 
 def report(

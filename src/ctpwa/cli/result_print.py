@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ctpwa.base.errors import on_one_line
 from ctpwa.cli.console import out
-from ctpwa.errors import on_one_line
-from ctpwa.results.result import FitResult
-from ctpwa.results.text import Section, headline, minima_lines, remarks, sections
+from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.text import Section, headline, minima_lines, remarks, sections
 
 
 def print_result(

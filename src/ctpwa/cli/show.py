@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
+from ctpwa.base.errors import CtpwaError
 from ctpwa.cli.console import echo, is_terminal, print_json
 from ctpwa.cli.result_print import print_result
 from ctpwa.config.read import load_model
-from ctpwa.errors import CtpwaError
-from ctpwa.results.plain import to_plain
-from ctpwa.results.poles import Pole, poles_section
-from ctpwa.results.poles import poles as find_poles
-from ctpwa.results.result import FitResult
-from ctpwa.results.text import result_text
+from ctpwa.fitting.plain import to_plain
+from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.text import result_text
+from ctpwa.observables.poles import Pole, poles_section
+from ctpwa.observables.poles import poles as find_poles
 
 
 def show(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
+from ctpwa.base.errors import PhysicsError, Problem
 from ctpwa.config.chains import FoundChain
 from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
@@ -22,7 +23,6 @@ from ctpwa.config.written import direct_chain, written_chains
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise
-from ctpwa.errors import PhysicsError, Problem
 from ctpwa.model.model import Model, Wave
 from ctpwa.spin.polarisation import Polarisation
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from ctpwa.base.words import counted
 from ctpwa.config.chains import VertexRules
 from ctpwa.config.particles import ARROW
 from ctpwa.config.problems import SpecError
 from ctpwa.decay.chain import Chain, Decay, Node
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
-from ctpwa.words import counted
 
 MAX_VERTICES = 50  # that are read; a chain needs one less than it has final particles
 # (name as written, final particles below) → (name of the resonance, its charge state)

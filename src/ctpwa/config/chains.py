@@ -8,13 +8,13 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
+from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.systems import Place, System
 from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import exchange_permutations
 from ctpwa.decay.topology import Tree, binary_trees, tree_leaves
-from ctpwa.errors import Path, PhysicsError
 
 MAX_CHAINS = 5000
 

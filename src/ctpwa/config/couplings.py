@@ -7,9 +7,9 @@ from math import isfinite
 
 import numpy as np
 
+from ctpwa.base.errors import suggest
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import CouplingValue, PolarSpec
-from ctpwa.errors import suggest
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Wave
 

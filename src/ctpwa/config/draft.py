@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from ctpwa.base.errors import Path, PhysicsError, shortened
 from ctpwa.config.chains import VertexRules
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.propagators import build_resonance, check_on_shell
@@ -16,7 +17,6 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
 from ctpwa.decay.spin import LS
 from ctpwa.decay.waves import vertex_ls
-from ctpwa.errors import Path, PhysicsError, shortened
 from ctpwa.model.resonance import Resonance
 
 _WHOLE = re.compile(r"[0-9]{1,3}(\.0*)?")

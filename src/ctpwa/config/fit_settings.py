@@ -6,10 +6,10 @@ from cmath import isfinite
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ctpwa.base.errors import DataError, PhysicsError, suggest
+from ctpwa.base.memory import parse_bytes
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import FitSpec
-from ctpwa.errors import DataError, PhysicsError, suggest
-from ctpwa.memory import parse_bytes
 from ctpwa.model.couplings import coupling_names, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import PARTS

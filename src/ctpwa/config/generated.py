@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.chains import Carrier, FoundChain, generate_chains
 from ctpwa.config.draft import Draft
 from ctpwa.config.hints import possible_jp
@@ -13,7 +14,6 @@ from ctpwa.config.schema import ResonanceSpec
 from ctpwa.config.systems import System
 from ctpwa.decay.chain import Chain
 from ctpwa.decay.waves import chain_waves
-from ctpwa.errors import Path, PhysicsError
 
 Refused = Mapping[str, Sequence[tuple[Chain, PhysicsError]]]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.spin import format_spin
 from ctpwa.decay.waves import chain_waves, vertex_ls
-from ctpwa.errors import PhysicsError
 
 MAX_TWO_J = 8
 

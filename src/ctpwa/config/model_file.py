@@ -6,8 +6,8 @@ import codecs
 import stat
 from pathlib import Path
 
+from ctpwa.base.errors import ConfigError, Problem
 from ctpwa.config.plain import MAX_BYTES
-from ctpwa.errors import ConfigError, Problem
 
 _FIX = "give the path of a YAML file, or the model as a mapping"
 _OTHER_ENCODINGS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import MAX_FINAL, MIN_FINAL, Decay
@@ -11,7 +12,6 @@ from ctpwa.decay.latex import latex_of_name
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, near_names
 from ctpwa.decay.spin import JPC, parse_jpc
-from ctpwa.errors import Path, PhysicsError
 
 ARROW = "->"
 OWN_PARTICLES = "One that is not in the PDG goes under 'particles'."

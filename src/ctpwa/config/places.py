@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.config.chains import FoundChain
 from ctpwa.config.draft import Draft
 from ctpwa.config.problems import SpecError
 from ctpwa.config.propagators import no_parameter
 from ctpwa.decay.chain import Node
-from ctpwa.errors import PhysicsError
 from ctpwa.model.placing import Places, UnknownMassError, uses_masses
 
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from ctpwa.errors import ConfigError, Path, Problem
+from ctpwa.base.errors import ConfigError, Path, Problem
 
 MAX_BYTES = 1_000_000  # of a model file
 MAX_VALUES = 30_000  # keys and values, those behind YAML aliases included

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ctpwa.errors import ConfigError, Path, PhysicsError, Problem
+from ctpwa.base.errors import ConfigError, Path, PhysicsError, Problem
 
 MAX_PROBLEMS = 50  # whoever has more of them has another problem
 

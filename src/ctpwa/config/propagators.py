@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ctpwa.base.errors import Path, PhysicsError, suggest
 from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ResonanceSpec
 from ctpwa.decay.chain import Decay, changes_flavour
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.rules import allowed_ls
-from ctpwa.errors import Path, PhysicsError, suggest
 from ctpwa.model.lineshapes.formula import Basis, Lineshape, LineshapeParameter, Vertex
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
 from ctpwa.model.lineshapes.spline import Knots

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from ctpwa.base.errors import ConfigError, Problem
 from ctpwa.config.build import build_model
 from ctpwa.config.model_file import read_text
 from ctpwa.config.plain import Plain
 from ctpwa.config.schema import ModelSpec
 from ctpwa.config.source import Source
 from ctpwa.config.validate import real_path, validate
-from ctpwa.errors import ConfigError, Problem
 from ctpwa.model.model import Model
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.config.particles import read_jpc
 from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ResonanceSpec
@@ -11,7 +12,6 @@ from ctpwa.decay.chain import changes_flavour
 from ctpwa.decay.latex import latex_of_name
 from ctpwa.decay.particle import Particle, charge_suffix, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, split_charge, unknown_particle
-from ctpwa.errors import PhysicsError
 
 _OWN_NAME = "a structure of your own needs a name that no particle has"
 

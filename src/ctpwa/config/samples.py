@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
+from ctpwa.base.errors import DataError, Path, suggest
+from ctpwa.base.words import counted
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import DataSetSpec, ModelSpec, SampleSpec
 from ctpwa.data.located import SUFFIXES, TEXT
@@ -17,8 +19,6 @@ from ctpwa.data.options import ReadOptions, expand
 from ctpwa.data.regular import Identity
 from ctpwa.data.weights import SUFFIXES as WEIGHT_SUFFIXES
 from ctpwa.decay.chain import Decay
-from ctpwa.errors import DataError, Path, suggest
-from ctpwa.words import counted
 
 KINDS = ("data", "phase_space", "background", "truth")
 GENERATED = ("phase_space", "truth")  # what may be generated; measured events may not

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ctpwa.base.errors import ConfigError, Path, Problem
 from ctpwa.config.yaml_loader import BoundedLoader
-from ctpwa.errors import ConfigError, Path, Problem
 
 # what PyYAML says → what to do about it
 _SYNTAX_ADVICE = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
+from ctpwa.base.errors import suggest
 from ctpwa.config.problems import SpecError
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.pdg import normalise
-from ctpwa.errors import suggest
 
 Place = tuple[int, ...]  # indices of final particles
 

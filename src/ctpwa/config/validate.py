@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from ctpwa.base.errors import ConfigError, Path, Problem, format_path, suggest
+from ctpwa.base.words import counted
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
 from ctpwa.config.problems import MAX_PROBLEMS
 from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
-from ctpwa.errors import ConfigError, Path, Problem, format_path, suggest
-from ctpwa.words import counted
 
 _SECTIONS: dict[str, type[BaseModel]] = {
     "particles": ParticleSpec,

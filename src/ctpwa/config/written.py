@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ctpwa.base.errors import PhysicsError
+from ctpwa.base.words import counted
 from ctpwa.config.chain_text import ChainReader
 from ctpwa.config.chains import FoundChain
 from ctpwa.config.draft import Draft, read_ls
@@ -13,8 +15,6 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import split_charge
 from ctpwa.decay.spin import LS
 from ctpwa.decay.waves import chain_waves
-from ctpwa.errors import PhysicsError
-from ctpwa.words import counted
 
 
 def written_chains(draft: Draft) -> list[FoundChain]:

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from ctpwa.base.errors import DataError, suggest
+from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.momenta import check_momenta
 from ctpwa.data.summary import MassSummary, WeightSummary
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
-from ctpwa.errors import DataError, suggest
 from ctpwa.kinematics.lorentz import mass_squared
-from ctpwa.ranks import ONE, Ranks
 
 MASS_TOLERANCE = 1e-3  # GeV: wider than what PDG editions differ by, narrower than what two particles differ by
 PARENT_TOLERANCE = 5e-3  # GeV: room for the beam energy, none for a lost particle

@@ -13,10 +13,10 @@ from types import TracebackType
 
 import numpy as np
 
-from ctpwa.errors import CtpwaError, DataError
+from ctpwa.base.errors import CtpwaError, DataError
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What a column holds for every event."""
 
     NUMBER = "a number"
@@ -37,7 +37,7 @@ class Column:
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     rows: int
     detail: str = ""
 
@@ -81,7 +81,7 @@ class EventFile(ABC):
         """The column of this name."""
         return next((column for column in self.columns if column.name == name), None)
 
-    def of_kind(self, *kinds: Kind) -> list[str]:
+    def of_kind(self, *kinds: ColumnKind) -> list[str]:
         """Names of all columns that hold this."""
         return [column.name for column in self.columns if column.kind in kinds]
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import torch
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.progress import Progress
+from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.checks import MassTolerance, WeightRange, weight_range
 from ctpwa.data.events import Events
 from ctpwa.data.files import Found, HasDecay, SampleReader
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import FilePath, ReadOptions, expand
-from ctpwa.data.rows import Rows
+from ctpwa.data.own_part import OwnPart
 from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
-from ctpwa.errors import DataError
-from ctpwa.progress import Progress
-from ctpwa.ranks import ONE, Ranks
 
 
 class EventFiles(EventStream):
@@ -43,7 +43,7 @@ class EventFiles(EventStream):
         self.n_events = rows.count
         self.rows = rows if reader.ranks.size > 1 else None
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> OwnPart:
         with self.reader.located(self._paths, self._weight_paths) as located:
             return located.rows
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ctpwa.data.rows import Rows, join_rows
+from ctpwa.data.own_part import OwnPart, join_parts
 from ctpwa.data.summary import SampleSummary
 
 
@@ -26,7 +26,7 @@ class Events(Mapping[str, Tensor]):
     momenta: Mapping[str, Tensor]
     weights: Tensor | None = None
     summary: SampleSummary | None = field(default=None, compare=False)
-    rows: Rows | None = field(default=None, compare=False)
+    rows: OwnPart | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.momenta[name]
@@ -49,7 +49,7 @@ def concatenate(parts: Sequence[Events]) -> Events:
         return parts[0]
     momenta = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     shared = [part.rows for part in parts if part.rows is not None]
-    rows = join_rows(shared) if len(shared) == len(parts) else None
+    rows = join_parts(shared) if len(shared) == len(parts) else None
     if all(part.weights is None for part in parts):
         return Events(momenta, rows=rows)
     weights = [part[next(iter(part))].new_ones(part.n_events) if part.weights is None else part.weights for part in parts]

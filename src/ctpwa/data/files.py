@@ -13,21 +13,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.memory import available_bytes, format_bytes
+from ctpwa.base.progress import Progress
+from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.checks import MassTolerance, SampleChecks, WeightRange, check_weights, joined_weights, weight_range
 from ctpwa.data.columns import as_doubles, sha256_of
 from ctpwa.data.events import Events
 from ctpwa.data.located import SUFFIXES, LocatedFile, check_suffix, open_file
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import ORDERS, FilePath, ReadOptions, expand
+from ctpwa.data.own_part import OwnPart
 from ctpwa.data.regular import check_regular, refuse_repeated
-from ctpwa.data.rows import Rows
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.data.weights import read_weight_files
 from ctpwa.decay.chain import Decay
-from ctpwa.errors import DataError
-from ctpwa.memory import available_bytes, format_bytes
-from ctpwa.progress import Progress
-from ctpwa.ranks import ONE, Ranks
 
 CHUNK = 1 << 17  # events at a time
 
@@ -118,9 +118,9 @@ class Located:
     weighted: bool
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> OwnPart:
         """Which rows of the whole sample belong to this process."""
-        return Rows(((self.first, self.last),), self.n_events)
+        return OwnPart(((self.first, self.last),), self.n_events)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.data.columns import EventFile, Kind, as_doubles
+from ctpwa.base.errors import DataError
+from ctpwa.data.columns import ColumnKind, EventFile, as_doubles
 from ctpwa.data.naming import Place, find_momenta, find_weight, refuse_two_of_a_name
 from ctpwa.data.npz_files import NpzFile
 from ctpwa.data.options import ReadOptions
@@ -18,7 +19,6 @@ from ctpwa.data.parquet_files import ParquetFile
 from ctpwa.data.root_files import RootFile
 from ctpwa.data.text_files import TextFile
 from ctpwa.decay.chain import Decay
-from ctpwa.errors import DataError
 
 SUFFIXES = (".root", ".parquet", ".npz", ".txt", ".dat")
 TEXT = (".txt", ".dat")
@@ -98,7 +98,7 @@ class LocatedFile:
             p4 = np.stack([as_doubles(chunk[name]) for name in columns], axis=1)
         else:
             values = chunk[columns[0]]
-            p4 = as_doubles(values[:, options.positions] if self._kind(columns[0]) is Kind.FOUR else values)
+            p4 = as_doubles(values[:, options.positions] if self._kind(columns[0]) is ColumnKind.FOUR else values)
         if options.units_per_gev != 1:
             p4 /= options.units_per_gev
         return torch.from_numpy(p4)
@@ -106,9 +106,9 @@ class LocatedFile:
     @property
     def order_unknown(self) -> bool:
         """Whether nothing in the file tells in which order components stand."""
-        return all(len(place.columns) == 1 and self._kind(place.columns[0]) is Kind.FOUR for place in self.places.values())
+        return all(len(place.columns) == 1 and self._kind(place.columns[0]) is ColumnKind.FOUR for place in self.places.values())
 
-    def _kind(self, name: str) -> Kind:
+    def _kind(self, name: str) -> ColumnKind:
         column = self.file.column(name)
         assert column is not None
         return column.kind
@@ -116,7 +116,7 @@ class LocatedFile:
 
 def _refuse_useless_order(file: EventFile, places: Mapping[str, Place], options: ReadOptions) -> None:
     listed = any(not isinstance(names, str) for names in options.momenta.values()) if isinstance(options.momenta, Mapping) else True
-    fours = {name for place in places.values() for name in place.columns} & set(file.of_kind(Kind.FOUR))
+    fours = {name for place in places.values() for name in place.columns} & set(file.of_kind(ColumnKind.FOUR))
     if options.order is not None and not listed and not fours:
         raise DataError(f"{file.place}: order is {options.order!r}, but the components have names\n fix: leave 'order' out")
 

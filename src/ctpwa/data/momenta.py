@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.base.errors import DataError, suggest
 from ctpwa.decay.particle import Particle
-from ctpwa.errors import DataError, suggest
 from ctpwa.kinematics.lorentz import mass_squared
 
 LIGHT_CONE_TOLERANCE = 1e-3  # |E − |k|| / E of a massless particle: room for detector rounding, none for a wrong branch

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ctpwa.data.columns import Column, EventFile, Kind, short
+from ctpwa.base.errors import DataError, suggest
+from ctpwa.data.columns import Column, ColumnKind, EventFile, short
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import normalise
-from ctpwa.errors import DataError, suggest
 
 MomentaNames = Mapping[str, str | Sequence[str]]
 
@@ -87,7 +87,7 @@ def find_weight(file: EventFile, given: str | bool | None) -> str | None:
     if isinstance(given, str):
         column = file.column(given)
         if column is None:
-            raise DataError(f"{file.place}: no {file.word} {given!r} for the weights\n fix: {_advice(file, given, Kind.NUMBER)}")
+            raise DataError(f"{file.place}: no {file.word} {given!r} for the weights\n fix: {_advice(file, given, ColumnKind.NUMBER)}")
         return _weight_column(file, column)
     if given is not None:
         raise DataError(f"weight is {given!r}\n fix: name the {file.word} of the weights, or say false to use none")
@@ -100,7 +100,7 @@ def find_weight(file: EventFile, given: str | bool | None) -> str | None:
 
 
 def _weight_column(file: EventFile, column: Column) -> str:
-    if column.kind is not Kind.NUMBER:
+    if column.kind is not ColumnKind.NUMBER:
         raise DataError(
             f"{file.place}: {file.word} {column.name!r} is {_described(column)}, no weight\n"
             f" fix: write one real number per event there, or say weight: … to name another {file.word}, or weight: false to use none"
@@ -197,8 +197,8 @@ def _given_place(file: EventFile, label: str, given: str | Sequence[str], order:
         for name in names:
             column = file.column(name)
             if column is None:
-                raise DataError(f"{file.place}: no {file.word} {name!r} for {label!r}\n fix: {_advice(file, name, Kind.NUMBER)}")
-            if column.kind is not Kind.NUMBER:
+                raise DataError(f"{file.place}: no {file.word} {name!r} for {label!r}\n fix: {_advice(file, name, ColumnKind.NUMBER)}")
+            if column.kind is not ColumnKind.NUMBER:
                 raise DataError(f"{file.place}: {file.word} {name!r} is {_described(column)}\n fix: list four {_plural(file)} of numbers")
         return Place(tuple(names[position] for position in order))
     found = _places(file, [given], exact=True)
@@ -216,7 +216,7 @@ def _guessed_place(file: EventFile, label: str, stems: Sequence[str]) -> Place:
     if len(found) > 1:
         raise _ambiguous(file, label, found)
     if not found:
-        others = (column for column in file.columns if column.kind is Kind.OTHER and column.name.casefold() in {label, *stems})
+        others = (column for column in file.columns if column.kind is ColumnKind.OTHER and column.name.casefold() in {label, *stems})
         column = next(others, None)
         raise _not_found(file, label, stems) if column is None else _no_momentum(file, label, column)
     return found[0]
@@ -224,7 +224,7 @@ def _guessed_place(file: EventFile, label: str, stems: Sequence[str]) -> Place:
 
 def _places(file: EventFile, stems: Sequence[str], exact: bool) -> list[Place]:
     """All four-momenta with one of these stems; ``exact``: the stem is spelled like this."""
-    numbers, wholes = _by_folded_name(file.of_kind(Kind.NUMBER)), _by_folded_name(file.of_kind(Kind.FOUR, Kind.VECTOR))
+    numbers, wholes = _by_folded_name(file.of_kind(ColumnKind.NUMBER)), _by_folded_name(file.of_kind(ColumnKind.FOUR, ColumnKind.VECTOR))
     found: dict[Place, None] = {}
     for stem in stems:
         for template in ("{}",) if exact else WHOLE:
@@ -255,8 +255,8 @@ def _by_folded_name(names: Sequence[str]) -> dict[str, list[str]]:
 
 def _known_stems(file: EventFile) -> list[str]:
     """Stems of all four-momenta in a file, for advice."""
-    stems = dict.fromkeys(file.of_kind(Kind.FOUR, Kind.VECTOR))
-    for name in file.of_kind(Kind.NUMBER):
+    stems = dict.fromkeys(file.of_kind(ColumnKind.FOUR, ColumnKind.VECTOR))
+    for name in file.of_kind(ColumnKind.NUMBER):
         for start, end in ((r"(.+?)[_./]?", ""), ("", r"[_./]?(.+)")):
             match = re.fullmatch(f"{start}p_?x{end}", name, re.IGNORECASE)
             if match and _places(file, [match[1]], exact=True):
@@ -314,7 +314,7 @@ def _not_found(file: EventFile, label: str, stems: Sequence[str]) -> DataError:
 
 def _partial(file: EventFile, stems: Sequence[str]) -> str:
     """px, py and pz without an energy."""
-    numbers = _by_folded_name(file.of_kind(Kind.NUMBER))
+    numbers = _by_folded_name(file.of_kind(ColumnKind.NUMBER))
     for stem in stems:
         for _, *three in _quadruples(stem):
             if all(part in numbers for part in three):
@@ -327,7 +327,7 @@ def _ambiguous(file: EventFile, label: str, found: Sequence[Place]) -> DataError
     return DataError(f"{file.place}: the momentum of {label!r} could be {choices}\n fix: say which: momenta: {{{label}: …}}")
 
 
-def _advice(file: EventFile, name: str, kind: Kind) -> str:
+def _advice(file: EventFile, name: str, kind: ColumnKind) -> str:
     near = suggest(name, file.of_kind(kind))
     return near or f"choose one of its {_plural(file)}: {_listed(file.of_kind(kind))}"
 
@@ -338,7 +338,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _described(column: Column) -> str:
     detail = short(column.detail)
-    if column.kind is Kind.OTHER and detail:
+    if column.kind is ColumnKind.OTHER and detail:
         return detail
     return f"{column.kind.value} ({detail})" if detail else column.kind.value
 

@@ -9,7 +9,7 @@ from typing import IO
 
 import numpy as np
 
-from ctpwa.errors import DataError
+from ctpwa.base.errors import DataError
 
 MAX_HEADER = 10_000  # bytes, as in numpy: the header of an array of numbers has about a hundred
 

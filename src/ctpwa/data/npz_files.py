@@ -11,9 +11,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
-from ctpwa.data.columns import Column, EventFile, Kind, reading
+from ctpwa.base.errors import DataError
+from ctpwa.data.columns import Column, ColumnKind, EventFile, reading
 from ctpwa.data.npy import Header, read_header, read_numbers
-from ctpwa.errors import DataError
 
 MAX_ARRAYS = 10_000
 WRITTEN_BY_NUMPY = (ZIP_STORED, ZIP_DEFLATED)  # others unpack without a limit of memory
@@ -96,9 +96,9 @@ class NpzFile(EventFile):
 
 
 def _column(name: str, header: Header) -> Column:
-    kind = Kind.OTHER
+    kind = ColumnKind.OTHER
     if header.has_one_per_row:
-        kind = Kind.NUMBER
+        kind = ColumnKind.NUMBER
     elif header.is_real and len(header.shape) == 2 and header.shape[1] == 4:
-        kind = Kind.FOUR
+        kind = ColumnKind.FOUR
     return Column(name, kind, header.shape[0] if header.shape else 1, str(header))

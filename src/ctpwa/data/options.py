@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ctpwa.base.errors import DataError, suggest
 from ctpwa.data.checks import MassTolerance
 from ctpwa.data.naming import MomentaNames
-from ctpwa.errors import DataError, suggest
 
 COMPONENTS = ("E", "px", "py", "pz")
 ORDERS = ("E px py pz", "px py pz E")  # the usual ones

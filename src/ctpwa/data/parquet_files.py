@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.data.columns import Column, EventFile, Kind, fours_of_lists, reading
-from ctpwa.errors import DataError
-from ctpwa.words import counted
+from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
+from ctpwa.data.columns import Column, ColumnKind, EventFile, fours_of_lists, reading
 
 
 class ParquetFile(EventFile):
@@ -99,7 +99,7 @@ class ParquetFile(EventFile):
             return _numbers(array)
         values = array.flatten()
         self._refuse_nulls(values, name, first_event)
-        if _kind(array.type) is Kind.NUMBER:  # lists of one
+        if _kind(array.type) is ColumnKind.NUMBER:  # lists of one
             return _numbers(values)
         fixed = types.is_fixed_size_list(array.type)
         lengths = np.full(len(array), 4) if fixed else array.value_lengths().to_numpy(zero_copy_only=False)
@@ -112,15 +112,19 @@ class ParquetFile(EventFile):
             raise DataError(f"{self.place}, column {name!r}: {missing}{where}\n fix: remove these events")
 
 
-def _kind(kind: Any) -> Kind:
+def _kind(kind: Any) -> ColumnKind:
     from pyarrow import types
 
     if _is_number(kind):
-        return Kind.NUMBER
+        return ColumnKind.NUMBER
     if types.is_fixed_size_list(kind):
-        return {1: Kind.NUMBER, 4: Kind.FOUR}.get(kind.list_size, Kind.OTHER) if _is_number(kind.value_type) else Kind.OTHER
+        return (
+            {1: ColumnKind.NUMBER, 4: ColumnKind.FOUR}.get(kind.list_size, ColumnKind.OTHER)
+            if _is_number(kind.value_type)
+            else ColumnKind.OTHER
+        )
     lists = types.is_list(kind) or types.is_large_list(kind)
-    return Kind.FOUR if lists and _is_number(kind.value_type) else Kind.OTHER
+    return ColumnKind.FOUR if lists and _is_number(kind.value_type) else ColumnKind.OTHER
 
 
 def _is_number(kind: Any) -> bool:

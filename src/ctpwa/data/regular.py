@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from ctpwa.errors import DataError, suggest
+from ctpwa.base.errors import DataError, suggest
 
 OTHER_KINDS = (
     (stat.S_ISFIFO, "a named pipe"),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.data.columns import Column, EventFile, Kind, fours_of_lists, reading
-from ctpwa.errors import DataError, suggest
+from ctpwa.base.errors import DataError, suggest
+from ctpwa.data.columns import Column, ColumnKind, EventFile, fours_of_lists, reading
 
 TREES = ("TTree", "TNtuple", "TNtupleD")
 T_LORENTZ_VECTOR = "TLorentzVector"
@@ -159,16 +159,16 @@ def _columns_of(name: str, branch: Any, place: str) -> Iterator[tuple[Column, _B
             yield Column(f"{name}.{leaf}", _kind(dtype), rows, str(dtype)), _Branches(own, "np", _leaf(leaf))
     elif isinstance(interpretation, AsDtype):
         yield Column(name, _kind(interpretation.to_dtype), rows, typename), _Branches(own, "np", _plain)
-    elif isinstance(interpretation, AsJagged) and _kind(getattr(interpretation.content, "to_dtype", None)) is Kind.NUMBER:
-        yield Column(name, Kind.FOUR, rows, typename), _Branches(own, "ak", _lists(where))
+    elif isinstance(interpretation, AsJagged) and _kind(getattr(interpretation.content, "to_dtype", None)) is ColumnKind.NUMBER:
+        yield Column(name, ColumnKind.FOUR, rows, typename), _Branches(own, "ak", _lists(where))
     else:
-        yield Column(name, Kind.OTHER, rows, typename), None
+        yield Column(name, ColumnKind.OTHER, rows, typename), None
 
 
-def _kind(dtype: np.dtype | None) -> Kind:
+def _kind(dtype: np.dtype | None) -> ColumnKind:
     if dtype is None or dtype.base.kind not in "iuf":
-        return Kind.OTHER
-    return {(): Kind.NUMBER, (1,): Kind.NUMBER, (4,): Kind.FOUR}.get(dtype.shape, Kind.OTHER)
+        return ColumnKind.OTHER
+    return {(): ColumnKind.NUMBER, (1,): ColumnKind.NUMBER, (4,): ColumnKind.FOUR}.get(dtype.shape, ColumnKind.OTHER)
 
 
 def _is_vector(branch: Any) -> bool:
@@ -182,12 +182,12 @@ def _vector_column(name: str, branch: Any, where: str) -> tuple[Column, _Branche
     members = {part.rpartition(".")[2]: (f"{name}/{part}", sub) for part, sub in branch.iteritems(recursive=True)}
     cartesian = typename.replace(" ", "").startswith(PX_PY_PZ_E)
     if not members and (cartesian or typename == T_LORENTZ_VECTOR):
-        return Column(name, Kind.VECTOR, rows, typename), _unsplit_vector(name, branch, where)
+        return Column(name, ColumnKind.VECTOR, rows, typename), _unsplit_vector(name, branch, where)
     if not cartesian:
-        return Column(name, Kind.OTHER, rows, typename), None
+        return Column(name, ColumnKind.OTHER, rows, typename), None
     parts = [members[member] for member in CARTESIAN_MEMBERS]
     reader = _Branches(tuple((part, sub.interpretation) for part, sub in parts), "np", _stack)
-    return Column(name, Kind.VECTOR, int(parts[0][1].num_entries), typename), reader
+    return Column(name, ColumnKind.VECTOR, int(parts[0][1].num_entries), typename), reader
 
 
 def _unsplit_vector(name: str, branch: Any, where: str) -> _Branches:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.output import written_whole
 from ctpwa.data.options import FilePath
-from ctpwa.errors import DataError
-from ctpwa.output import written_whole
 
 BASKET = 1 << 16  # events that are collected before they are written
 

@@ -8,10 +8,10 @@ from collections.abc import Generator, Iterator, Sequence
 import torch
 from torch import Tensor
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.memory import available_bytes, format_bytes
 from ctpwa.data.events import Events, concatenate
-from ctpwa.data.rows import Rows, join_rows
-from ctpwa.errors import DataError
-from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.data.own_part import OwnPart, join_parts
 
 Piece = tuple[list[Tensor], Tensor | None]  # momenta of all particles, each [event, 4]; weights, None if all are 1
 
@@ -25,7 +25,7 @@ class EventStream(ABC):
     """
 
     n_events: int
-    rows: Rows | None = None
+    rows: OwnPart | None = None
 
     @abstractmethod
     def pieces(self) -> Iterator[Events]:
@@ -43,7 +43,7 @@ class JoinedStream(EventStream):
         self.parts = tuple(parts)
         self.n_events = sum(part.n_events for part in parts)
         shared = [part.rows for part in parts if part.rows is not None]
-        self.rows = join_rows(shared) if len(shared) == len(parts) else None
+        self.rows = join_parts(shared) if len(shared) == len(parts) else None
 
     def pieces(self) -> Iterator[Events]:
         """See ``EventStream``."""

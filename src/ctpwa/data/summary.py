@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ctpwa.words import counted
+from ctpwa.base.words import counted
 
 
 @dataclass(frozen=True)

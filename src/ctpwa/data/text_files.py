@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ctpwa.data.columns import Column, EventFile, Kind, reading, short
-from ctpwa.errors import DataError
-from ctpwa.words import counted
+from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
+from ctpwa.data.columns import Column, ColumnKind, EventFile, reading, short
 
 COMMENT = "#"
 MAX_LINES = 1 << 16  # at a time: lines of text need more memory than the numbers in them
@@ -39,7 +39,7 @@ class TextFile(EventFile):
                 f" with {counted(len(particles), 'particle')}\n"
                 f" fix: give every event {counted(len(particles), 'line')}: {', '.join(particles)}"
             )
-        self.columns = tuple(Column(name, Kind.FOUR, rows) for name in particles)
+        self.columns = tuple(Column(name, ColumnKind.FOUR, rows) for name in particles)
 
     def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
 from ctpwa.data.checks import check_weights
-from ctpwa.data.columns import Kind, as_doubles, reading, sha256_of
+from ctpwa.data.columns import ColumnKind, as_doubles, reading, sha256_of
 from ctpwa.data.naming import WEIGHTS
 from ctpwa.data.npy import read_header, read_numbers
 from ctpwa.data.npz_files import NpzFile
 from ctpwa.data.regular import check_regular, refuse_repeated
 from ctpwa.data.summary import FileRecord
 from ctpwa.data.text_files import count_lines, read_column
-from ctpwa.errors import DataError
-from ctpwa.words import counted
 
 SUFFIXES = (".txt", ".dat", ".npy", ".npz")
 
@@ -75,8 +75,8 @@ def _read_npz(path: Path, wanted: int) -> np.ndarray:
     with NpzFile(path) as file:
         found = [column for column in file.columns if column.name.casefold() in WEIGHTS]
         if not found:
-            found = [column for column in file.columns if column.kind is Kind.NUMBER]
-        if len(found) != 1 or found[0].kind is not Kind.NUMBER:
+            found = [column for column in file.columns if column.kind is ColumnKind.NUMBER]
+        if len(found) != 1 or found[0].kind is not ColumnKind.NUMBER:
             listed = ", ".join(f"{column.name} ({column.detail})" for column in file.columns[:10]) or "nothing"
             raise DataError(f"{path}: which array holds the weights? It has {listed}\n fix: call it 'weight', with one number per event")
         name, rows = found[0].name, found[0].rows

@@ -11,15 +11,15 @@ from zipfile import ZipFile
 import numpy as np
 from torch import Tensor
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.output import written_whole
+from ctpwa.base.progress import Progress
+from ctpwa.base.words import counted
 from ctpwa.data.files import CHUNK, HasDecay
 from ctpwa.data.marks import MARK
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.naming import written_stems
 from ctpwa.data.options import COMPONENTS, FilePath
-from ctpwa.errors import DataError
-from ctpwa.output import written_whole
-from ctpwa.progress import Progress
-from ctpwa.words import counted
 
 TREE = "events"
 WEIGHT = "weight"

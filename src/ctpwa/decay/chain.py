@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from ctpwa.base.errors import PhysicsError
+from ctpwa.base.words import counted
 from ctpwa.decay.particle import Particle, combined_flavours
-from ctpwa.errors import PhysicsError
-from ctpwa.words import counted
 
 MIN_FINAL, MAX_FINAL = 2, 6
 

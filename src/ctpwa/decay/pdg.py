@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.particle import Flavour, Particle, charge_suffix, combined_flavours
-from ctpwa.errors import PhysicsError, suggest
 
 if TYPE_CHECKING:
     from particle import Particle as PdgEntry

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import pi, sqrt
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.clebsch import clebsch_gordan
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import LS, couplings, format_spin, projections
-from ctpwa.errors import PhysicsError
 
 RANK_TOLERANCE = 1e-9  # entries of H are products of Clebsch-Gordan coefficients, exact to 1e-15
 

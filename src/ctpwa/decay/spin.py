@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 
 MAX_TWO_J = 20  # no hadron is known beyond J = 13/2; barrier factors and Clebsch-Gordan sums lose digits at large L
 _JPC = re.compile(r"^\s*([0-9]+)(/2)?\s*([+-])?\s*([+-])?\s*$")

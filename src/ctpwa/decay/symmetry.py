@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.chain import Chain, Decay, Node
 from ctpwa.decay.spin import LS
 from ctpwa.decay.structure import Structure, build_structure, exchange_sign, put_in_order, relabel
-from ctpwa.errors import PhysicsError
 
 System = tuple[int, ...]
 

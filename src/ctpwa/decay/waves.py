@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.chain import Chain, Node, check_charge
 from ctpwa.decay.rules import allowed_ls, independent_subset
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Conjugation, symmetrised_terms, wave_key
-from ctpwa.errors import PhysicsError
 
 MAX_WAVES = 2000  # of one chain
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
+from ctpwa.base.errors import GenerationError, PhysicsError, suggest
 from ctpwa.data.events import Events
-from ctpwa.engine.intensity import ModelIntensity
-from ctpwa.errors import GenerationError, PhysicsError, suggest
-from ctpwa.generate.proposal import Proposal
+from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.generate.proposal import EventProposal
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Model
 
@@ -54,7 +54,7 @@ def couplings_for_fractions(
 
 def _integrals(intensity: ModelIntensity, n: int, seed: int) -> dict[str, float]:
     """∫ |ψ|² dΦ of the waves of each coupling, up to a common constant."""
-    proposal = Proposal(intensity.model, intensity.parameters, torch.device("cpu"))
+    proposal = EventProposal(intensity.model, intensity.parameters, torch.device("cpu"))
     random = torch.Generator().manual_seed(seed)
     p4 = proposal.draw(torch.rand(n, proposal.n_uniform, generator=random, dtype=torch.float64).T.contiguous())
     weight = 1 / proposal.density(proposal.densities(p4))

@@ -11,16 +11,16 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from ctpwa.base.errors import GenerationError
+from ctpwa.base.progress import Progress
+from ctpwa.base.ranks import ONE, Ranks
+from ctpwa.base.words import counted
 from ctpwa.data.events import Events
-from ctpwa.data.rows import Rows
-from ctpwa.errors import GenerationError
+from ctpwa.data.own_part import OwnPart
 from ctpwa.generate.room import check_count
 from ctpwa.kinematics.lorentz import from_rest_frame
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.model import Model
-from ctpwa.progress import Progress
-from ctpwa.ranks import ONE, Ranks
-from ctpwa.words import counted
 
 MIN_BODIES, MAX_BODIES = 2, 6
 MIN_CHUNK, CHUNK = 1 << 10, 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
@@ -70,7 +70,7 @@ def generate_phase_space(
             bar.advance(weight.numel())
     momenta = torch.cat([p4 for p4, _ in pieces], dim=-1)
     by_name = {name: momenta[i].T.contiguous() for i, name in enumerate(final)}
-    rows = Rows(((first, last),), n) if ranks.size > 1 else None
+    rows = OwnPart(((first, last),), n) if ranks.size > 1 else None
     if not weighted:
         return Events(by_name, rows=rows)
     weights = torch.cat([weight for _, weight in pieces])

@@ -106,14 +106,14 @@ class Peak:
 
 
 @dataclass(frozen=True)
-class Channel:
+class Branch:
     """One way to make events: a chain, and a density for the mass of each system in it."""
 
     tree: Tree
     densities: tuple[tuple[System, MassDensity], ...]
 
 
-class Proposal:
+class EventProposal:
     """A mixture of channels for a model.
 
     Args:
@@ -244,19 +244,19 @@ def _on_shell(p4: Tensor, mass: float) -> Tensor:
     return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
 
 
-def _channels(model: Model, parameters: Mapping[str, float]) -> tuple[Channel, ...]:
+def _channels(model: Model, parameters: Mapping[str, float]) -> tuple[Branch, ...]:
     """The chains of all waves, exchanges of identical particles included, with every combination of densities."""
-    combined, plain = dict[Channel, None](), dict[Channel, None]()
+    combined, plain = dict[Branch, None](), dict[Branch, None]()
     for wave in model.waves:
         for term in wave.terms:
             systems = [tuple(sorted(system)) for system in term.systems]
             tree = _tree(len(model.decay.final), systems)
             options = [_options(wave, i, system, tree, parameters) for i, system in enumerate(systems)]
             for choice in product(*options):
-                combined[Channel(tree, tuple(zip(systems, choice, strict=True)))] = None
+                combined[Branch(tree, tuple(zip(systems, choice, strict=True)))] = None
             peaks = [next((h for h in own if isinstance(h, Peak)), own[0]) for own in options]
             for few in (peaks, [own[0] for own in options]):
-                plain[Channel(tree, tuple(zip(systems, few, strict=True)))] = None
+                plain[Branch(tree, tuple(zip(systems, few, strict=True)))] = None
     return tuple(combined if len(combined) <= MAX_CHANNELS else plain)
 
 

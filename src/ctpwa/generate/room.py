@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ctpwa.errors import GenerationError
-from ctpwa.memory import available_bytes, format_bytes
+from ctpwa.base.errors import GenerationError
+from ctpwa.base.memory import available_bytes, format_bytes
 
 MOMENTUM_BYTES = 32  # E, px, py, pz in double precision
 TEXT_BYTES = 100  # of a line that holds them

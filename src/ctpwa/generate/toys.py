@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ctpwa.base.errors import GenerationError
+from ctpwa.base.progress import Progress
 from ctpwa.data.events import Events
-from ctpwa.engine.intensity import ModelIntensity
-from ctpwa.errors import GenerationError
+from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.generate.phase_space import checked_device
-from ctpwa.generate.proposal import Proposal
+from ctpwa.generate.proposal import EventProposal
 from ctpwa.generate.room import check_count
 from ctpwa.model.model import Model
-from ctpwa.progress import Progress
 
 Efficiency = Callable[[Events], Any]
 PILOT_SEED = 0x70C1_70C1  # the proposal is part of the generator: it does not depend on the seed of the toy
@@ -83,7 +83,7 @@ class Toy:
 class ToyGenerator:
     """Makes toy data of one model.
 
-    Events come from a mixture of decay chains that follows the peaks of the model (see ``Proposal``), with weight w = I ε / g, and
+    Events come from a mixture of decay chains that follows the peaks of the model (see ``EventProposal``), with weight w = I ε / g, and
     are accepted if w exceeds a uniform number times the largest weight. If a larger weight turns up later, all events accepted so
     far are compared with it again, which keeps the distribution exact.
 
@@ -108,7 +108,7 @@ class ToyGenerator:
     ) -> None:
         self.model, self.efficiency, self.device = model, efficiency, checked_device(device)
         self.intensity = ModelIntensity(model, couplings=couplings, parameters=parameters, engine=engine, device=self.device)
-        self.proposal = Proposal(model, self.intensity.parameters, self.device)
+        self.proposal = EventProposal(model, self.intensity.parameters, self.device)
         random = torch.Generator(device=self.device).manual_seed(PILOT_SEED)
         for _ in range(PILOT_ROUNDS):
             p4, _ = self._try(PILOT_EVENTS, random)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ctpwa.base.words import counted
 from ctpwa.minimise.steps import Extended, Stop, held
-from ctpwa.words import counted
 
 FLAT = 1e-10  # of the largest curvature, in units in which every parameter alone has curvature 1
 SMALL_EDM = 1e-3

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.factorise import solve_products
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Product

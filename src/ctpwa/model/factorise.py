@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.parameters import Product
 
 TOLERANCE = 1e-9  # relative; couplings that are really products agree to rounding

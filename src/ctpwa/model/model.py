@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ctpwa.base.words import counted
 from ctpwa.decay.chain import Chain, Decay
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Term, symmetrised_terms
@@ -14,7 +15,6 @@ from ctpwa.model.resonance import Resonance
 from ctpwa.spin.amplitudes import SpinAmplitudes
 from ctpwa.spin.build import build_spin_amplitudes
 from ctpwa.spin.polarisation import Polarisation
-from ctpwa.words import counted
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
 
 CARTESIAN, POLAR = "cartesian", "polar"
 MAX_STARTS = 100_000  # points that a fit may start from: each costs a fit

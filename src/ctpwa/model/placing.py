@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.waves import smallest_L
-from ctpwa.errors import PhysicsError
 from ctpwa.model.lineshapes.formula import Basis, Callback, Lineshape, Vertex, q2
 from ctpwa.model.lineshapes.registry import build_lineshape
 from ctpwa.model.resonance import Resonance
@@ -33,7 +33,7 @@ class UnknownMassError(PhysicsError):
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedLineshape:
     """A lineshape where it stands in a wave.
 
     Attributes:
@@ -61,7 +61,7 @@ class Places:
         self._smallest_L: dict[Chain, dict[Node, int]] = {}
         self._lineshapes: dict[tuple[str, Vertex], Lineshape] = {}
 
-    def place(self, chain: Chain, node: Node, resonance: Resonance) -> Placed:
+    def place(self, chain: Chain, node: Node, resonance: Resonance) -> PlacedLineshape:
         """The lineshape of a resonance at the vertex where it decays.
 
         Raises:
@@ -72,7 +72,7 @@ class Places:
         vertex = Vertex(lowest[0], lowest[1], self._L(chain, node), node.radius)
         if (resonance.name, vertex) not in self._lineshapes:
             self._lineshapes[resonance.name, vertex] = build_lineshape(resonance.lineshape, vertex, **resonance.options)
-        placed = Placed(resonance, node, vertex, self._lineshapes[resonance.name, vertex])
+        placed = PlacedLineshape(resonance, node, vertex, self._lineshapes[resonance.name, vertex])
         if None in masses and uses_masses(placed):
             unknown = node.daughters[masses.index(None)]
             assert isinstance(unknown, Node)
@@ -94,7 +94,7 @@ class Places:
         return self._smallest_L[chain][node]
 
 
-def uses_masses(placed: Placed) -> bool:
+def uses_masses(placed: PlacedLineshape) -> bool:
     """Whether a lineshape depends on the break-up momentum, or on the masses of the daughters in any other way."""
     resonance, vertex, lineshape = placed.resonance, placed.vertex, placed.lineshape
     if isinstance(lineshape, Callback):

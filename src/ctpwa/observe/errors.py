@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctpwa.errors import TextError
+from ctpwa.base.errors import TextError
 
 
 class VariableError(TextError):

@@ -8,7 +8,7 @@ from math import pi
 
 import numpy as np
 
-from ctpwa.errors import DataError
+from ctpwa.base.errors import DataError
 from ctpwa.observe.frames import ROUNDING, Momenta
 from ctpwa.observe.quantities import KINDS, Limits, Quantity
 

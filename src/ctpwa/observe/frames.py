@@ -8,7 +8,7 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
-from ctpwa.errors import DataError
+from ctpwa.base.errors import DataError
 from ctpwa.kinematics.lorentz import mass_squared, to_rest_frame
 from ctpwa.observe.particles import Group
 

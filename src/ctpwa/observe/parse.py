@@ -11,8 +11,8 @@ import ast
 import math
 import re
 
+from ctpwa.base.errors import suggest
 from ctpwa.decay.chain import Decay
-from ctpwa.errors import suggest
 from ctpwa.observe.errors import VariableError, error_at
 from ctpwa.observe.expression import CONSTANTS, FUNCTIONS, MANY, Term, binary, function, negative, number, quantity
 from ctpwa.observe.particles import Names

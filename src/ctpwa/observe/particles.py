@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ctpwa.base.errors import suggest
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.pdg import normalise
-from ctpwa.errors import suggest
 from ctpwa.observe.errors import error_at
 
 SEPARATORS = " ,"

@@ -21,13 +21,13 @@ from math import pi
 import numpy as np
 from torch import Tensor
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
 from ctpwa.decay.chain import Decay
-from ctpwa.errors import DataError
 from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.observe.errors import VariableError, error_at
 from ctpwa.observe.frames import AXES, LAB, PARENT, ROUNDING, Momenta, azimuth, dot, fixed_axis
 from ctpwa.observe.particles import Group
-from ctpwa.words import counted
 
 FRAMES = (PARENT, LAB)
 REST_OF_PARENT = Group((), PARENT, "", PARENT, 0)
@@ -63,7 +63,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Kind:
+class QuantityKind:
     """How a quantity is computed and written.
 
     Attributes:
@@ -144,22 +144,22 @@ def _chi(momenta: Momenta, groups: Sequence[Group]) -> Tensor:
 
 _GROUP, _IN_FRAME = ((),), ((), FRAMES)
 _ANGLES = ((), FRAMES, AXES, AXES)
-KINDS: dict[str, Kind] = {
-    "mass": Kind(lambda momenta, groups: momenta.mass(groups[0]), "M", 1, (1,), "mass(A)", _GROUP),
-    "mass2": Kind(lambda momenta, groups: mass_squared(momenta.sum(groups[0].members)), "M^{2}", 2, (1,), "mass2(A)", _GROUP),
-    "E": Kind(_energy, "E", 1, (1, 2), "E(A) or E(A; frame)", _IN_FRAME),
-    "p": Kind(_component(1, 2, 3), "p", 1, (1, 2), "p(A) or p(A; frame)", _IN_FRAME),
-    "px": Kind(_component(1), "p_{x}", 1, (1, 2), "px(A) or px(A; frame)", _IN_FRAME),
-    "py": Kind(_component(2), "p_{y}", 1, (1, 2), "py(A) or py(A; frame)", _IN_FRAME),
-    "pz": Kind(_component(3), "p_{z}", 1, (1, 2), "pz(A) or pz(A; frame)", _IN_FRAME),
-    "pt": Kind(_component(1, 2), "p_{T}", 1, (1, 2), "pt(A) or pt(A; frame)", _IN_FRAME),
-    "cos_theta": Kind(
+KINDS: dict[str, QuantityKind] = {
+    "mass": QuantityKind(lambda momenta, groups: momenta.mass(groups[0]), "M", 1, (1,), "mass(A)", _GROUP),
+    "mass2": QuantityKind(lambda momenta, groups: mass_squared(momenta.sum(groups[0].members)), "M^{2}", 2, (1,), "mass2(A)", _GROUP),
+    "E": QuantityKind(_energy, "E", 1, (1, 2), "E(A) or E(A; frame)", _IN_FRAME),
+    "p": QuantityKind(_component(1, 2, 3), "p", 1, (1, 2), "p(A) or p(A; frame)", _IN_FRAME),
+    "px": QuantityKind(_component(1), "p_{x}", 1, (1, 2), "px(A) or px(A; frame)", _IN_FRAME),
+    "py": QuantityKind(_component(2), "p_{y}", 1, (1, 2), "py(A) or py(A; frame)", _IN_FRAME),
+    "pz": QuantityKind(_component(3), "p_{z}", 1, (1, 2), "pz(A) or pz(A; frame)", _IN_FRAME),
+    "pt": QuantityKind(_component(1, 2), "p_{T}", 1, (1, 2), "pt(A) or pt(A; frame)", _IN_FRAME),
+    "cos_theta": QuantityKind(
         _cos_theta, r"\cos\theta", 0, (1, 2, 3), "cos_theta(A), cos_theta(A; frame) or cos_theta(A; frame; axis)", _ANGLES[:3], True
     ),
-    "phi": Kind(
+    "phi": QuantityKind(
         _phi, r"\phi", None, (1, 2, 3, 4), "phi(A), phi(A; frame), phi(A; frame; axis) or phi(A; frame; axis; side)", _ANGLES, True
     ),
-    "chi": Kind(_chi, r"\chi", None, (2,), "chi(A; B) with two particles in A and two in B", ((), ())),
+    "chi": QuantityKind(_chi, r"\chi", None, (2,), "chi(A; B) with two particles in A and two in B", ((), ())),
 }
 
 

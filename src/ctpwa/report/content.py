@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model
-from ctpwa.results.argand import ArgandCurve
-from ctpwa.results.moments import AngularMoments
-from ctpwa.results.poles import Pole
-from ctpwa.results.projections import Projected
-from ctpwa.results.result import FitResult
+from ctpwa.observables.argand import ArgandCurve
+from ctpwa.observables.moments import AngularMoments
+from ctpwa.observables.poles import Pole
+from ctpwa.observables.projections import Projected
 
 
 @dataclass(frozen=True)

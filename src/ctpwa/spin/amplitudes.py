@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.decay.structure import Structure
-from ctpwa.spin.rows import Rows
+from ctpwa.spin.polarisation_rows import PolarisationRows
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SpinAmplitudes:
     structures: tuple[tuple[tuple[Structure, int], ...], ...]
     terms: tuple[tuple[WaveTerm, ...], ...]
     waves: tuple[Any, ...]
-    rows: Rows
+    rows: PolarisationRows
 
     @property
     def real(self) -> bool:

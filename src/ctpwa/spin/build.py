@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
+from ctpwa.base.progress import Progress
 from ctpwa.data.momenta import read_momenta
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
-from ctpwa.progress import Progress
 from ctpwa.spin.amplitudes import SpinAmplitudes, WaveTerm
 from ctpwa.spin.polarisation import Polarisation
-from ctpwa.spin.rows import Rows
+from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.stage import Parts, SpinStage
 
 
@@ -31,7 +31,7 @@ def build_spin_amplitudes(
 ) -> SpinAmplitudes:
     """Compute K of all waves for all events; see ``Model.spin_amplitudes``."""
     structures, terms = collect_structures(waves, barrier)
-    rows = Rows(decay, polarisation)
+    rows = PolarisationRows(decay, polarisation)
     p4 = read_momenta(momenta, decay.labels, device)
     stage = SpinStage(decay, structures, rows, p4[0].device, barrier=barrier, zou_bugg=zou_bugg, chunk_size=chunk_size)
     K = stage.allocate(len(p4[0]))

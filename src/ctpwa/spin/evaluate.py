@@ -16,7 +16,7 @@ from ctpwa.kinematics.lorentz import mass_squared, to_rest_frame
 from ctpwa.kinematics.photon import linear_polarisations, photon_matrix
 from ctpwa.kinematics.rotation import transverse_projection, wigner_d, wigner_rotation
 from ctpwa.kinematics.two_body import barrier_polynomial
-from ctpwa.spin.rows import n_states
+from ctpwa.spin.polarisation_rows import n_states
 from ctpwa.spin.vertex import vertex_couplings
 
 System = tuple[int, ...]

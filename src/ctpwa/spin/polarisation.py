@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import format_spin, projections
-from ctpwa.errors import PhysicsError, suggest
 
 UNPOLARISED, TRANSVERSE, DENSITY_MATRIX = "unpolarised", "transverse", "density matrix"
 TOLERANCE = 1e-10  # relative, for a density matrix given with rounded entries

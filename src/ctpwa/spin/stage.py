@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import torch
 from torch import Tensor
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.memory import available_bytes, format_bytes, give_back_freed
 from ctpwa.data.momenta import check_momenta
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
-from ctpwa.errors import DataError
-from ctpwa.memory import available_bytes, format_bytes, give_back_freed
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed, on_light_cone
+from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.rotate import RowRotation
-from ctpwa.spin.rows import Rows
 from ctpwa.spin.storage import Storage
 
 Parts = tuple[tuple[Structure, int], ...]
@@ -55,7 +55,7 @@ class SpinStage:
         self,
         decay: Decay,
         structures: Sequence[Parts],
-        rows: Rows,
+        rows: PolarisationRows,
         device: torch.device,
         rotation: RowRotation | None = None,
         *,

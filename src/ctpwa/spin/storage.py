@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ctpwa.errors import DataError
+from ctpwa.base.errors import DataError
 
 SINGLE = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 LARGEST = float(torch.finfo(torch.float32).max)

@@ -5,7 +5,7 @@ import cmath
 import pytest
 
 from ctpwa import load_model
-from ctpwa.engine.channels import model_channels
+from ctpwa.engine.plan.channels import model_channels
 from ctpwa.model.couplings import coupling_names
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta

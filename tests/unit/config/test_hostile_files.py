@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ctpwa import ConfigError, load_model
+from ctpwa.base.errors import CtpwaError
 from ctpwa.config import build, chains
 from ctpwa.decay import waves
-from ctpwa.errors import CtpwaError
-from ctpwa.results.points import start_points
+from ctpwa.fitting.points import start_points
 
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 PHI = DECAY + "resonances:\n  phi(1020): {in: K+ K-}\n"

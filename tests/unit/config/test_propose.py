@@ -7,13 +7,13 @@ import pytest
 import yaml
 
 import ctpwa
-from ctpwa.config.candidates import regions
-from ctpwa.config.propose import jpc_text, read_decay_text
-from ctpwa.config.propose import propose_resonances as propose
-from ctpwa.config.propose_text import proposal_text
+from ctpwa.base.errors import PhysicsError
+from ctpwa.config.propose.candidates import regions
+from ctpwa.config.propose.resonances import jpc_text, read_decay_text
+from ctpwa.config.propose.resonances import propose_resonances as propose
+from ctpwa.config.propose.text import proposal_text
 from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.spin import LS
-from ctpwa.errors import PhysicsError
 
 COMMENTED_OUT = re.compile(r"^  # \S+: +\{.*$", re.MULTILINE)
 DECAYS = [

@@ -10,8 +10,8 @@ from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import FileSource, GeneratedSource, data_sets
 from ctpwa.config.schema import FitSpec
-from ctpwa.engine.choice import ENGINES
-from ctpwa.engine.precision import PRECISIONS
+from ctpwa.engine.backends.choice import ENGINES
+from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE
 from ctpwa.model.parameters import PARTS
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.errors import DataError
+from ctpwa.base.errors import DataError
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import pytest
 
 import ctpwa
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.chain import MAX_FINAL, Decay, check_charge
 from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.topology import binary_trees, tree_leaves
-from ctpwa.errors import PhysicsError
 
 table = ParticleTable()
 

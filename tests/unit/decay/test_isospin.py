@@ -2,12 +2,12 @@
 
 import pytest
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.catalogue import hadron, has_heavy_quark, multiplets
 from ctpwa.decay.isospin import conjugate_pair, isospin_conserving, isospin_couples, pair_g_parity, two_I3
 from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.rules import allowed_ls
 from ctpwa.decay.spin import LS
-from ctpwa.errors import PhysicsError
 
 table = ParticleTable()
 

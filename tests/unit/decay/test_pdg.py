@@ -2,11 +2,11 @@
 
 import pytest
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.config.particles import own_particle
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import changes_flavour
 from ctpwa.decay.pdg import ParticleTable, normalise, pdg_index, split_charge
-from ctpwa.errors import PhysicsError
 
 table = ParticleTable()
 

@@ -6,6 +6,7 @@ from math import pi
 
 import pytest
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.rules import (
     allowed_ls,
@@ -17,7 +18,6 @@ from ctpwa.decay.rules import (
     parity_conserved,
 )
 from ctpwa.decay.spin import LS, parse_jpc
-from ctpwa.errors import PhysicsError
 
 table = ParticleTable()
 

@@ -3,10 +3,10 @@
 import pytest
 
 import ctpwa
+from ctpwa.base.errors import ConfigError
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.symmetry import Conjugation, conjugation_map, conjugation_sign, exchange_permutations, permutation_sign
-from ctpwa.errors import ConfigError
 
 table = ParticleTable()
 

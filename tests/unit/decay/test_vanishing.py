@@ -3,10 +3,10 @@
 import pytest
 
 import ctpwa
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import symmetrised_terms
 from ctpwa.decay.waves import chain_waves
-from ctpwa.errors import PhysicsError
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import chi2
 
 import ctpwa
-from ctpwa.errors import GenerationError
+from ctpwa.base.errors import GenerationError
 from ctpwa.generate.phase_space import PhaseSpaceSampler
 
 M, MASSES = 3.0969, (0.493677, 0.493677, 0.547862)

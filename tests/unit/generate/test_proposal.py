@@ -10,7 +10,7 @@ from scipy.stats import kstest
 
 import ctpwa
 from ctpwa.generate import proposal as module
-from ctpwa.generate.proposal import Edge, Flat, Peak, Proposal
+from ctpwa.generate.proposal import Edge, EventProposal, Flat, Peak
 
 MODELS = {
     2: {"decay": "J/psi(1S) -> p p~"},
@@ -47,7 +47,7 @@ MODELS = {
 def make(name):
     model = ctpwa.load_model(MODELS[name])
     parameters = {f"{r.name}.{key}": value for r in model.resonances.values() for key, value in r.parameters.items()}
-    return model, Proposal(model, parameters, torch.device("cpu"))
+    return model, EventProposal(model, parameters, torch.device("cpu"))
 
 
 def draw(proposal, n, seed=1):
@@ -119,7 +119,7 @@ def test_channels_of_a_model():
 
 def test_a_lineshape_without_a_width_is_tried_with_several():
     content = MODELS[3] | {"resonances": {"X": {"in": "K+ K-", "JP": "1-", "mass": 1.5, "lineshape": "1/(mass**2 - s - 0.01*i)"}}}
-    proposal = Proposal(ctpwa.load_model(content), {"X.mass": 1.5}, torch.device("cpu"))
+    proposal = EventProposal(ctpwa.load_model(content), {"X.mass": 1.5}, torch.device("cpu"))
     assert [channel.densities[0][1] for channel in proposal.channels] == [Flat(), Peak(1.5, 0.03), Peak(1.5, 0.15)]
 
 

@@ -9,7 +9,7 @@ import torch
 from scipy.spatial.transform import Rotation
 
 import ctpwa
-from ctpwa.errors import DataError
+from ctpwa.base.errors import DataError
 from ctpwa.kinematics.lorentz import from_rest_frame
 from ctpwa.observe.errors import VariableError
 from ctpwa.observe.variable import default_projections, default_variables, parse_variable

@@ -6,9 +6,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Ellipse
 
 import ctpwa
-from ctpwa.report.argand import band_edges, draw_argand, round_masses
-from ctpwa.report.style import save_figure
-from ctpwa.results.argand import ArgandCurve
+from ctpwa.observables.argand import ArgandCurve
+from ctpwa.report.figures.argand import band_edges, draw_argand, round_masses
+from ctpwa.report.figures.style import save_figure
 
 
 def resonance(errors=True, knots=False, n=301, name="X", m0=1.5, width=0.1, c=2.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ctpwa import generate_phase_space, load_model
-from ctpwa.report.dalitz import dalitz_boundary, decay_boundary, draw_dalitz
+from ctpwa.report.figures.dalitz import dalitz_boundary, decay_boundary, draw_dalitz
 from unit.report.made_up import grid, model
 
 MASSES = (0.493677, 0.139570, 0.547862)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from ctpwa.report.figures import decay_label, write_figures
-from ctpwa.report.interference import draw_interference
-from ctpwa.report.projections import draw_projections
-from ctpwa.report.style import Figure
-from ctpwa.results.fractions import Fractions
+from ctpwa.fitting.fractions import Fractions
+from ctpwa.report.figures.all_figures import decay_label, write_figures
+from ctpwa.report.figures.interference import draw_interference
+from ctpwa.report.figures.projections import draw_projections
+from ctpwa.report.figures.style import Figure
 from unit.report.made_up import model, projected, projection
 
 
@@ -28,7 +28,7 @@ def test_one_data_set(tmp_path):
 
 
 def test_several_data_sets_pages_and_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("ctpwa.report.projections.ROWS", 1)
+    monkeypatch.setattr("ctpwa.report.figures.projections.ROWS", 1)
     many = projected(projections=(projection(bins=3, fine=1),) * 5, grids=())
     figure = Figure()
     figure.add_subplot().plot([0, 1])
@@ -38,7 +38,7 @@ def test_several_data_sets_pages_and_others(tmp_path, monkeypatch):
 
 
 def test_data_sets_whose_names_differ_in_signs_only(monkeypatch, tmp_path):
-    monkeypatch.setattr("ctpwa.report.figures.save_figure", lambda figure, stem: [stem])
+    monkeypatch.setattr("ctpwa.report.figures.all_figures.save_figure", lambda figure, stem: [stem])
     found = projected(projections=())
     files = write_figures(tmp_path, model(), {"a/b": found, "a b": found, "x" * 300: found, "../$\\frac{": found})
     assert files == [tmp_path / stem for stem in ("dalitz-a_b", "dalitz-a_b-2", "dalitz-" + "x" * 200, "dalitz-.._frac")]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa.report.correlation import draw_correlations, parameter_order
-from ctpwa.report.interference import draw_interference
-from ctpwa.report.style import save_figure
-from ctpwa.results.fractions import Fractions
+from ctpwa.fitting.fractions import Fractions
+from ctpwa.report.figures.correlation import draw_correlations, parameter_order
+from ctpwa.report.figures.interference import draw_interference
+from ctpwa.report.figures.style import save_figure
 from poles.fits import fitted
 
 MODEL = {

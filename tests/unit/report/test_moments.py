@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ctpwa.report.moments import draw_moments
-from ctpwa.report.style import save_figure
-from ctpwa.results.moments import MomentSample, angular_moments
+from ctpwa.observables.moments import MomentSample, angular_moments
+from ctpwa.report.figures.moments import draw_moments
+from ctpwa.report.figures.style import save_figure
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ctpwa.errors import DataError
-from ctpwa.report.projections import draw_projections, strongest
+from ctpwa.base.errors import DataError
+from ctpwa.report.figures.projections import draw_projections, strongest
 from unit.report.made_up import NAMES, model, projection
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ctpwa.report.pulls import draw_pulls
-from ctpwa.report.style import save_figure
+from ctpwa.report.figures.pulls import draw_pulls
+from ctpwa.report.figures.style import save_figure
 
 PULLS = np.random.default_rng(1).normal(size=(50, 4))
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.pdg import ParticleTable
-from ctpwa.errors import PhysicsError
 from ctpwa.spin.polarisation import Polarisation
 
 table = ParticleTable()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from ctpwa.engine.codegen.staging import is_complex
+from ctpwa.engine.plan.staging import is_complex
 from ctpwa.model.lineshapes.formula import csqrt
 
 REAL_FUNCTIONS = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "atan": "atan", "sqrt": "sqrt"}

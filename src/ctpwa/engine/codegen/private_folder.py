@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from ctpwa.errors import CtpwaError
+from ctpwa.base.errors import CtpwaError
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MOST_LINKS = 40

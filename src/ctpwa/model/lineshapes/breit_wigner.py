@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from ctpwa.model.lineshapes.barrier import Q0, barrier_momentum, barrier_polynomial, nominal_q2
-from ctpwa.model.lineshapes.channels import Channel, read_channels
+from ctpwa.model.lineshapes.channels import DecayChannel, read_channels
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, csqrt, q2, s
 
 MASS = LineshapeParameter("mass", "GeV", "m_0", lower=0.0)
@@ -55,7 +55,7 @@ def build_channels(vertex: Vertex, channels: Any = None) -> Formula:
     return Formula("breit_wigner_channels", expression, (MASS, *widths), REFERENCE, printed)
 
 
-def _open_momentum(channel: Channel, d: float) -> sp.Expr:
+def _open_momentum(channel: DecayChannel, d: float) -> sp.Expr:
     """q^(2L+1)/N_L above the threshold of the channel, zero below."""
     if channel.own:
         return barrier_momentum(channel.L, q2, d)

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.barrier import Q0, nominal_q2
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, csqrt, s
 from ctpwa.model.lineshapes.phase_space import own_rho, rho

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.barrier import breakup_q2, effective_q2
 from ctpwa.model.lineshapes.formula import Vertex, q2, s
 from ctpwa.model.lineshapes.phase_space import own_rho, rho
@@ -22,7 +22,7 @@ _FORM = "give {label: own} for the channel of the vertex itself and {label: [m1,
 
 
 @dataclass(frozen=True)
-class Channel:
+class DecayChannel:
     """One two-body channel.
 
     Attributes:
@@ -58,7 +58,7 @@ class Channel:
         return sp.Symbol(rf"{quantity}_{{{index}\mathrm{{{label}}}}}", positive=True)
 
 
-def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[Channel, ...]:
+def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[DecayChannel, ...]:
     """Channels from the option of a model file, checked."""
 
     def fail(what: str) -> PhysicsError:
@@ -75,7 +75,7 @@ def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[Channe
         if not _LABEL.fullmatch(str(label)):
             raise fail(f"label {label!r} holds more than letters, digits and underscores")
         if isinstance(given, str) and given == "own":
-            found.append(Channel(str(label), vertex.m1, vertex.m2, vertex.L, own=True))
+            found.append(DecayChannel(str(label), vertex.m1, vertex.m2, vertex.L, own=True))
             continue
         if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (2, 3):
             raise fail(f"{given!r} of {label!r} is not a pair of masses")
@@ -85,7 +85,7 @@ def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[Channe
         L = given[2] if len(given) == 3 else 0
         if L % 1 != 0 or not 0 <= L <= 20:
             raise fail(f"L = {L!r} of {label!r} is not an integer from 0 to 20")
-        found.append(Channel(str(label), float(given[0]), float(given[1]), int(L)))
+        found.append(DecayChannel(str(label), float(given[0]), float(given[1]), int(L)))
     if sum(channel.own for channel in found) > 1:
         raise fail("more than one channel is 'own'")
     return tuple(found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.breit_wigner import MASS, WIDTH
 from ctpwa.model.lineshapes.expression_parser import NAMES, known_names, parse_expression
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Callback, Formula, LineshapeParameter, Vertex, csqrt

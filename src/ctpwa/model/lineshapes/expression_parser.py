@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError, TextError, suggest
+from ctpwa.base.errors import PhysicsError, TextError, suggest
 from ctpwa.model.lineshapes.formula import LineshapeParameter, Vertex, q2, s
 from ctpwa.model.lineshapes.nodes import MAX_NUMBER, Nodes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.breit_wigner import MASS
 from ctpwa.model.lineshapes.channels import read_channels
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, s

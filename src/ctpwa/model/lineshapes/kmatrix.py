@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
+from ctpwa.base.words import counted
 from ctpwa.model.lineshapes.channels import read_channels
 from ctpwa.model.lineshapes.formula import Basis, LineshapeKind, Vertex
-from ctpwa.words import counted
 
 Array = np.ndarray[Any, Any]
 PhaseSpace = Callable[[Array, Array], Array]  # (s, q2) → ρ

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.barrier import Q0, nominal_q2
 from ctpwa.model.lineshapes.breit_wigner import MASS, WIDTH
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, q2, s

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.formula import LineshapeParameter, csqrt
 
 MAX_EXPONENT = 40

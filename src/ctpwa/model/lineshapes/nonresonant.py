@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, s
 
 ALPHA = LineshapeParameter("alpha", "GeV⁻²", r"\alpha")

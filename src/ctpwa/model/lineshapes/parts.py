@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.barrier import breakup_q2
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Vertex, csqrt, q2, s
 

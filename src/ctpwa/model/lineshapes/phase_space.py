@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, Vertex, csqrt, q2, s
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes import breit_wigner, bugg, flatte, gounaris_sakurai, kmatrix, lass, nonresonant, phase_space, spline
 from ctpwa.model.lineshapes.custom import ParameterSpec, callback_from_function, check_formula, formula_from_sympy, formula_from_text
 from ctpwa.model.lineshapes.expression_parser import NAMES

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.errors import PhysicsError, suggest
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.formula import Basis, LineshapeKind, Vertex
 
 Array = np.ndarray[Any, Any]

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from ctpwa.decay.latex import label_parts
+from ctpwa.fitting.labels import group_latex
+from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model
+from ctpwa.observables.projections import Grid, Projection
 from ctpwa.report.content import DataSetView, ReportContent
-from ctpwa.report.dalitz import decay_boundary, drawn_cells
+from ctpwa.report.figures.dalitz import decay_boundary, drawn_cells
+from ctpwa.report.figures.style import LINES
 from ctpwa.report.html.markup import Html
 from ctpwa.report.html.mathml import labelled, math
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
-from ctpwa.report.style import LINES
-from ctpwa.results.labels import group_latex
-from ctpwa.results.projections import Grid, Projection
-from ctpwa.results.result import FitResult
 
 DRAWN = 6  # the strongest groups, at first
 WRITTEN_OUT = 16  # groups of an interference matrix with numbers in its cells

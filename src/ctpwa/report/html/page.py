@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib.resources import files
 
-from ctpwa.output import written_whole
+from ctpwa.base.output import written_whole
 from ctpwa.report.content import ReportContent
 from ctpwa.report.html import physics, sections
 from ctpwa.report.html.charts import page_data

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ctpwa.fitting.labels import group_latex
+from ctpwa.fitting.text import with_error
 from ctpwa.report.content import ReportContent
 from ctpwa.report.html.marks import chart, formula, note, number, section, table, tabs, text, titled
 from ctpwa.report.html.markup import NOTHING, Html, element
 from ctpwa.report.html.mathml import math
-from ctpwa.results.labels import group_latex
-from ctpwa.results.text import with_error
 
 POSITION = r"\sqrt{s} = M - i\Gamma/2"
 

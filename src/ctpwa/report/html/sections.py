@@ -8,18 +8,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ctpwa.base.words import counted
 from ctpwa.data.summary import grouped
 from ctpwa.decay.spin import format_parity, format_spin
+from ctpwa.fitting.fractions import Fractions
+from ctpwa.fitting.result import FoundMinimum
+from ctpwa.fitting.text import with_error
 from ctpwa.model.model import Model, Wave
 from ctpwa.report.content import LineshapeView, ReportContent
 from ctpwa.report.html.marks import Cell, chart, filtered, folded, formula, note, number, section, table, tabs, text, titled
 from ctpwa.report.html.markup import NOTHING, Html, element
 from ctpwa.report.html.mathml import math
 from ctpwa.report.html.trees import topologies, tree
-from ctpwa.results.fractions import Fractions
-from ctpwa.results.result import FoundMinimum
-from ctpwa.results.text import with_error
-from ctpwa.words import counted
 
 SHOWN_CORRELATIONS = 12
 LARGE_PULL = 3.0

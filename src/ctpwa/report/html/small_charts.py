@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.observables.argand import ArgandCurve
+from ctpwa.observables.moments import AngularMoments
 from ctpwa.report.content import MomentsView
 from ctpwa.report.html.markup import Html
 from ctpwa.report.html.mathml import math
-from ctpwa.results.argand import ArgandCurve
-from ctpwa.results.moments import AngularMoments
 
 DIGITS = 5
 MARKS = 5  # masses written along an Argand curve

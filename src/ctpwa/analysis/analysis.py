@@ -1,0 +1,401 @@
+"""``load_analysis``: a model file with its samples and fit settings, from the file to a likelihood and the result of a fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ctpwa.base.errors import DataError, PhysicsError, suggest
+from ctpwa.base.memory import available_bytes, parse_bytes, processes_here
+from ctpwa.base.ranks import ONE, Ranks, current_ranks
+from ctpwa.base.words import counted
+from ctpwa.config.fit_settings import FitSettings, fit_settings
+from ctpwa.config.projections import projections
+from ctpwa.config.read import load_document
+from ctpwa.config.samples import DataSet, FileSource, GeneratedSource, Source, data_sets, refuse_repeated_files
+from ctpwa.data.checks import SampleChecks, is_positive_total
+from ctpwa.data.event_files import EventFiles, open_events
+from ctpwa.data.events import Events, concatenate
+from ctpwa.data.files import CHUNK
+from ctpwa.data.located import TEXT
+from ctpwa.data.stream import EventStream, JoinedStream
+from ctpwa.data.summary import SampleSummary
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, advice
+from ctpwa.engine.samples.memory_plan import Limits
+from ctpwa.fitting.fit import fit as fit_likelihood
+from ctpwa.fitting.journal import Journal
+from ctpwa.fitting.result import FitResult
+from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.generate.room import check_count
+from ctpwa.minimise.drive import Watch
+from ctpwa.model.model import Model
+from ctpwa.observe.variable import ProjectionSpec, default_projections
+
+STREAMED = ("data", "phase_space", "truth")  # samples that may be read in pieces
+MOMENTA_FRACTION = 0.25  # of the main memory that momenta may take; what is computed from them has to find room as well
+NO_SAMPLES = "add  samples: {data: data.root, phase_space: {generate: 500000}}  to the model file"
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """The samples of one data set, read.
+
+    Attributes:
+        name:         of the data set; empty if there is only one
+        data:         measured events
+        phase_space:  events for the normalisation
+        background:   events whose contribution is subtracted; None if there are none
+        truth:        phase space before acceptance; None if it is not given
+        sources:      where they come from, in the order data, phase space, background, truth
+
+    Samples in files that are too large for main memory are streams of events.
+    """
+
+    name: str
+    data: Events | EventStream
+    phase_space: Events | EventStream
+    background: Events | None
+    truth: Events | EventStream | None
+    sources: tuple[Events | EventFiles, ...]
+
+    @property
+    def summaries(self) -> tuple[SampleSummary, ...]:
+        """One for each source; files that nobody has read to their end yet are read now. All ranks must ask for it."""
+        return tuple(source.summary for source in self.sources if source.summary is not None)
+
+
+class Analysis:
+    """A model, where its samples are, and how to fit it. Samples are read when they are first needed, and kept.
+
+    Args:
+        model:        the model
+        data_sets:    where the samples are; may be empty
+        settings:     how to fit
+        description:  the content of the model file
+        name:         the model file; empty if there is none
+        projections:  histograms to be drawn; default: all masses of subsystems and helicity cosines of pairs
+        ranks:        processes that fit together: each reads its own part of every sample
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        data_sets: Sequence[DataSet],
+        settings: FitSettings,
+        description: Mapping[str, Any],
+        name: str = "",
+        projections: Sequence[ProjectionSpec] = (),
+        ranks: Ranks = ONE,
+    ) -> None:
+        self.ranks = ranks
+        self.model, self.data_sets, self.settings = model, tuple(data_sets), settings
+        self.description, self.name = description, name
+        self.projections: tuple[ProjectionSpec, ...] = tuple(projections) or default_projections(model.decay)
+        self._read: dict[str, SampleSet] = {}
+
+    def read(self, name: str | None = None, *, progress: bool | None = None) -> SampleSet:
+        """Read or generate all samples of a data set; with several ranks the part of this one.
+
+        Args:
+            name:      of the data set; may be left out if there is only one
+            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+
+        Raises:
+            DataError: if there is no such data set, or a sample is wrong
+        """
+        data_set = self._data_set(name)
+        if data_set.name not in self._read:
+            self._read[data_set.name] = self._samples(data_set, progress)
+        return self._read[data_set.name]
+
+    def forget(self) -> None:
+        """Release the samples; what was built from them stays."""
+        self._read.clear()
+
+    @property
+    def summaries(self) -> tuple[SampleSummary, ...]:
+        """One line for each source of every sample, read if need be."""
+        return tuple(summary for data_set in self.data_sets for summary in self.read(data_set.name).summaries)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files of events and weights that are there, read or not."""
+        sources = [source for data_set in self.data_sets for _, source, _ in _named_sources(data_set) if isinstance(source, FileSource)]
+        patterns = [os.fspath(file) for source in sources for file in (*source.files, *source.weight_files)]
+        return tuple(Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
+
+    def likelihood(
+        self,
+        engine: str | None = None,
+        device: str | torch.device | None = None,
+        progress: bool | None = None,
+        precision: str | None = None,
+    ) -> Likelihood | LikelihoodSum:
+        """The likelihood of all data sets, with the constraints and ties of the settings.
+
+        Args:
+            engine:     instead of that of the settings
+            device:     instead of that of the settings
+            progress:   show progress bars; default: on a terminal when it takes more than two seconds
+            precision:  instead of that of the settings
+        """
+        if not self.data_sets:
+            raise DataError(f"{self.name or 'the model'}: nothing to fit, there are no samples\n fix: {NO_SAMPLES}")
+        terms = [self._likelihood(i, data_set, engine, device, progress, precision) for i, data_set in enumerate(self.data_sets)]
+        return terms[0] if len(terms) == 1 else LikelihoodSum(terms)
+
+    def start(self, likelihood: Likelihood | LikelihoodSum) -> np.ndarray:
+        """Start values of the free parameters of a likelihood: those of the model, and those that the settings give."""
+        values = dict(zip(likelihood.names, likelihood.start, strict=True))
+        for name, value in self.settings.start.items():
+            if name not in values:
+                raise PhysicsError(f"start value of {name!r}, which is not a free parameter", advice(name, likelihood))
+            values[name] = value
+        return np.array([values[name] for name in likelihood.names])
+
+    def fit(
+        self,
+        engine: str | None = None,
+        device: str | torch.device | None = None,
+        *,
+        likelihood: Likelihood | LikelihoodSum | None = None,
+        start: Any = None,
+        starts: int | None = None,
+        method: str | None = None,
+        seed: int | None = None,
+        minos: Sequence[str] | None = None,
+        precision: str | None = None,
+        progress: bool | None = None,
+        watch: Watch | None = None,
+        journal: Journal | None = None,
+    ) -> FitResult:
+        """Fit all data sets; what is not given here is as the settings say. The result also holds the model, samples and settings.
+
+        Args:
+            engine:      instead of that of the settings
+            device:      instead of that of the settings
+            likelihood:  what ``likelihood()`` returned, if it is there already
+            start:       the first start, all parameters in order or some by name
+            starts:      number of starts
+            method:      ``newton``, ``lbfgs`` or ``minuit``
+            seed:        of random starts
+            minos:       parameters that get asymmetric errors
+            precision:   ``double`` or ``mixed``
+            progress:    show progress bars; default: on a terminal when it takes more than two seconds
+            watch:       called with every better point and its value
+            journal:     gets what many starts have found so far, and goes on with what is in it
+        """
+        settings = self.settings
+        if likelihood is None:
+            likelihood = self.likelihood(engine, device, progress, precision)
+        if start is None or isinstance(start, Mapping):
+            start = dict(zip(likelihood.names, self.start(likelihood), strict=True)) | dict(start or {})
+        truths = [self.read(data_set.name, progress=progress).truth for data_set in self.data_sets]
+        result = fit_likelihood(
+            likelihood,
+            settings.starts if starts is None else starts,
+            settings.method if method is None else method,
+            start=start,
+            seed=settings.seed if seed is None else seed,
+            minos=settings.minos if minos is None else minos,
+            truth=None if all(truth is None for truth in truths) else truths,
+            progress=progress,
+            watch=watch,
+            journal=journal,
+        )
+        return self._with_origin(result)
+
+    def _with_origin(self, result: FitResult) -> FitResult:
+        """A result with everything that is needed to find it again."""
+        settings = self.settings
+        how = {
+            "representation": settings.representation,
+            "reference_wave": settings.reference_wave,
+            "couplings": settings.couplings,
+            "constraints": settings.constraints,
+            "limits": settings.limits,
+            "ties": settings.ties,
+        }
+        names = [data_set.name for data_set in self.data_sets]
+        return result.with_origin(
+            samples=tuple(summary.as_dict() for summary in self.summaries),
+            model=self.description,
+            model_file=self.name,
+            settings=dict(result.settings) | how,
+            fractions=tuple(replace(entry, data_set=name) for name, entry in zip(names, result.fractions, strict=True)),
+        )
+
+    def _data_set(self, name: str | None) -> DataSet:
+        known = {data_set.name: data_set for data_set in self.data_sets}
+        if not known:
+            raise DataError(f"{self.name or 'the model'}: there are no samples\n fix: {NO_SAMPLES}")
+        if name is None and len(known) == 1:
+            return self.data_sets[0]
+        if name is None:
+            raise DataError(f"there are {counted(len(known), 'data set')}: {', '.join(known)}\n fix: say which to read")
+        if name not in known:
+            raise DataError(f"there is no data set {name!r}\n fix: {suggest(name, known)}")
+        return known[name]
+
+    def _likelihood(
+        self,
+        number: int,
+        data_set: DataSet,
+        engine: str | None,
+        device: str | torch.device | None,
+        progress: bool | None,
+        precision: str | None,
+    ) -> Likelihood:
+        settings, samples = self.settings, self.read(data_set.name, progress=progress)
+        limits = {name: self._part(name) for name in ("device_memory", "host_memory")}
+        likelihood = Likelihood(
+            self.model,
+            samples.data,
+            samples.phase_space,
+            samples.background,
+            engine=engine or settings.engine,
+            device=device if device is not None else settings.device,
+            representation=settings.representation,
+            reference_wave=settings.reference_wave,
+            couplings=settings.couplings,
+            ties=settings.ties,
+            constraints=settings.constraints if number == 0 else {},  # once in the sum of all data sets
+            limits=settings.limits,
+            progress=progress,
+            ranks=self.ranks,
+            precision=precision or settings.precision,
+            scratch=settings.scratch,
+            **limits,
+        )
+        _ = samples.summaries  # of files that were read just now, on all ranks
+        return likelihood
+
+    @property
+    def memory_limits(self) -> Limits:
+        """How much memory the likelihood of each data set may use."""
+        return Limits.read(self._part("device_memory"), self._part("host_memory"), self.settings.scratch)
+
+    def _part(self, name: str) -> int | None:
+        """The memory that each of the data sets may use."""
+        size = getattr(self.settings, name)
+        return None if size is None else max(parse_bytes(size, name) // len(self.data_sets), 1)
+
+    def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
+        refuse_repeated_files(self.data_sets)
+        for _, source, name in _named_sources(data_set):
+            if isinstance(source, GeneratedSource):  # before anything is read
+                check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
+        in_pieces = self._too_large(data_set)
+        read: dict[str, list[Events | EventFiles]] = {}
+        for kind, source, name in _named_sources(data_set):
+            read.setdefault(kind, []).append(self._source(source, name, progress, in_pieces and kind in STREAMED))
+        sources = tuple(part for parts in read.values() for part in parts)
+        samples = {kind: _joined(parts) for kind, parts in read.items()}
+        for kind, sample in samples.items():
+            self._check_total(kind, sample, data_set.name)
+        background = samples.get("background")
+        assert background is None or isinstance(background, Events)
+        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), sources)
+
+    def _too_large(self, data_set: DataSet) -> bool:
+        """Whether momenta in files would take too much of the main memory; if so on one rank, then on all."""
+        files = [(source, name) for kind, source, name in _named_sources(data_set) if kind in STREAMED and isinstance(source, FileSource)]
+        room = self._part("host_memory")
+        if room is None and (free := available_bytes(torch.device("cpu"))) is not None:
+            room = free // processes_here()
+        if not files or room is None:
+            return False
+        n_events = sum(self._open(source, name, None).n_events for source, name in files if _in_pieces(source))
+        needed = 4 * 8 * len(self.model.decay.labels) * n_events
+        return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
+
+    def _check_total(self, kind: str, sample: Events | EventStream, data_set: str) -> None:
+        """Refuse weights that add up to nothing; those of a sample that is read in pieces are known to the likelihood only."""
+        if not isinstance(sample, Events) or sample.weights is None:
+            return
+        w = sample.weights
+        total, size = self.ranks.sum(2, lambda: np.array([float(w.sum()), float(w.abs().sum())]), f"total {kind}".encode())
+        if not is_positive_total(total, size):
+            fix = "the background is subtracted" if kind == "background" else "negative ones may be there, but not outweigh the others"
+            raise DataError(
+                f"{f'{data_set} '.lstrip()}{kind.replace('_', ' ')}: its weights add up to {total:.6g}\n"
+                f" fix: give positive weights and a positive scale; {fix}"
+            )
+
+    def _open(self, source: FileSource, name: str, progress: bool | None) -> EventFiles:
+        options = source.options
+        return open_events(
+            self.model,
+            source.files,
+            tree=options.tree,
+            momenta=options.momenta,
+            weight=options.weight,
+            weight_file=source.weight_files or None,
+            scale=source.scale,
+            order=options.order,
+            unit=options.unit,
+            mass_tolerance=options.mass_tolerance,
+            parent_tolerance=options.parent_tolerance,
+            name=name,
+            progress=progress,
+            ranks=self.ranks,
+        )
+
+    def _source(self, source: Source, name: str, progress: bool | None, in_pieces: bool) -> Events | EventFiles:
+        if isinstance(source, FileSource):
+            files = self._open(source, name, progress)
+            return files if in_pieces and _in_pieces(source) else files.load()
+        events = generate_phase_space(self.model, source.n_events, source.seed, progress=progress, ranks=self.ranks)
+        checks = SampleChecks(self.model.decay)
+        for start in range(0, events.n_events, CHUNK):
+            checks.check([p[start : start + CHUNK] for p in events.values()], start)
+        notes = (f"generated, seed {source.seed}",)
+        return replace(events, summary=SampleSummary(name, (), source.n_events, None, checks.joined(self.ranks).mass, (), notes))
+
+
+def _named_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:
+    """Kind, source and name of every source of a data set."""
+    start = f"{data_set.name} " if data_set.name else ""
+    for kind in ("data", "phase_space", "background", "truth"):
+        sources = getattr(data_set, kind)
+        for i, source in enumerate(sources):
+            yield kind, source, f"{start}{kind.replace('_', ' ')}" + (f" {i + 1}" if len(sources) > 1 else "")
+
+
+def _in_pieces(source: FileSource) -> bool:
+    """Whether any part of the files can be read without the rest."""
+    return all(Path(file).suffix.lower() not in TEXT for file in source.files)
+
+
+def _joined(parts: Sequence[Events | EventFiles]) -> Events | EventStream:
+    """Several sources as one sample."""
+    if len(parts) == 1:
+        return parts[0]
+    events = [part for part in parts if isinstance(part, Events)]
+    return concatenate(events) if len(events) == len(parts) else JoinedStream(parts)
+
+
+def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], ranks: Ranks | None = None) -> Analysis:
+    """Read a model file with its samples and fit settings; no file of events is opened yet.
+
+    Args:
+        path_or_mapping:  a model file, or a mapping of the same form, whose paths are relative to the working directory
+        ranks:            processes that fit together; default: those that torchrun started, or this one alone
+
+    Raises:
+        ConfigError: with every problem found, each with file, line, column and what to do
+    """
+    together = current_ranks() if ranks is None else ranks
+    document = together.together(lambda: load_document(path_or_mapping))
+    together.check_same("model file", repr(document.data), "copy the same model file to all machines")
+    spec, model = document.spec, document.model
+    samples, settings = data_sets(spec, document.folder), fit_settings(spec.fit)
+    return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay), together)

@@ -1,0 +1,216 @@
+"""``open_fit``: a result with the model and the samples it came from, to look at what was found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from glob import glob
+from pathlib import Path
+
+from ctpwa.analysis.analysis import Analysis, SampleSet
+from ctpwa.base.errors import CtpwaError, DataError
+from ctpwa.base.words import counted
+from ctpwa.config.fit_settings import fit_settings
+from ctpwa.config.projections import projections
+from ctpwa.config.read import load_document
+from ctpwa.config.samples import DataSet, FileSource, data_sets
+from ctpwa.data.columns import sha256_of
+from ctpwa.data.events import Events
+from ctpwa.data.stream import picked_events
+from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.engine.likelihood.values import ModelValues
+from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.take_over import fitted_values
+from ctpwa.model.model import Model
+from ctpwa.observables.projections import Projected, dalitz_pair, project
+
+KINDS = ("data", "phase_space", "background", "truth")
+FILES = ("files", "weight_files")
+
+
+@dataclass(frozen=True)
+class LoadedSamples:
+    """The samples of one data set in main memory.
+
+    Attributes:
+        name:           of the data set; empty if there is only one
+        data:           measured events
+        phase_space:    events for the normalisation, or some of them
+        background:     events whose contribution is subtracted; None if there are none
+        n_phase_space:  how many events for the normalisation there are
+    """
+
+    name: str
+    data: Events
+    phase_space: Events
+    background: Events | None
+    n_phase_space: int
+
+
+@dataclass(frozen=True)
+class OpenedFit:
+    """A result, and the analysis it is the result of.
+
+    Attributes:
+        result:    what was found
+        analysis:  model, samples and settings
+        path:      the file of the result; empty if it came from none
+    """
+
+    result: FitResult
+    analysis: Analysis
+    path: str = ""
+
+    @property
+    def model(self) -> Model:
+        """What was fitted."""
+        return self.analysis.model
+
+    @cached_property
+    def values(self) -> ModelValues:
+        """Couplings and lineshape parameters as they were fitted."""
+        return fitted_values(self.result, self.model)
+
+    def intensity(self, engine: str = "auto", device: str | None = None) -> ModelIntensity:
+        """The fitted model, for any events.
+
+        Args:
+            engine:  ``auto``, ``cuda``, ``cpu`` or ``reference``
+            device:  where to compute; default: a GPU if there is one
+        """
+        return ModelIntensity(self.model, couplings=self.values.couplings, parameters=self.values.parameters, engine=engine, device=device)
+
+    def read(self, phase_space: int | None = None, *, progress: bool | None = None) -> tuple[LoadedSamples, ...]:
+        """The samples of all data sets.
+
+        Args:
+            phase_space:  at most so many phase-space events, evenly picked; default: all
+            progress:     show progress bars; default: on a terminal when it takes more than two seconds
+
+        Raises:
+            DataError: if a file is not the one that was fitted
+        """
+        read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
+        _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
+        return tuple(_loaded(samples, phase_space) for samples in read)
+
+    def project(
+        self, engine: str = "auto", device: str | None = None, *, phase_space: int | None = None, progress: bool | None = None
+    ) -> dict[str, Projected]:
+        """Name of each data set → its projections, as the model file asks for them, and the Dalitz plot of a decay to three particles.
+
+        Args:
+            engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
+            device:       where to compute; default: a GPU if there is one
+            phase_space:  draw the fit with at most so many phase-space events; default: all
+            progress:     show progress bars; default: on a terminal when it takes more than two seconds
+        """
+        intensity = self.intensity(engine, device)
+        result = {}
+        for samples in self.read(phase_space, progress=progress):
+            pair = dalitz_pair(self.model.decay, samples.data.n_events)
+            result[samples.name] = project(
+                intensity,
+                samples.data,
+                samples.phase_space,
+                samples.background,
+                axes=self.analysis.projections,
+                grids=[] if pair is None else [pair],
+                progress=progress,
+            )
+        return result
+
+
+def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
+    """Find the model and the samples of a result again. No file of events is opened yet.
+
+    Files are looked for where the model file was, seen from the working directory or from the folder of the result, and beside the
+    result. If they are in several of these places, those are taken whose content was fitted.
+
+    Args:
+        result:  a result, or the file that it was saved to
+
+    Raises:
+        CtpwaError: if it is the result of a likelihood that was made in Python and not from a model file
+        DataError:  if files of events are not there
+    """
+    found, path = (result, "") if isinstance(result, FitResult) else (FitResult.load(result), os.fspath(result))
+    if found.model is None or not found.samples:
+        raise CtpwaError(
+            f"{path or 'the result'} does not say which model and which samples it belongs to: it was fitted in Python\n"
+            " fix: fit with  ctpwa fit model.yml,  or with  ctpwa.load_analysis(...).fit()"
+        )
+    folders = _folders(found, path)
+    candidates = []
+    for folder in folders:
+        document = load_document(found.model, folder)
+        sets = data_sets(document.spec, document.folder)
+        missing = [file for file in _patterns(sets) if not _matches(file)]
+        if not missing:
+            drawn = projections(document.spec.projections, document.model.decay)
+            candidates.append(Analysis(document.model, sets, fit_settings(document.spec.fit), document.data, found.model_file, drawn))
+    if not candidates:
+        where = " or ".join(repr(str(folder)) for folder in folders)
+        raise DataError(
+            f"{Path(missing[0]).name!r}, which was fitted, is not there; looked in {where}\n"
+            " fix: put the result or the files back where they were, or run this in the folder in which it was fitted"
+        )
+    return OpenedFit(found, _fitted_one(candidates, found), path)
+
+
+def _loaded(samples: SampleSet, phase_space: int | None) -> LoadedSamples:
+    """Samples in main memory, with at most so many phase-space events."""
+    return LoadedSamples(
+        samples.name,
+        picked_events(samples.data, None),
+        picked_events(samples.phase_space, phase_space),
+        samples.background,
+        samples.phase_space.n_events,
+    )
+
+
+def _folders(result: FitResult, path: str) -> list[Path]:
+    own, of_model = Path(path).parent, Path(result.model_file).parent
+    return list(dict.fromkeys([of_model, own / of_model, own]))
+
+
+def _patterns(sets: Sequence[DataSet]) -> list[str]:
+    sources = [source for data_set in sets for kind in KINDS for source in getattr(data_set, kind)]
+    files = [source for source in sources if isinstance(source, FileSource)]
+    return [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
+
+
+def _matches(pattern: str) -> list[str]:
+    return [pattern] if Path(pattern).exists() else glob(pattern)
+
+
+def _fitted_one(candidates: Sequence[Analysis], result: FitResult) -> Analysis:
+    """That of several places whose files were fitted; the first if none was, so that reading it says what has changed."""
+    places = [sorted(str(Path(file).resolve()) for p in _patterns(c.data_sets) for file in _matches(p)) for c in candidates]
+    if all(place == places[0] for place in places):
+        return candidates[0]
+    fitted = {file["sha256"] for sample in result.samples for kind in FILES for file in sample[kind]}
+    right = (c for c, place in zip(candidates, places, strict=True) if {sha256_of(Path(file)) for file in place} == fitted)
+    return next(right, candidates[0])
+
+
+def _check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
+    """Refuse samples that are not those of the fit."""
+    for present, fitted in zip(now, then, strict=True):
+        for kind in FILES:
+            if len(present[kind]) != len(fitted[kind]):
+                raise DataError(
+                    f"{present['name']}: {counted(len(present[kind]), 'file is', 'files are')} there,"
+                    f" and {counted(len(fitted[kind]), 'was', 'were')} fitted\n"
+                    " fix: remove files that came later, put back those that are missing, or fit again"
+                )
+            for a, b in zip(present[kind], fitted[kind], strict=True):
+                if a["sha256"] != b["sha256"]:
+                    raise DataError(
+                        f"{a['path']!r} is not the file that was fitted: its content has changed since\n"
+                        " fix: put the old file back, or fit again"
+                    )
+        if present["n_events"] != fitted["n_events"]:
+            raise DataError(f"{present['name']}: {present['n_events']} events, and {fitted['n_events']} were fitted\n fix: fit again")

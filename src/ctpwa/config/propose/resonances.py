@@ -1,0 +1,403 @@
+"""A first model of a decay: which resonances of the PDG may be in it, and which of them to start with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from ctpwa.base.errors import PhysicsError
+from ctpwa.config.chains import Carrier, generate_chains
+from ctpwa.config.particles import OWN_PARTICLES, read_decay
+from ctpwa.config.problems import SpecError, SpecErrors
+from ctpwa.config.propose.candidates import Candidate, Region, candidates, final_words, regions
+from ctpwa.config.propose.nonresonant import RULES, NonresonantLine, simplest_structures, structures_in
+from ctpwa.config.systems import System
+from ctpwa.decay.catalogue import hadron
+from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
+from ctpwa.decay.isospin import isospin_conserving
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.pdg import ParticleTable
+from ctpwa.decay.rules import allowed_ls
+from ctpwa.decay.spin import LS, format_spin
+from ctpwa.decay.waves import chain_waves, vertex_ls
+
+ACTIVE_REACH = 1.0  # widths outside the kinematic range up to which a resonance is active
+CASCADE_REACH = 0.5  # widths that a step of a cascade may be short of energy
+NARROW = 0.1  # GeV; a narrower state may show where isospin forbids it or where it decays to a photon
+AGAINST_ISOSPIN, ELECTROMAGNETIC = "isospin violating decay", "electromagnetic decay"
+HIGHEST_L = 2  # an active resonance is produced with at most this L
+HIGHEST_L_CASCADE = 1  # the same in decays to four or more particles, where every combination of resonances makes waves
+HIGHEST_J_CASCADE = {4: 2, 5: 1, 6: 1}  # highest spin of an active resonance there, by number of particles
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """A resonance of a first model: one line of the model file.
+
+    Attributes:
+        name:        key in the model file
+        regions:     the final particles it decays to
+        states:      its charge state in each of them
+        two_I:       doubled isospin
+        production:  (L, S) where it is produced, by what is produced with it; of conjugate regions only the first
+        decays:      (L, S) where it decays, by what it decays to; the same
+        reasons:     why it is not active; empty for one that is
+        elsewhere:   why it is not active in further regions
+    """
+
+    name: str
+    regions: tuple[Region, ...]
+    states: tuple[Particle, ...]
+    two_I: int | None
+    production: dict[str, tuple[LS, ...]]
+    decays: dict[str, tuple[LS, ...]]
+    reasons: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def active(self) -> bool:
+        """Whether the first model uses it."""
+        return not self.reasons
+
+    @property
+    def state(self) -> Particle:
+        """The charge state whose mass and width stand in the model file."""
+        return self.states[0]
+
+
+@dataclass(frozen=True)
+class ModelProposal:
+    """A first model.
+
+    Attributes:
+        decay_text:          the decay as the user wrote it
+        decay:               the decay
+        transverse:          whether the parent is a vector that e⁺e⁻ annihilation makes with m = ±1
+        isospin_conserved:   whether isospin is used where the parent decays
+        resonances:          active and other ones, grouped by region and ordered by mass
+        structures:          non-resonant structures; they are active if and only if no resonance is
+        left_out:            region and names of those that only decay electromagnetically or against isospin, and are too wide to show
+        incomplete:          region and names of those of which the PDG tables lack a mass, a width or a parity
+    """
+
+    decay_text: str
+    decay: Decay
+    transverse: bool
+    isospin_conserved: bool
+    resonances: tuple[Proposed, ...]
+    structures: tuple[NonresonantLine, ...]
+    left_out: dict[str, tuple[str, ...]]
+    incomplete: dict[str, tuple[str, ...]]
+
+
+def propose_resonances(decay_text: str) -> ModelProposal:
+    """The resonances of the PDG that quantum numbers and masses allow in every system of final particles of a decay.
+
+    Args:
+        decay_text:  such as ``J/psi(1S) -> K+ K- eta``
+
+    Raises:
+        PhysicsError: for a decay that cannot be read or cannot happen, with near names for unknown particles
+    """
+    decay = read_decay_text(decay_text)
+    return _Search(decay).run(decay_text)
+
+
+def read_decay_text(text: str) -> Decay:
+    """A decay of PDG particles; everything that is wrong in one error."""
+    try:
+        return read_decay(text, ParticleTable())
+    except SpecErrors as errors:
+        lines = [f"{error.what}\n fix: {error.fix.removesuffix(OWN_PARTICLES).strip()}" for error in errors.errors]
+        raise PhysicsError("\n".join(lines)) from None
+    except SpecError as error:
+        raise PhysicsError(error.what, error.fix) from None
+
+
+@dataclass
+class _Findings:
+    """What the chains of a candidate show."""
+
+    production: dict[str, dict[LS, None]] = field(default_factory=dict)
+    decays: dict[str, dict[LS, None]] = field(default_factory=dict)
+    waves: int = 0
+    decay_allowed: bool = False  # by isospin
+    allowed: bool = False  # by isospin, decay and production
+
+    @property
+    def lowest_L(self) -> int:
+        return min(ls.L for pairs in self.production.values() for ls in pairs)
+
+
+class _Search:
+    def __init__(self, decay: Decay) -> None:
+        self.decay = decay
+        self.words = final_words(decay)
+        self.cascade = len(decay.final) > 3
+        self.highest_L = HIGHEST_L_CASCADE if self.cascade else HIGHEST_L
+        self.isospin_conserved = _isospin_conserved(decay)
+        self.radiative = False  # whether resonances that decay electromagnetically may be active
+        self.active: list[Candidate] = []
+        self._chains_of: dict[tuple[Candidate, ...], list[Chain]] = {}  # of the active resonances
+        self._waves_of: dict[Chain, list[tuple[LS, ...]]] = {}
+
+    def run(self, text: str) -> ModelProposal:
+        everything = [candidate for region in regions(self.decay) for candidate in candidates(region)]
+        complete = [candidate for candidate in everything if not candidate.missing]
+        self._choose_active(complete)
+        if not self.active:  # K+ pi- mu+ mu- needs something that decays to a lepton pair
+            self.radiative = True
+            self._choose_active(complete)
+        judged = [(c, *self._judge(c)) for c in complete]
+        possible = [(c, findings, reasons) for c, findings, reasons in judged if findings.waves]
+        listed = [entry for entry in possible if not _hopeless(entry[0], entry[2])]
+        hopeless = [c for c, _, reasons in possible if _hopeless(c, reasons)]
+        merged = _merge(listed)
+        parent = self.decay.parent
+        return ModelProposal(
+            text,
+            self.decay,
+            transverse=(parent.two_J, parent.P, parent.C) == (2, -1, -1) and not parent.massless,
+            isospin_conserved=self.isospin_conserved,
+            resonances=tuple(merged),
+            structures=tuple(self._structures(merged)),
+            left_out=_names_by_region(hopeless),
+            incomplete=_names_by_region([c for c in everything if c.missing and (c.state.P is None or self._findings(c).waves)]),
+        )
+
+    def _structures(self, merged: Sequence[Proposed]) -> list[NonresonantLine]:
+        if len(self.decay.final) == 2:
+            return []
+        if not self.active:
+            return simplest_structures(self.decay)
+        groups = dict.fromkeys(p.regions for p in merged if all(region.hadronic for region in p.regions))
+        return [] if self.cascade else structures_in(self.decay, list(groups))
+
+    def _choose_active(self, complete: Sequence[Candidate]) -> None:
+        """Take what nothing speaks against; go on until this is true together with the others that are taken."""
+        eligible = [c for c in complete if not self._reasons_before_chains(c)]
+        while True:
+            self.active = [c for c in eligible if not self.cascade or _first_of_its_kind(c, eligible)]
+            refused = [c for c in self.active if self._judge(c)[1]]
+            if not refused:
+                return
+            eligible = [c for c in eligible if c not in refused]
+
+    def _judge(self, candidate: Candidate) -> tuple[_Findings, list[str]]:
+        """What its chains show, and why it is not active."""
+        findings = self._findings(candidate)
+        reasons = self._reasons_before_chains(candidate)
+        if not findings.waves:
+            return findings, [*reasons, "no wave"]
+        if not findings.decay_allowed:
+            reasons.append(AGAINST_ISOSPIN)
+        elif not findings.allowed:
+            reasons.append("isospin violating production")
+        if self.cascade and not reasons and not _first_of_its_kind(candidate, [*self.active, candidate]):
+            reasons.append(f"not the {'lightest' if candidate.region.hadronic else 'narrowest'} {jpc_text(candidate.state)}")
+        if findings.lowest_L > self.highest_L and not (self.cascade and reasons):
+            reasons.append(f"starts at L = {findings.lowest_L}")
+        if not reasons and candidate not in self.active:
+            reasons.append("a lighter one is enough to begin with")
+        return findings, list(dict.fromkeys(reasons))
+
+    def _reasons_before_chains(self, candidate: Candidate) -> list[str]:
+        reasons = []
+        if candidate.multiplet.doubt:
+            reasons.append(candidate.multiplet.doubt)
+        if self.cascade and candidate.state.two_J > 2 * HIGHEST_J_CASCADE[len(self.decay.final)]:
+            reasons.append(f"J = {format_spin(candidate.state.two_J)}")
+        if not candidate.isospin_allows_decay:
+            reasons.append(AGAINST_ISOSPIN)
+        if not candidate.region.hadronic:
+            reasons += [] if self.radiative else [ELECTROMAGNETIC]
+        elif candidate.annihilates:
+            reasons.append(f"{'charmonium' if candidate.multiplet.heavy == 'c' else 'bottomonium'} to light hadrons")
+        outside = candidate.widths_outside
+        if abs(outside) > ACTIVE_REACH:
+            reasons.append(f"more than a width {'below threshold' if outside < 0 else 'above the upper end'}")
+        return reasons
+
+    def _findings(self, candidate: Candidate) -> _Findings:
+        """Look at all chains with the candidate, and active resonances besides."""
+        carrier = self._carrier(candidate)
+        findings = _Findings()
+        for chain in self._open_chains(candidate):
+            node = next((n for n in chain.nodes if n.resonance == candidate.name and _is_in(n, carrier)), None)
+            if node is not None:
+                self._add(findings, chain, node)
+        return findings
+
+    def _open_chains(self, candidate: Candidate) -> list[Chain]:
+        """Chains of the candidate, and of active resonances where more than one is needed, that have enough energy."""
+        if not self.cascade:
+            return generate_chains(self.decay, [self._carrier(candidate)], RULES)
+        members = tuple(self.active) if candidate in self.active else (*self.active, candidate)
+        if members not in self._chains_of:
+            if len(members) > len(self.active):  # only those of the active resonances are needed again
+                return self._make_chains(members)
+            self._chains_of = {members: self._make_chains(members)}
+        return self._chains_of[members]
+
+    def _make_chains(self, members: tuple[Candidate, ...]) -> list[Chain]:
+        widths = {c.name: (c.mass, c.width) for c in members}
+        return [chain for chain in generate_chains(self.decay, list(map(self._carrier, members)), RULES) if _is_open(chain, widths)]
+
+    def _carrier(self, candidate: Candidate) -> Carrier:
+        return Carrier(candidate.name, candidate.state, System.read(candidate.region.text, self.decay), ())
+
+    def _add(self, findings: _Findings, chain: Chain, node: Node) -> None:
+        waves = self._waves(chain)
+        above = next(vertex for vertex in chain.nodes if node in vertex.daughters)
+        partner = next(chain.particle(d) for d in above.daughters if d is not node)
+        daughters = " ".join(d.resonance if isinstance(d, Node) else self.words[d] for d in node.daughters)
+        for wave in waves:
+            broken = [vertex for vertex, ls in zip(chain.nodes, wave, strict=True) if not self._isospin_allows(chain, vertex, ls)]
+            findings.decay_allowed |= node not in broken
+            if broken and findings.allowed:
+                continue
+            if not broken and not findings.allowed:  # from here on only what isospin allows is shown
+                findings.allowed, findings.production, findings.decays = True, {}, {}
+            findings.waves += 1
+            by_node = dict(zip(map(id, chain.nodes), wave, strict=True))
+            findings.production.setdefault(partner.name, {})[by_node[id(above)]] = None
+            findings.decays.setdefault(daughters, {})[by_node[id(node)]] = None
+
+    def _waves(self, chain: Chain) -> list[tuple[LS, ...]]:
+        if chain not in self._waves_of:
+            try:
+                self._waves_of[chain] = chain_waves(chain, [vertex_ls(chain, vertex) for vertex in chain.nodes])
+            except PhysicsError:
+                self._waves_of[chain] = []
+        return self._waves_of[chain]
+
+    def _isospin_allows(self, chain: Chain, node: Node, ls: LS) -> bool:
+        if node is chain.root and not self.isospin_conserved:
+            return True
+        first, second = (chain.particle(d) for d in node.daughters)
+        return node.weak or ls in _isospin_ls(node.particle, first, second)
+
+
+@cache
+def _isospin_ls(parent: Particle, first: Particle, second: Particle) -> frozenset[LS]:
+    """The (L, S) of a strong vertex that isospin leaves; all of them where a photon or lepton takes part."""
+    pairs = allowed_ls(parent, first, second)
+    members = [hadron(particle) for particle in (parent, first, second)]
+    if members[0] is None or members[1] is None or members[2] is None:
+        return frozenset(pairs)
+    return frozenset(isospin_conserving(members[0], members[1], members[2], pairs))
+
+
+def _isospin_conserved(decay: Decay) -> bool:
+    """Not if the parent decays weakly, nor if G parity of the final state shows that it decays electromagnetically."""
+    if changes_flavour(decay.parent, decay.final):
+        return False
+    members = [hadron(particle) for particle in (decay.parent, *decay.final)]
+    G = [None if member is None else member.isospin.G for member in members]
+    product = 1
+    for value in G:
+        product *= value or 0
+    return product != -1
+
+
+def _hopeless(candidate: Candidate, reasons: Sequence[str]) -> bool:
+    """Whether a decay without the strong interaction, or against isospin, is too small a part of the width to be seen."""
+    return candidate.width > NARROW and (AGAINST_ISOSPIN in reasons or not candidate.region.hadronic)
+
+
+def _is_in(node: Node, carrier: Carrier) -> bool:
+    return tuple(sorted(node.leaves)) in carrier.system.sets
+
+
+def _is_open(chain: Chain, widths: dict[str, tuple[float, float]]) -> bool:
+    """Whether every vertex can happen within the widths of what takes part."""
+
+    def mass(daughter: Node | int, direction: float) -> float:
+        if isinstance(daughter, Node) and daughter.resonance:
+            value, width = widths[daughter.resonance]
+            return value + direction * width * CASCADE_REACH
+        return chain.particle(daughter).mass or 0.0
+
+    inner = [node for node in chain.nodes if any(isinstance(d, Node) for d in node.daughters)]
+    return all(sum(mass(d, -1) for d in node.daughters) <= mass(node, +1) for node in inner)
+
+
+def _first_of_its_kind(candidate: Candidate, among: Sequence[Candidate]) -> bool:
+    """Whether of all with the same quantum numbers in its region it is the lightest, or the narrowest in electromagnetic decays."""
+    rivals = [c for c in among if c.region == candidate.region and _numbers(c) == _numbers(candidate)]
+    return candidate == min(rivals, key=lambda c: c.mass if c.region.hadronic else c.width)
+
+
+def _numbers(candidate: Candidate) -> tuple[object, ...]:
+    own = hadron(candidate.state)
+    return candidate.state.two_J, candidate.state.P, candidate.state.C, None if own is None else own.isospin[:2]
+
+
+def _names_by_region(found: Sequence[Candidate]) -> dict[str, tuple[str, ...]]:
+    names: dict[str, tuple[str, ...]] = {}
+    for candidate in found:
+        names[candidate.region.text] = (*names.get(candidate.region.text, ()), candidate.name)
+    return names
+
+
+def _merge(judged: Sequence[tuple[Candidate, _Findings, list[str]]]) -> list[Proposed]:
+    """One entry per resonance; those of the same regions together, in the order of the regions, then by mass."""
+    by_name: dict[str, list[tuple[Candidate, _Findings, list[str]]]] = {}
+    order: dict[Region, int] = {}
+    for entry in judged:
+        by_name.setdefault(entry[0].name, []).append(entry)
+        order.setdefault(entry[0].region, len(order))
+    merged = [_merge_one(entries) for entries in by_name.values()]
+    return sorted(merged, key=lambda p: ([order[region] for region in p.regions], p.state.mass or 0.0))
+
+
+def _merge_one(entries: Sequence[tuple[Candidate, _Findings, list[str]]]) -> Proposed:
+    active = [entry for entry in entries if not entry[2]]
+    others = [entry for entry in entries if entry[2]]
+    first = (active or others)[0][0]
+    used = active or others
+    own = hadron(first.state)
+    shown = [entry for entry in used if not any(_conjugate(entry[0].region, other[0].region) for other in used[: used.index(entry)])]
+    production: dict[str, tuple[LS, ...]] = {}
+    decays: dict[str, tuple[LS, ...]] = {}
+    for _, findings, _ in shown:
+        production |= {name: tuple(sorted(pairs)) for name, pairs in findings.production.items()}
+        decays |= {name: tuple(sorted(pairs)) for name, pairs in findings.decays.items()}
+    return Proposed(
+        first.name,
+        tuple(candidate.region for candidate, _, _ in used),
+        tuple(candidate.state for candidate, _, _ in used),
+        None if own is None else own.isospin.two_I,
+        production,
+        decays,
+        reasons=() if active else _joined_reasons(others),
+        elsewhere=tuple(_by_reason(others)) if active else (),
+    )
+
+
+def _conjugate(first: Region, second: Region) -> bool:
+    return sorted(particle.name for particle in first.particles) == sorted(particle.antiparticle for particle in second.particles)
+
+
+def _joined_reasons(entries: Sequence[tuple[Candidate, _Findings, list[str]]]) -> tuple[str, ...]:
+    """The reasons, with the regions they hold in where they are not the same everywhere."""
+    everywhere = [reason for reason in entries[0][2] if all(reason in reasons for _, _, reasons in entries)]
+    special = [(c, findings, [reason for reason in reasons if reason not in everywhere]) for c, findings, reasons in entries]
+    return (*everywhere, *_by_reason(special))
+
+
+def _by_reason(entries: Sequence[tuple[Candidate, _Findings, list[str]]]) -> list[str]:
+    """``starts at L = 2 in K+ pi+ pi- and K- pi- pi+``."""
+    places: dict[str, list[str]] = {}
+    for candidate, _, reasons in entries:
+        if reasons:
+            places.setdefault(", ".join(reasons), []).append(candidate.region.text)
+    return [f"{reasons} in {' and '.join(texts)}" for reasons, texts in places.items()]
+
+
+def jpc_text(particle: Particle) -> str:
+    """``1--``, ``2+`` or ``3/2-`` as model files write it; of an antibaryon that of its particle."""
+    plain = particle.conjugate() if particle.baryon < 0 else particle
+    spin = str(plain.two_J // 2) if plain.two_J % 2 == 0 else f"{plain.two_J}/2"
+    return spin + "".join({1: "+", -1: "-", None: ""}[sign] for sign in (plain.P, plain.C))

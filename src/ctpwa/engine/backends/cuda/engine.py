@@ -1,0 +1,339 @@
+"""The GPU engine: generated Triton kernels for the sums, FP64 matrix products for the Gram matrices of the Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.engine.backends.batch import batch_sums
+from ctpwa.engine.backends.cuda.batch_kernel import weigh
+from ctpwa.engine.backends.cuda.source import column_slots, entry_width, gpu_source, n_numbers
+from ctpwa.engine.backends.expansion import Expansion, Task, from_row
+from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
+from ctpwa.engine.backends.kept_columns import Columns, KeptColumns
+from ctpwa.engine.codegen.generated_modules import load_generated
+from ctpwa.engine.codegen.triton_files import ready_triton_folder
+from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.plan.tables import LOG, PLAIN, Tables
+from ctpwa.engine.samples.sample import Sample
+
+BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
+WARPS = 1
+SHARED_LOG, SHARED_PLAIN = 2, 4  # programs that share the columns of a block of events; each computes ψ for Σ w ln I
+GRAM_BYTES = 56 << 20  # columns of one chunk
+MOST_RECORDED = 1 << 30  # bytes of all columns of a Hessian that is recorded: beyond, that gains no time, and takes memory for products
+BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
+MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
+KEPT_VECTORS = 64  # most vectors of a batch that uses kept columns, which are in chunks for so many
+BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
+
+
+class CudaEngine:
+    """Sums over samples in GPU memory.
+
+    Args:
+        plan:    what to compute
+        device:  which GPU; a CPU device works in Triton's interpreter only
+    """
+
+    name = "cuda"
+    shares_passes = True
+    most_together: float = 1 << 17  # beyond, slopes of all vectors take more memory traffic than a pass for each
+
+    def __init__(self, plan: Plan, device: torch.device) -> None:
+        self.plan = plan
+        self.device = device
+        self.tables = Tables(plan)
+        if device.type == "cuda":
+            ready_triton_folder()
+        self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda"))
+        visits = self.tables.visits
+        self._visits = self._upload(visits), len(visits)
+        self._offsets = {order: self._upload(layout.offsets) for order, layout in self.tables.layouts.items()}
+        self._graphs: dict[tuple, _Graph] = {}
+        self._graph_memory: Any = None  # shared by all of them: they run one after the other
+        self._seen: set[tuple] = set()
+        self._factors = self._upload(np.stack([plan.factors.real, plan.factors.imag], axis=1))
+        entries, ranges = column_entries(self.tables)
+        self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
+        self._numbers = _Buffer((max(len(plan.channels), 1), n_numbers(plan)), device)
+        self._present = np.zeros(0)
+        self._mixes: dict[int, _Buffer] = {}
+        self._one = torch.ones(1, dtype=torch.float64, device=device)
+        self._kept = KeptColumns(plan, device)
+
+    def __reduce__(self) -> tuple[type[CudaEngine], tuple[Plan, torch.device]]:
+        """Pickled without its kernels and recordings, which are made anew."""
+        return CudaEngine, (self.plan, self.device)
+
+    def prepare(self) -> None:
+        """Kernels are compiled for the samples that they meet; that takes seconds."""
+
+    def _upload(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def _fill_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        self._numbers.wait()
+        host = self._numbers.array
+        channel_c = self.tables.channel_couplings(c)
+        host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
+        if host.shape[1] > 2:
+            host[:, 2:] = self.tables.channel_p(p)
+
+    def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        """The couplings and iteration numbers of what follows."""
+        self._fill_numbers(c, p)
+        self._numbers.upload()
+        self._present = c
+
+    def sum_row(self, sample: Sample, mode: int, order: int) -> Tensor:
+        """Sums of every channel, and to second order the Gram matrices behind them."""
+        return self._results([(sample, mode)], order)[0]
+
+    def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
+        """The expansion of a row of sums."""
+        return from_row(self.tables, row, self._present, mode, order)
+
+    def gram_of(self, row: np.ndarray) -> Gram:
+        """The Gram matrices of a row of sums."""
+        return gram_from_row(row)
+
+    def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
+        """Expansions of all tasks to the given order."""
+        return self.begin(tasks, c, p, order)()
+
+    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+        """Begin the passes over all samples; what is returned waits for the results."""
+        self._fill_numbers(c, p)
+        recorded = order < 2 or sum(self._column_bytes(mode) * sample.n_events for sample, mode in tasks) <= MOST_RECORDED
+        key = (order, *((s.number, mode) for s, mode in tasks)) if recorded else None
+        wait = self._begin(key, tasks, lambda: self._results(tasks, order))
+        return lambda: [from_row(self.tables, row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
+
+    def _begin(self, key: tuple | None, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
+        """Begin some work with the present numbers; what is returned waits for the result. With a key it is one CUDA graph from the
+        second time on.
+        """
+        inputs = (self._numbers, *inputs)
+        if key is not None:
+            if key not in self._graphs and key in self._seen and self.device.type == "cuda":
+                self._record(key, tasks, work, inputs)
+            if key in self._graphs:
+                return self._graphs[key].replay()
+            self._seen.add(key)
+        for buffer in inputs:
+            buffer.upload()
+        result = work()
+        return lambda: result.cpu().numpy()
+
+    def _record(self, key: tuple, tasks: Sequence[Task], work: Callable[[], Tensor], inputs: Sequence[_Buffer]) -> None:
+        if not self._graphs:
+            self._graph_memory = torch.cuda.graph_pool_handle()  # the last graph takes the old one with it
+        while len(self._graphs) >= MOST_GRAPHS:
+            del self._graphs[next(iter(self._graphs))]  # the oldest
+        self._graphs[key] = _Graph(self.device, tasks, work, inputs, self._graph_memory)
+
+    def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
+        """Sums of every sample, and to second order its Gram matrices behind them: one row each."""
+        rows = [self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]
+        if order >= 2:
+            rows = [torch.cat([row, self.gram_row(*task)]) for row, task in zip(rows, tasks, strict=True)]
+        return torch.stack(rows) if len(rows) > 1 else rows[0][None]
+
+    def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
+        """Results of every block of events, [block, 1 + results per channel]."""
+        n, n_out = sample.n_events, self.tables.layouts[order].length
+        out = torch.empty(n_blocks(n), n_out, dtype=torch.float64, device=self.device)
+        if n:
+            getattr(self._module, f"sums_{order}")[(n_blocks(n),)](
+                *self._inputs(sample), sample.w, sample.w.stride(0), self._offsets[order], out,
+                n, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
+            )  # fmt: skip
+        return out
+
+    def _inputs(self, sample: Sample) -> tuple[Any, ...]:
+        """What all kernels read."""
+        return _as_real(sample.K), sample.E, self._numbers.device, *self._visits
+
+    def gram_row(self, sample: Sample, mode: int) -> Tensor:
+        """Gram matrices of ∂ψ over a sample, as a row of numbers."""
+        size = max(min(GRAM_BYTES // self._column_bytes(mode) // BLOCK * BLOCK, sample.n_events), 1)
+        total = ScaledGramAccumulator(self.plan.n_couplings + self.plan.n_floating, self.device)
+        for start, stop in sample.chunks(size):
+            D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
+            total.add(D, z, negative=start >= sample.n_positive)
+            del D, z  # before the next chunk takes as much again
+        return total.sums.flatten()
+
+    def _column_bytes(self, mode: int) -> int:
+        """Bytes of the columns of an event: ∂ψ, z."""
+        plan = self.plan
+        rows = (plan.n_rows if mode != LOG or plan.n_rows > 1 else 0) + (1 if mode == LOG else 0)
+        return 16 * (plan.n_couplings + plan.n_floating) * rows
+
+    def _launch_columns(self, sample: Sample, w: Tensor, mode: int, start: int, n: int) -> tuple[Tensor, Tensor]:
+        """∂ψ times √|ω| of a chunk, and z."""
+        plan = self.plan
+        n_columns = plan.n_couplings + plan.n_floating
+        with_D = mode != LOG or plan.n_rows > 1
+        D = torch.empty(2 * n_columns if with_D else 0, plan.n_rows * n, dtype=torch.float64, device=self.device)
+        z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
+        self._module.columns[n_blocks(n), SHARED_LOG if mode == LOG else SHARED_PLAIN](
+            *self._inputs(sample), w, w.stride(0), self._factors, self._entries, self._entry_ranges, D, z,
+            start, n, sample.n_events, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
+        )  # fmt: skip
+        return D, z
+
+    def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
+        """Begin Σ w ln I of many coupling vectors and its derivatives; what is returned waits for the result."""
+        n = len(mix) // 2
+        buffer = self._fill_batch(mix, p)
+        filled = len(buffer.array) // 2
+        kept = self._kept_columns(sample, p) if order == 1 and self.plan.collapses and filled <= KEPT_VECTORS else None
+        key = ("batch", order, sample.number, filled, kept is None)
+        wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order, kept), buffer)
+        return lambda: wait()[:n]
+
+    def _kept_columns(self, sample: Sample, p: np.ndarray) -> Columns | None:
+        def compute() -> Iterator[tuple[int, int, Tensor]]:
+            self._numbers.upload()
+            return self.raw_columns(sample, p, 2 * KEPT_VECTORS * self.plan.n_rows)
+
+        return self._kept.of(sample, compute)
+
+    def set_batch(self, mix: np.ndarray, p: np.ndarray) -> Tensor:
+        """The couplings of many vectors for ``batch_sums``, filled up with copies of the first."""
+        buffer = self._fill_batch(mix, p)
+        self._numbers.upload()
+        buffer.upload()
+        return buffer.device
+
+    def _fill_batch(self, mix: np.ndarray, p: np.ndarray) -> _Buffer:
+        n = len(mix) // 2
+        filled = -(-n // BATCH_STEP) * BATCH_STEP
+        if filled not in self._mixes:
+            self._mixes[filled] = _Buffer((2 * filled, mix.shape[1]), self.device)
+        buffer = self._mixes[filled]
+        buffer.wait()
+        host = buffer.array.reshape(2, filled, -1)
+        host[:, :n] = mix.reshape(2, n, -1)
+        host[:, n:] = host[:, :1]
+        self._fill_numbers(np.ones(self.plan.n_couplings, dtype=complex), p)
+        return buffer
+
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
+        """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
+        plan, ones = self.plan, self._one.expand(sample.n_events)
+        numbers = 2 * plan.n_rows * (plan.n_couplings + plan.n_floating) + beside
+        most = max(BATCH_BYTES // (8 * numbers), BLOCK)
+        pieces = -(-sample.n_events // most)
+        size = max(-(-sample.n_events // max(pieces, 1) // BLOCK), 1) * BLOCK  # of equal size
+        for start in range(0, sample.n_events, size):
+            n = min(size, sample.n_events - start)
+            yield start, start + n, self._launch_columns(sample, ones, PLAIN, start, n)[0]
+
+    def weigh(self, psi: Tensor, w: Tensor) -> Tensor:
+        """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
+        return weigh(psi, w)
+
+    def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> Tensor:
+        """I of every event, in the order of the sample."""
+        self.set_numbers(c, p)
+        return self.intensities(sample)
+
+    def intensities(self, sample: Sample) -> Tensor:
+        """I of every event, for the present numbers."""
+        n = sample.n_events
+        I = torch.empty(n, dtype=torch.float64, device=self.device)
+        if n:
+            self._module.intensities[(n_blocks(n),)](*self._inputs(sample), I, 0, n, n, BLOCK=BLOCK, num_warps=WARPS)
+        return I
+
+
+class _Buffer:
+    """Numbers that are filled in on the host and copied to the device.
+
+    Args:
+        shape:   its shape
+        device:  the device
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self.host = torch.empty(shape, dtype=torch.float64, pin_memory=device.type == "cuda")
+        self.array = self.host.numpy()
+        self.device = torch.empty(shape, dtype=torch.float64, device=device)
+        self._copied = torch.cuda.Event() if device.type == "cuda" else None
+
+    def upload(self) -> None:
+        """Copy to the device; ``wait`` before other numbers are filled in."""
+        self.device.copy_(self.host, non_blocking=True)
+        if self._copied is not None and not torch.cuda.is_current_stream_capturing():  # who replays a recording waits for its result
+            self._copied.record()
+
+    def wait(self) -> None:
+        """Wait until the last copy is done: it reads the numbers when the device gets to it."""
+        if self._copied is not None:
+            self._copied.synchronize()
+
+
+class _Graph:
+    """Some work recorded on the device, between copying its inputs to it and the result from it; it keeps its samples alive.
+
+    Args:
+        device:  the device; the kernels have run before
+        tasks:   the samples it works on
+        work:    gives the result
+        inputs:  what it reads
+        memory:  where it keeps intermediate results
+    """
+
+    def __init__(
+        self, device: torch.device, tasks: Sequence[Task], work: Callable[[], Tensor], inputs: Sequence[_Buffer], memory: Any
+    ) -> None:
+        self.tasks, self.inputs = tuple(tasks), tuple(inputs)
+        torch.cuda.synchronize(device)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, pool=memory):
+            for buffer in self.inputs:
+                buffer.upload()
+            self.on_device = work()
+            self.on_host = torch.empty(self.on_device.shape, dtype=torch.float64, pin_memory=True)
+            self.on_host.copy_(self.on_device, non_blocking=True)
+
+    def replay(self) -> Callable[[], np.ndarray]:
+        """Begin to run it; what is returned waits for the result."""
+        self.graph.replay()
+        return self._result
+
+    def _result(self) -> np.ndarray:
+        torch.cuda.current_stream().synchronize()
+        return self.on_host.numpy().copy()
+
+
+def n_blocks(n_events: int) -> int:
+    """Blocks of so many events."""
+    return -(-n_events // BLOCK)
+
+
+def _as_real(K: Tensor) -> Tensor:
+    return torch.view_as_real(K) if K.is_complex() else K
+
+
+def column_entries(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
+    """Slot, channel, structure and event rows of every contribution to a column, column by column; and where each column begins."""
+    plan = tables.plan
+    slots = column_slots(plan)
+    rows_of = {a: rows for (_, _, _, first, last, *rows) in tables.visits.tolist() for a in range(first, last)}
+    found: list[tuple[int, int, int]] = []
+    for a, channel in enumerate(plan.channels):
+        found.append((channel.coupling, slots.index((channel.kind, None)), a))
+        for which, position in enumerate(plan.kinds[channel.kind].floating):
+            found.append((plan.n_couplings + channel.p[position], slots.index((channel.kind, which)), a))
+    found.sort()
+    ranges = np.searchsorted([column for column, _, _ in found], np.arange(plan.n_couplings + plan.n_floating + 1))
+    entries = np.array([[slot, a, plan.channels[a].structure, *rows_of[a]] for _, slot, a in found], dtype=np.int64)
+    return entries.reshape(len(found), entry_width(plan)), ranges.astype(np.int64)

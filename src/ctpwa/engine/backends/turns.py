@@ -1,0 +1,54 @@
+"""Evaluations take turns, whichever threads ask for them.
+
+Of the numbers an engine computes with, its buffers, recordings and streams there is one each, and kernels use all cores as it is: a second
+evaluation at the same time would gain nothing. Of two processes that were one until a ``fork``, only the first has the threads of the
+kernels; the other would wait for them for ever, and is told so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from threading import RLock
+from typing import ParamSpec, TypeVar
+
+from ctpwa.base.errors import CtpwaError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Turn:
+    """The one turn of this process; a context, which the same thread may enter again."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self.process: int | None = None  # where something was computed first
+
+    def __enter__(self) -> None:
+        here = os.getpid()
+        if self.process not in (None, here):  # before the lock, which another thread may have held at the fork
+            raise CtpwaError(
+                "this process was forked from one that had computed before, and the threads that compute did not come along\n"
+                " fix: start workers with multiprocessing.get_context('spawn'), or fork before anything is computed, or use threads"
+            )
+        self._lock.acquire()
+        self.process = here
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+TURN = _Turn()
+
+
+def in_turn(function: Callable[P, R]) -> Callable[P, R]:
+    """The same function, which waits until no other thread computes."""
+
+    @wraps(function)
+    def waiting(*args: P.args, **kwargs: P.kwargs) -> R:
+        with TURN:
+            return function(*args, **kwargs)
+
+    return waiting

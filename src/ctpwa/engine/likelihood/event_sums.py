@@ -1,0 +1,168 @@
+"""Sums over samples wherever they lie: what is on the device in one go, the rest chunk by chunk, with one wait at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.engine.backends.batch import batch_sums_of_chunks
+from ctpwa.engine.backends.expansion import NOTHING, Engine, Expansion
+from ctpwa.engine.backends.gram import Gram
+from ctpwa.engine.plan.tables import LOG
+from ctpwa.engine.samples.build import CallbackValues, original_order
+from ctpwa.engine.samples.sample import Sample
+from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
+
+
+def begin_expansions(
+    engine: Engine,
+    groups: Sequence[tuple[SampleSource, int]],
+    c: np.ndarray,
+    p: np.ndarray,
+    order: int,
+    refresh: CallbackValues,
+    size: int,
+) -> Callable[[], list[Expansion]]:
+    """Begin Σ w ln I or Σ w I of samples; what is returned waits for one expansion for each.
+
+    Args:
+        engine:   computes the sums
+        groups:   samples, each with LOG or PLAIN
+        c, p:     couplings and iteration numbers
+        order:    highest derivative
+        refresh:  fills in callbacks
+        size:     variables of an expansion
+    """
+    tasks = [(sample, mode) for source, mode in groups for sample in source.resident]
+    for sample, _ in tasks:
+        refresh(sample, order)
+    wait = engine.begin(tasks, c, p, order) if tasks else list
+    rows = [_streamed_row(engine, source, mode, c, p, order, refresh) for source, mode in groups]
+
+    def result() -> list[Expansion]:
+        found: Iterator[Expansion] = iter(wait())
+        host = _on_host(rows)
+        results = []
+        for (source, mode), row in zip(groups, host, strict=True):
+            parts = [next(found) for _ in source.resident]
+            results.append(add_up(parts if row is None else [*parts, engine.expansion(row, mode, order)], size, order))
+        return results
+
+    return result
+
+
+def squared_sums(
+    engine: Engine, source: SampleSource, c: np.ndarray, p: np.ndarray, refresh: CallbackValues
+) -> tuple[Gram, Expansion] | None:
+    """Gram matrices and first order of Σ w² ln I; None if there are no events."""
+    engine.set_numbers(c, p)
+    grams, sums = _Total(), _Total()
+
+    def add(sample: Sample) -> None:
+        refresh(sample, 1)
+        squared = replace(sample, w=sample.w.square(), n_positive=sample.n_events)
+        grams.add(engine.gram_row(squared, LOG))
+        sums.add(engine.sum_row(squared, LOG, 1))
+
+    for sample in source.resident:
+        add(sample)
+    with closing(source.passing()) as samples:
+        for sample in samples:
+            add(sample)
+    gram, row = _on_host([grams.row, sums.row])
+    return None if gram is None or row is None else (engine.gram_of(gram), engine.expansion(row, LOG, 1))
+
+
+def begin_batches(engine: Any, source: SampleSource, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
+    """Begin ``batch_sums`` of a sample; what is returned waits for one row of numbers for each vector, or for 0 if there are no events."""
+    waits = [engine.begin_batch(sample, mix, p, order) for sample in source.resident]
+    with closing(source.passing()) as samples:
+        streamed = batch_sums_of_chunks(engine, samples, mix, p, order)
+
+    def result() -> np.ndarray:
+        rows = [wait() for wait in waits]
+        return sum(rows if streamed is None else [*rows, streamed.cpu().numpy()[: len(mix) // 2]], np.zeros(()))
+
+    return result
+
+
+def intensities(engine: Engine, stored: StoredSample, c: np.ndarray, p: np.ndarray, refresh: CallbackValues) -> Tensor:
+    """I of every event in the order of the input: on the device if all events are there, else in main memory."""
+    engine.set_numbers(c, p)
+    if not stored.chunks:
+        parts = []
+        for sample in stored.resident:
+            refresh(sample, 0)
+            parts.append(original_order(engine.intensities(sample), sample.order))
+        return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+    result = stored.streamer.host_block(8 * stored.n_events).view(torch.float64)
+    done, moved = 0, []
+    for sample in stored.resident:
+        refresh(sample, 0)
+        result[done : done + sample.n_events].copy_(original_order(engine.intensities(sample), sample.order), non_blocking=True)
+        done += sample.n_events
+    with closing(stored.passing()) as samples:
+        for sample in samples:
+            refresh(sample, 0)
+            part = result[done : done + sample.n_events]
+            part.copy_(engine.intensities(sample), non_blocking=True)
+            moved.append(part)
+            done += sample.n_events
+    if engine.device.type == "cuda":
+        torch.cuda.current_stream(engine.device).synchronize()
+    for part, order in zip(moved, stored.orders(), strict=True):
+        part.copy_(original_order(part, order))
+    return result
+
+
+def add_up(parts: Sequence[Expansion], size: int, order: int) -> Expansion:
+    """The sum of several expansions in ``size`` variables; zero if there is none."""
+    if len(parts) == 1:
+        return parts[0]
+    grad = np.zeros(size if order >= 1 else 0)
+    H = np.zeros((size, size) if order >= 2 else 0)
+    for part in parts:
+        grad = grad + part.gradient if order >= 1 else grad
+        H = H + part.hessian if order >= 2 else H
+    return Expansion(float(sum(part.value for part in parts)), grad, H if order >= 2 else NOTHING)
+
+
+class _Total:
+    """Rows of numbers added up on the device; ``row`` is None if there was none."""
+
+    def __init__(self) -> None:
+        self.row: Tensor | None = None
+
+    def add(self, row: Tensor) -> None:
+        """Add one, which is not used any more."""
+        self.row = row if self.row is None else self.row.add_(row)
+
+
+def _streamed_row(
+    engine: Engine, source: SampleSource, mode: int, c: np.ndarray, p: np.ndarray, order: int, refresh: CallbackValues
+) -> Tensor | None:
+    """Sums over all chunks that pass through the device."""
+    total = _Total()
+    with closing(source.passing()) as samples:
+        for sample in samples:
+            if total.row is None:
+                engine.set_numbers(c, p)
+            refresh(sample, order)
+            total.add(engine.sum_row(sample, mode, order))
+    return total.row
+
+
+def _on_host(rows: Sequence[Tensor | None]) -> list[np.ndarray | None]:
+    """Rows brought to main memory together."""
+    present = [row for row in rows if row is not None]
+    if not present:
+        return [None] * len(rows)
+    host = torch.cat(present).cpu().numpy()
+    parts = iter(np.split(host, np.cumsum([len(row) for row in present])[:-1]))
+    return [None if row is None else next(parts) for row in rows]

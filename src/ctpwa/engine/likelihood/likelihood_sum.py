@@ -1,0 +1,208 @@
+"""Several data sets fitted together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ctpwa.base.errors import DataError, PhysicsError, suggest
+from ctpwa.base.ranks import ONE, Ranks
+from ctpwa.base.words import counted
+from ctpwa.engine.backends.turns import in_turn
+from ctpwa.engine.likelihood.rank_sums import run_shared
+from ctpwa.engine.samples.precision import DOUBLE, MIXED
+
+
+def checked_vector(p: Any, n: int) -> np.ndarray:
+    """Parameters [parameter] or [vector, parameter] as an array; refuses a wrong number of them."""
+    x = np.asarray(p, dtype=float)
+    if x.shape[-1:] != (n,) or x.ndim > 2:
+        raise DataError(f"parameters have shape {x.shape}; this likelihood has {counted(n, 'free parameter')}\n fix: see .names")
+    return x
+
+
+def advice(name: str, likelihood: Any) -> str:
+    """What to do about a name that is not a free parameter of a likelihood or a sum of them."""
+    resonance, _, parameter = name.rpartition(".")
+    for term in getattr(likelihood, "terms", (likelihood,)):
+        if any(parameter in own.parameters for wave in term.model.waves for own in wave.resonances if own.name == resonance):
+            return f"it is fixed; to fit it, write  float: {parameter}  in the model, under {resonance!r} of resonances"
+    return suggest(name, likelihood.names)
+
+
+class LikelihoodSum:
+    """Several likelihoods with parameters shared by name.
+
+    Args:
+        terms:  the likelihoods
+    """
+
+    def __init__(self, terms: Sequence[Any]) -> None:
+        self.terms: tuple[Any, ...] = tuple(terms)
+        self.names = tuple(dict.fromkeys(name for term in terms for name in term.names))
+        constrained = [name for term in terms for name in term.constraints]
+        if len(constrained) > len(set(constrained)):
+            name = next(n for n in constrained if constrained.count(n) > 1)
+            raise PhysicsError(
+                f"{name!r} is constrained in more than one likelihood of a sum", "give the constraint to one of them, or it counts twice"
+            )
+        self.ranks: Ranks = terms[0].ranks if terms else ONE
+        self._index = [np.array([self.names.index(name) for name in term.names], dtype=np.int64) for term in terms]
+
+    @property
+    def start(self) -> np.ndarray:
+        """Start values; of a shared parameter the one of the first likelihood."""
+        values = dict(pair for term in reversed(self.terms) for pair in zip(term.names, term.start, strict=True))
+        return np.array([values[name] for name in self.names])
+
+    def __add__(self, other: Any) -> LikelihoodSum:
+        return LikelihoodSum([*self.terms, *(other.terms if isinstance(other, LikelihoodSum) else [other])])
+
+    def value(self, p: Any) -> Any:
+        """Sum of the NLLs."""
+        x = checked_vector(p, len(self.names))
+        if self.ranks.size > 1:
+            return np.array([self._together(row, 0)[0] for row in x]) if x.ndim == 2 else self._together(x, 0)[0]
+        return sum(term.value(x[..., index]) for term, index in zip(self.terms, self._index, strict=True))
+
+    def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
+        """Sum of the NLLs and its gradient."""
+        x = checked_vector(p, len(self.names))
+        if self.ranks.size > 1:
+            return (self._together(x, 1) if x.ndim == 1 else self._batch_together(x, 1))[:2]
+        value, grad = 0.0, np.zeros_like(x)
+        for term, index in zip(self.terms, self._index, strict=True):
+            own_value, own_grad = term.value_and_grad(x[..., index])
+            value = value + own_value
+            grad[..., index] += own_grad
+        return value, grad
+
+    def hessian(self, p: Any) -> np.ndarray:
+        """Second derivatives of the sum."""
+        return self.value_grad_hessian(p)[2]
+
+    def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian of the sum in one go; arrays for a batch [vector, parameter]."""
+        x = checked_vector(p, len(self.names))
+        if self.ranks.size > 1:
+            return self._together(x, 2) if x.ndim == 1 else self._batch_together(x, 2)
+        value, grad, H = 0.0, np.zeros_like(x), np.zeros((*x.shape, x.shape[-1]))
+        for term, index in zip(self.terms, self._index, strict=True):
+            own_value, own_grad, own_H = term.value_grad_hessian(x[..., index])
+            value = value + own_value
+            grad[..., index] += own_grad
+            H[..., index[:, None], index[None, :]] += own_H
+        return value, grad, H
+
+    @in_turn
+    def _together(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, gradient and Hessian with one sum over all ranks for all terms."""
+        tasks = [term.shared_task(x[index], order) for term, index in zip(self.terms, self._index, strict=True)]
+        n1, n2 = len(x) if order >= 1 else 0, len(x) if order >= 2 else 0
+        value, grad, H = 0.0, np.zeros(n1), np.zeros((n2, n2))
+        results = run_shared(self.ranks, tasks, x.tobytes(), self.terms[0].engine.device)
+        for (own_value, own_grad, own_H), index in zip(results, self._index, strict=True):
+            value += own_value
+            if order >= 1:
+                grad[index] += own_grad
+            if order >= 2:
+                H[np.ix_(index, index)] += own_H
+        return value, grad, H
+
+    @in_turn
+    def _batch_together(self, x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values and derivatives of a batch with one sum over all ranks for all terms."""
+        tasks = [term.shared_batch_task(x[:, index], order) for term, index in zip(self.terms, self._index, strict=True)]
+        n = x.shape[1] if order == 2 else 0
+        values, grads, H = np.zeros(len(x)), np.zeros_like(x), np.zeros((len(x), n, n))
+        results = run_shared(self.ranks, tasks, x.tobytes(), self.terms[0].engine.device)
+        for (own_values, own_grads, own_H), index in zip(results, self._index, strict=True):
+            values += own_values
+            grads[:, index] += own_grads
+            if order == 2:
+                H[:, index[:, None], index[None, :]] += own_H
+        return values, grads, H
+
+    # what a fit needs besides
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Limits of the free parameters, [parameter, 2]; of a shared one the narrowest."""
+        limits = np.tile([-np.inf, np.inf], (len(self.names), 1))
+        for term, index in zip(self.terms, self._index, strict=True):
+            limits[index, 0] = np.maximum(limits[index, 0], term.bounds[:, 0])
+            limits[index, 1] = np.minimum(limits[index, 1], term.bounds[:, 1])
+        return limits
+
+    @property
+    def precision(self) -> str:
+        """``mixed`` if any of the likelihoods is."""
+        return MIXED if any(term.precision == MIXED for term in self.terms) else DOUBLE
+
+    def in_double(self) -> LikelihoodSum:
+        """The same sum in double precision, see ``Likelihood.in_double``."""
+        return LikelihoodSum([term.in_double() for term in self.terms])
+
+    @property
+    def rounding(self) -> float:
+        """Differences of the NLL that are lost in rounding."""
+        return sum(term.rounding for term in self.terms)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether any term has weights other than 1 or background."""
+        return any(term.weighted for term in self.terms)
+
+    @property
+    def n_events(self) -> int:
+        """Measured events of all data sets."""
+        return sum(term.n_events for term in self.terms)
+
+    @property
+    def weight(self) -> float:
+        """Σ w of data minus background of all data sets."""
+        return sum(term.weight for term in self.terms)
+
+    @property
+    def weight_variance(self) -> float:
+        """Σ w² of all data sets."""
+        return sum(term.weight_variance for term in self.terms)
+
+    @property
+    def unit(self) -> float:
+        """Twice what one standard deviation adds to the sum, see ``Likelihood.unit``."""
+        return self.weight_variance / self.weight
+
+    @property
+    def coupling_index(self) -> np.ndarray:
+        """Which of the free parameters belong to couplings."""
+        return np.unique(np.concatenate([index[term.coupling_index] for term, index in zip(self.terms, self._index, strict=True)]))
+
+    def score_products(self, p: Any) -> np.ndarray:
+        """How the gradient scatters: the sum over all data sets, which are independent."""
+        x = checked_vector(p, len(self.names))
+        S = np.zeros((len(x), len(x)))
+        for term, index in zip(self.terms, self._index, strict=True):
+            S[np.ix_(index, index)] += term.score_products(x[index])
+        return S
+
+    def coarse(self, p: Any, n_events: int, seed: int = 0) -> LikelihoodSum:
+        """A quick likelihood for the search of starts, see ``Likelihood.coarse``."""
+        x = checked_vector(p, len(self.names))
+        share = n_events / max(self.n_events, 1)
+        parts = zip(self.terms, self._index, strict=True)
+        return LikelihoodSum([term.coarse(x[index], round(share * term.n_events), seed + i) for i, (term, index) in enumerate(parts)])
+
+    def random_couplings(self, p: Any, n: int, seed: int = 0) -> np.ndarray:
+        """Points with random couplings, see ``Likelihood.random_couplings``; of a shared one those of the first likelihood."""
+        x = checked_vector(p, len(self.names))
+        result = np.tile(x, (n, 1))
+        for i, (term, index) in reversed(list(enumerate(zip(self.terms, self._index, strict=True)))):
+            result[:, index] = term.random_couplings(x[index], n, seed + i)
+        return result
+
+    def part(self, term: int, x: np.ndarray) -> np.ndarray:
+        """The free parameters of one of the likelihoods."""
+        return x[self._index[term]]

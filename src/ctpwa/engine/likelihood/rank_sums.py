@@ -1,0 +1,84 @@
+"""One sum over all processes for everything that an evaluation needs.
+
+What a likelihood computes from its own events is a row of numbers; those of all its samples, and of all likelihoods that are added up,
+travel together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from ctpwa.base.ranks import Ranks
+from ctpwa.engine.backends.expansion import NOTHING, Expansion
+
+
+@dataclass(frozen=True)
+class SharedTask:
+    """Something to compute together.
+
+    Attributes:
+        size:    how many numbers each process adds
+        local:   computes those of its own events
+        finish:  sums over all processes → what was asked for
+    """
+
+    size: int
+    local: Callable[[], np.ndarray]
+    finish: Callable[[np.ndarray], Any]
+
+
+def run_shared(ranks: Ranks, tasks: Sequence[SharedTask], key: bytes, device: torch.device) -> list[Any]:
+    """Results of all tasks, with one sum over all processes.
+
+    Args:
+        ranks:   the processes
+        tasks:   what to compute
+        key:     where it is computed: the same on all ranks
+        device:  where the engine computes
+    """
+    sizes = [task.size for task in tasks]
+    summed = ranks.sum(sum(sizes), lambda: np.concatenate([task.local() for task in tasks] or [NOTHING]), key, device)
+    parts = np.split(summed, np.cumsum(sizes)[:-1])
+    return [task.finish(part) for task, part in zip(tasks, parts, strict=True)]
+
+
+def packed_size(n: int, order: int) -> int:
+    """Numbers of an expansion in ``n`` variables."""
+    return 1 + (n if order >= 1 else 0) + (n * (n + 1) // 2 if order >= 2 else 0)
+
+
+def pack(expansions: Sequence[Expansion], n: int, order: int) -> np.ndarray:
+    """Expansions as one row of numbers: value, gradient, and half of the Hessian, which is symmetric."""
+    size = packed_size(n, order)
+    row = np.empty(len(expansions) * size)
+    for expansion, part in zip(expansions, row.reshape(-1, size), strict=True):
+        part[0] = expansion.value
+        if order >= 1:
+            part[1 : 1 + n] = expansion.gradient
+        if order >= 2:
+            part[1 + n :] = expansion.hessian[_upper(n)]
+    return row
+
+
+def unpack(row: np.ndarray, n: int, order: int) -> list[Expansion]:
+    """What ``pack`` made one row of."""
+    result = []
+    for part in row.reshape(-1, packed_size(n, order)):
+        H = NOTHING
+        if order >= 2:
+            H = np.empty((n, n))
+            H[_upper(n)] = part[1 + n :]
+            H.T[_upper(n)] = part[1 + n :]
+        result.append(Expansion(float(part[0]), part[1 : 1 + n] if order >= 1 else NOTHING, H))
+    return result
+
+
+@cache
+def _upper(n: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(n)

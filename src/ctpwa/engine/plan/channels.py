@@ -1,0 +1,139 @@
+"""From a model to channels: waves, their terms and lineshapes as the planner wants them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from ctpwa.base.errors import PhysicsError, suggest
+from ctpwa.decay.chain import Chain, Node
+from ctpwa.engine.plan.plan import BasisMember, ChannelSpec, Plan, Propagator, build_plan
+from ctpwa.model.lineshapes.formula import Basis, Lineshape
+from ctpwa.model.model import Model, Wave
+from ctpwa.model.parameters import Parameter
+from ctpwa.model.placing import PlacedLineshape, Places
+from ctpwa.model.resonance import Resonance
+from ctpwa.spin.build import collect_structures
+from ctpwa.spin.polarisation_rows import PolarisationRows
+
+
+@dataclass(frozen=True)
+class ModelChannels:
+    """A model ready to be planned.
+
+    Attributes:
+        couplings:  names of the complex couplings
+        specs:      the channels
+        theta:      every lineshape parameter, floating ones not fixed
+        placed:     the lineshapes of every wave, one for each of its ``chain.nodes[1:]``
+    """
+
+    couplings: tuple[str, ...]
+    specs: tuple[ChannelSpec, ...]
+    theta: tuple[Parameter, ...]
+    placed: tuple[tuple[PlacedLineshape, ...], ...] = ()
+
+    def plan(self, model: Model, n_rows: int | None = None) -> Plan:
+        """The tables of these channels; ``n_rows`` if fewer polarisation rows are enough."""
+        structures, _ = collect_structures(model.waves, barrier=True)
+        rows = PolarisationRows(model.decay, model.polarisation)
+        return build_plan(
+            self.specs,
+            n_couplings=len(self.couplings),
+            n_structures=len(structures),
+            n_rows=rows.n_rows if n_rows is None else n_rows,
+            real=rows.real,
+            values={p.name: p.value for p in self.theta},
+            floating=[p.name for p in self.theta if not p.fixed],
+        )
+
+
+def model_channels(model: Model) -> ModelChannels:
+    """All channels of a model.
+
+    A wave has one channel per term of its symmetrisation, and for a lineshape that is a basis one per function of it, each with a
+    coupling of its own.
+    """
+    return _Collector(model).collect()
+
+
+class _Collector:
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.couplings: dict[str, int] = {}
+        self.theta: dict[str, Parameter] = {}
+        self.real = PolarisationRows(model.decay, model.polarisation).real
+        self.places = Places(model.resonances)
+
+    def collect(self) -> ModelChannels:
+        structures, terms = collect_structures(self.model.waves, barrier=True)
+        specs: list[ChannelSpec] = []
+        placed: list[tuple[PlacedLineshape, ...]] = []
+        for number, (wave, wave_terms) in enumerate(zip(self.model.waves, terms, strict=True)):
+            own = tuple(self._place(wave.chain, node, r) for node, r in zip(wave.chain.nodes[1:], wave.resonances, strict=True))
+            placed.append(own)
+            lineshapes = [entry.lineshape for entry in own]
+            for term in wave_terms:
+                total_L = structures[term.structure][0][0].total_L
+                factor = wave.factor * term.factor * ((-1j) ** total_L if self.real else 1.0)
+                for label, propagators in self._choices(wave, lineshapes, term.systems):
+                    name = wave.coupling + label
+                    coupling = self.couplings.setdefault(name, len(self.couplings))
+                    specs.append(ChannelSpec(coupling, factor, term.structure, propagators, number))
+        return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()), tuple(placed))
+
+    def _choices(
+        self, wave: Wave, lineshapes: list[Lineshape], systems: tuple[tuple[int, ...], ...]
+    ) -> list[tuple[str, tuple[Propagator, ...]]]:
+        """The propagators of one term; one entry for every combination of basis functions."""
+        options: list[list[tuple[str, Propagator]]] = []
+        relabelled = _relabel(wave.chain, systems)
+        for node, resonance, lineshape, system in zip(wave.chain.nodes[1:], wave.resonances, lineshapes, systems, strict=True):
+            daughters = relabelled[node]
+            if isinstance(lineshape, Basis):
+                members = [(f":{label}", BasisMember(lineshape, i)) for i, label in enumerate(lineshape.labels)]
+                options.append([(label, Propagator(member, (), system, daughters)) for label, member in members])
+            else:
+                names = tuple(f"{resonance.name}.{p.name}" for p in lineshape.parameters)
+                options.append([("", Propagator(lineshape, names, system, daughters))])
+        return [("".join(label for label, _ in choice), tuple(p for _, p in choice)) for choice in product(*options)]
+
+    def _place(self, chain: Chain, node: Node, resonance: Resonance) -> PlacedLineshape:
+        placed = self.places.place(chain, node, resonance)
+        lineshape = placed.lineshape
+        known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
+        for name in [*resonance.parameters, *resonance.floating]:
+            if name not in {p.name for p in known} and name not in ("mass", "width"):
+                raise PhysicsError(f"lineshape of {resonance.name!r} has no parameter {name!r}", suggest(name, [p.name for p in known]))
+        for parameter in known:
+            value = resonance.parameters.get(parameter.name, parameter.default)
+            if value is None:
+                raise PhysicsError(
+                    f"{resonance.name!r} has no value for {parameter.name!r}", f"add it under 'parameters' of {resonance.name}"
+                )
+            name = f"{resonance.name}.{parameter.name}"
+            lower = -float("inf") if parameter.lower is None else parameter.lower
+            upper = float("inf") if parameter.upper is None else parameter.upper
+            self.theta.setdefault(name, Parameter(name, value, parameter.name not in resonance.floating, lower, upper))
+        return placed
+
+
+def _relabel(chain: Chain, systems: tuple[tuple[int, ...], ...]) -> dict[Node, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Final particles of the daughters of every resonance after an exchange of identical particles.
+
+    A term knows which particles each resonance is made of; those of a final-state daughter are what its sister leaves over.
+    """
+    of_node = dict(zip(chain.nodes[1:], systems, strict=True))
+    result = {}
+    for node in chain.nodes[1:]:
+        known = [of_node[d] if isinstance(d, Node) else None for d in node.daughters]
+        whole = set(of_node[node])
+        if None not in known:
+            result[node] = (known[0], known[1])
+        elif known[0] is None and known[1] is None:
+            first, second = sorted(whole)
+            result[node] = ((first,), (second,))
+        else:
+            left = tuple(sorted(whole - set(known[0] or known[1] or ())))
+            result[node] = (known[0] or left, known[1] or left)
+    return result  # type: ignore[return-value]

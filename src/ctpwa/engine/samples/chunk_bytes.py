@@ -1,0 +1,106 @@
+"""A chunk of a sample as one block of bytes, so that it moves with one copy between disk, main memory and device.
+
+    event table | weights | (s, q2) of callbacks | K | order
+
+Each part begins at a multiple of ``ALIGNMENT``. Only results per event need the order, on the host: it stands last and does not move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor
+
+from ctpwa.engine.plan.plan import System
+from ctpwa.engine.samples.sample import Sample
+
+ALIGNMENT = 256  # bytes: kernels are compiled once for pointers of this alignment
+Vertex = tuple[System, tuple[System, System]]
+
+
+@dataclass(frozen=True)
+class ChunkLayout:
+    """What a chunk holds.
+
+    Attributes:
+        n_events:    events of the chunk
+        n_positive:  those with weight ≥ 0, which come first
+        structures:  spin structures
+        rows:        polarisation rows
+        event_rows:  rows of the event table
+        vertices:    vertices of callbacks
+        dtype:       type of K
+        ordered:     whether events moved
+        weights:     how many weights are in it; 1 if all are the same
+    """
+
+    n_events: int
+    n_positive: int
+    structures: int
+    rows: int
+    event_rows: int
+    vertices: tuple[Vertex, ...]
+    dtype: torch.dtype
+    ordered: bool
+    weights: int
+
+    @classmethod
+    def of(cls, sample: Sample) -> ChunkLayout:
+        """That of a sample."""
+        structures, rows, n = sample.K.shape
+        places = tuple(sample.vertices)
+        weights = 1 if sample.w.stride(0) == 0 else n
+        event_rows = sample.E.shape[0]
+        return cls(n, sample.n_positive, structures, rows, event_rows, places, sample.K.dtype, sample.order is not None, weights)
+
+    @property
+    def _parts(self) -> list[tuple[tuple[int, ...], torch.dtype]]:
+        n = self.n_events
+        real = torch.float64
+        vertices = [((2, n), real)] * len(self.vertices)
+        return [((self.event_rows, n), real), ((self.weights,), real), *vertices, ((self.structures, self.rows, n), self.dtype)]
+
+    @property
+    def moved(self) -> int:
+        """Bytes that kernels need."""
+        return sum(_aligned(prod(shape) * dtype.itemsize) for shape, dtype in self._parts)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole block."""
+        return self.moved + (_aligned(8 * self.n_events) if self.ordered else 0)
+
+    def sample(self, block: Tensor, *, with_order: bool) -> Sample:
+        """The sample in a block of bytes, without a copy.
+
+        Args:
+            block:       the bytes, on any device
+            with_order:  whether the order is in it
+        """
+        tensors, start = [], 0
+        for shape, dtype in self._parts:
+            length = prod(shape) * dtype.itemsize
+            tensors.append(block[start : start + length].view(dtype).view(shape))
+            start += _aligned(length)
+        order = block[start : start + 8 * self.n_events].view(torch.int64) if self.ordered and with_order else None
+        E, w, *pairs, K = tensors
+        vertices = {place: (pair[0], pair[1]) for place, pair in zip(self.vertices, pairs, strict=True)}
+        return Sample(K, E, w.expand(self.n_events), self.n_positive, order, vertices)
+
+    def pack(self, sample: Sample, block: Tensor) -> None:
+        """Copy a sample into a block."""
+        goal = self.sample(block, with_order=True)
+        goal.E.copy_(sample.E)
+        goal.w[: self.weights].copy_(sample.w[: self.weights])
+        goal.K.copy_(sample.K)
+        for place, pair in goal.vertices.items():
+            for into, values in zip(pair, sample.vertices[place], strict=True):
+                into.copy_(values)
+        if goal.order is not None and sample.order is not None:
+            goal.order.copy_(sample.order)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,117 @@
+"""From the events of this process to stored samples: spin amplitudes and event tables are computed once, and put where the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+
+import torch
+
+from ctpwa.base.errors import DataError
+from ctpwa.base.memory import processes_here
+from ctpwa.base.progress import Progress
+from ctpwa.data.stream import Piece
+from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.samples.build import PROBE_EVENTS, sample_of, spin_stage
+from ctpwa.engine.samples.chunk_bytes import ChunkLayout
+from ctpwa.engine.samples.memory_plan import MemoryPlan, Placement
+from ctpwa.engine.samples.own_events import Share
+from ctpwa.engine.samples.sample import CHUNK_EVENTS, Sample
+from ctpwa.engine.samples.scratch_file import ScratchFile, check_scratch
+from ctpwa.engine.samples.stored_sample import StoredSample, WeightSums
+from ctpwa.engine.samples.streamer import Chunk, Streamer
+from ctpwa.model.model import Model
+from ctpwa.spin.rotate import RowRotation, RowsNeeded
+
+MANY_PIECES, SHORT_PIECE = 100, 1 << 16  # so many pieces of a sample, of at least so many events, take little memory beside the whole
+
+
+class Preparation:
+    """Prepares samples for the kernels.
+
+    Args:
+        model:     the model
+        plan:      its tables
+        rotation:  which polarisation rows to keep
+        device:    where the engine computes
+        memory:    where to keep what
+        streamer:  brings chunks to the device later
+    """
+
+    def __init__(
+        self, model: Model, plan: Plan, rotation: RowRotation, device: torch.device, memory: MemoryPlan, streamer: Streamer
+    ) -> None:
+        self.plan, self.memory, self.streamer = plan, memory, streamer
+        self.stage = spin_stage(model, rotation, device, memory.working_bytes)
+
+    def stored(self, shares: Mapping[str, Share], progress: bool | None) -> dict[str, StoredSample]:
+        """All samples that are kept."""
+        if self.memory.disk:
+            check_scratch(self.memory.scratch, self.memory.disk * processes_here())
+        return {name: self._stored(shares[name], placed, progress) for name, placed in self.memory.placed.items()}
+
+    def _stored(self, share: Share, placed: Placement, progress: bool | None) -> StoredSample:
+        result = StoredSample(self.streamer)
+        size = self.memory.chunk_events
+        if size is None:
+            result.keep(self._whole(share, progress))
+            return result
+        file = ScratchFile(self.memory.scratch) if placed.disk else None
+        done = 0
+        with Progress(f"preparing {share.name}", share.rows.count, show=progress) as bar:
+            for piece in share.pieces(size):
+                sample = self.sample(len(piece[0][0]), [piece], False, first=done)
+                if done < placed.device:
+                    result.keep(sample)
+                else:
+                    result.add(self._chunk(sample, None if done < placed.device + placed.host else file), WeightSums.of(sample.w))
+                done += sample.n_events
+                bar.advance(sample.n_events)
+        return result
+
+    def _whole(self, share: Share, progress: bool | None) -> Sample:
+        """A sample on the device, in one piece; its momenta come in several if they are elsewhere."""
+        n = share.rows.count
+        if share.stream is None and self.stage.device.type == "cpu":
+            return self.sample(n, share.pieces(max(n, 1)), progress)
+        size = min(max(n // MANY_PIECES, SHORT_PIECE), CHUNK_EVENTS)
+        if size < n:  # whole chunks of the spin amplitudes
+            chunk = self.stage.chunk_events(share.first(1))
+            size = max(size // chunk, 1) * chunk
+        return self.sample(n, share.pieces(size), progress)
+
+    def _chunk(self, sample: Sample, file: ScratchFile | None) -> Chunk:
+        """A sample in main memory, or in a file."""
+        layout = ChunkLayout.of(sample)
+        if file is None:
+            block = self.streamer.host_block(layout.size)
+            layout.pack(sample, block)
+            return Chunk(layout, block)
+        block = torch.zeros(layout.size, dtype=torch.uint8)
+        layout.pack(sample, block)
+        return Chunk(layout, None, file, file.append(block))
+
+    def exact_pieces(self, share: Share, progress: bool | None = False) -> Generator[Sample]:
+        """A sample in double precision, piece by piece on the device; nothing of it is kept."""
+        done = 0
+        with Progress(f"integrating {share.name}", share.rows.count, show=progress) as bar:
+            for piece in share.pieces(_equal_parts(share.rows.count, self.memory.piece_events)):
+                sample = self.sample(len(piece[0][0]), [piece], False, exact=True, first=done)
+                yield sample
+                done += sample.n_events
+                bar.advance(sample.n_events)
+                del sample  # before the next one takes as much again
+
+    def sample(self, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0) -> Sample:
+        """Events on the device, or what is wrong with them; see ``sample_of``."""
+        try:
+            return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, one_weight=self.memory.separate, first=first)
+        except RowsNeeded:
+            raise DataError(
+                f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
+                " need\n fix: shuffle the samples so that their first events are typical"
+            ) from None
+
+
+def _equal_parts(n: int, most: int) -> int:
+    """Events of each of a few parts that have at most so many."""
+    return -(-n // max(-(-n // most), 1)) or 1

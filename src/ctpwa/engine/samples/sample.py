@@ -1,0 +1,179 @@
+"""A sample as the kernels see it: K, the event table and weights, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
+from ctpwa.engine.codegen.tensors import evaluate
+from ctpwa.engine.plan.plan import BasisMember, CallbackRows, Plan, System
+from ctpwa.kinematics.lorentz import mass_squared
+from ctpwa.kinematics.two_body import breakup_momentum_squared
+from ctpwa.model.lineshapes.formula import Basis, q2, s
+
+CHUNK_EVENTS = 1 << 18
+TABLE_EVENTS = 1 << 15  # of which the event table is computed at a time
+Vertex = tuple[System, tuple[System, System]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Events ready for the kernels; events of positive weight come first, so that every chunk has weights of one sign.
+
+    Attributes:
+        K:          [structure, row, event]; in mixed precision in single precision, of which kernels make double when they read it
+        E:          event table [row, event]
+        w:          weights [event]; on a GPU with a step of 0 if all are 1
+        n_positive: events with weight ≥ 0
+        order:      original position of every event; None if nothing moved
+        vertices:   (s, q2) of callbacks' vertices, each [event]
+        number:     no two samples have the same
+    """
+
+    K: Tensor
+    E: Tensor
+    w: Tensor
+    n_positive: int
+    order: Tensor | None
+    vertices: Mapping[Vertex, tuple[Tensor, Tensor]]
+    number: int = field(default_factory=count().__next__, init=False)
+
+    def __reduce__(self) -> tuple[type[Sample], tuple[object, ...]]:
+        """Pickled without its number: it gets one of its own wherever it arrives."""
+        return Sample, (self.K, self.E, self.w, self.n_positive, self.order, self.vertices)
+
+    @property
+    def n_events(self) -> int:
+        """Number of events."""
+        return self.w.shape[0]
+
+    def to(self, device: torch.device) -> Sample:
+        """The same sample on another device."""
+        if self.K.device == device:
+            return self
+        vertices = {place: (s_R.to(device), q2_R.to(device)) for place, (s_R, q2_R) in self.vertices.items()}
+        order = None if self.order is None else self.order.to(device)
+        return Sample(self.K.to(device), self.E.to(device), self.w.to(device), self.n_positive, order, vertices)
+
+    def chunks(self, size: int) -> Iterator[tuple[int, int]]:
+        """Ranges of at most ``size`` events whose weights have one sign."""
+        for begin, end in ((0, self.n_positive), (self.n_positive, self.n_events)):
+            for start in range(begin, end, size):
+                yield start, min(start + size, end)
+
+
+def build_sample(K: Tensor, E: Tensor, w: Tensor, vertices: Mapping[Vertex, tuple[Tensor, Tensor]]) -> Sample:
+    """A sample of what was computed of its events, which is taken over, and put in order where it is.
+
+    Args:
+        K:         spin amplitudes [structure, row, event]
+        E:         event table
+        w:         weights
+        vertices:  (s, q2) of callbacks' vertices
+    """
+    if not bool((w < 0).any()):
+        return Sample(K, E, w, len(w), None, vertices)
+    order = torch.argsort((w < 0).to(torch.int8), stable=True)
+    vertices = {place: (s_R[order], q2_R[order]) for place, (s_R, q2_R) in vertices.items()}
+    for row in (*K.flatten(0, 1), *E):  # one at a time: a second copy of the whole sample may not fit
+        row.copy_(row[order])
+    return Sample(K, E, w[order], int((w >= 0).sum()), order, vertices)
+
+
+def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:
+    """Weights in double precision on a device; refuses a wrong number of them, NaN and infinity."""
+    w = torch.as_tensor(weights, dtype=torch.float64, device=device)
+    if w.shape != (n_events,):
+        raise DataError(
+            f"weights have shape {'×'.join(map(str, w.shape))} for {counted(n_events, 'event')}\n fix: give one weight per event"
+        )
+    if not bool(w.isfinite().all()):
+        index = int((~w.isfinite()).nonzero()[0, 0])
+        raise DataError(f"the weight of event {index} is not finite\n fix: remove these events or correct their weights")
+    return w
+
+
+def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[System, System]) -> tuple[Tensor, Tensor]:
+    """Mass squared s and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
+    s_R, s_1, s_2 = (mass_squared(sum(p4[i] for i in group)) for group in (system, *daughters))  # type: ignore[arg-type]
+    m1, m2 = s_1.clamp(min=0).sqrt(), s_2.clamp(min=0).sqrt()
+    return s_R, breakup_momentum_squared(s_R, m1, m2).clamp(min=0)
+
+
+def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
+    """The event table of some events with momenta [event, 4], without the rows of callbacks; a chunk of them at a time."""
+    for start in range(0, E.shape[1], TABLE_EVENTS):
+        here = slice(start, start + TABLE_EVENTS)
+        _fill(plan, E[:, here], [p[here].T for p in p4])
+
+
+def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
+    known: dict[Vertex, tuple[Tensor, Tensor]] = {}
+    tables: dict[tuple, Tensor] = {}
+    for quantity, row in plan.quantities.items():
+        place = (quantity.system, quantity.daughters)
+        if place not in known:
+            known[place] = vertex_variables(p4, *place)
+        s_R, q2_R = known[place]
+        source = quantity.source
+        if isinstance(source, BasisMember):
+            key = (source.basis, place)
+            if key not in tables:  # all functions of a basis at once: a K-matrix is inverted once for all of them
+                tables[key] = _basis_values(source.basis, s_R, q2_R)
+            value = tables[key][source.index]
+        else:
+            value = evaluate(source, {s: s_R, q2: q2_R}).expand_as(s_R)
+        if quantity.complex:
+            value = value.to(torch.complex128)
+            E[row], E[row + 1] = value.real, value.imag
+        else:
+            E[row] = value
+
+
+def _basis_values(basis: Basis, s_R: Tensor, q2_R: Tensor) -> Tensor:
+    values = np.asarray(basis.values(s_R.cpu().numpy(), q2_R.cpu().numpy()))
+    return torch.as_tensor(values.astype(complex), device=s_R.device)
+
+
+def callback_point(callback: CallbackRows, values: Mapping[str, float], device: torch.device) -> tuple[Tensor, Tensor]:
+    """The parameters of a callback, and the directions of those that float, on a device."""
+    present = torch.tensor([values[name] for name in callback.names], dtype=torch.float64)
+    floating = torch.eye(len(callback.names), dtype=torch.float64)[list(callback.floating)]
+    return present.to(device), floating.to(device)
+
+
+def fill_callback(callback: CallbackRows, sample: Sample, present: Tensor, floating: Tensor, order: int) -> None:
+    """Write F of a callback and, up to ``order``, its derivatives into the event table.
+
+    Args:
+        callback:           the lineshape and its rows
+        sample:             the events
+        present, floating:  what ``callback_point`` gives
+        order:              highest derivative that is wanted
+    """
+    s_R, q2_R = sample.vertices[callback.system, callback.daughters]
+
+    def F(theta: Tensor) -> Tensor:
+        parameters = {p.name: theta[i] for i, p in enumerate(callback.lineshape.parameters)}
+        return torch.view_as_real(callback.lineshape.function(s_R, q2_R, parameters).to(torch.complex128).expand_as(s_R)).T
+
+    def along(f: Callable[[Tensor], Tensor], direction: Tensor) -> Callable[[Tensor], Tensor]:
+        return lambda theta: torch.func.jvp(f, (theta,), (direction,))[1]
+
+    row = callback.row
+    sample.E[row : row + 2] = F(present)
+    n = len(callback.floating)
+    for k in range(n):
+        sample.E[row + 2 + 2 * k : row + 4 + 2 * k] = along(F, floating[k])(present) if order >= 1 else 0.0
+    position = row + 2 + 2 * n
+    for j in range(n):
+        for k in range(j, n):
+            sample.E[position : position + 2] = along(along(F, floating[j]), floating[k])(present) if order >= 2 else 0.0
+            position += 2

@@ -1,0 +1,121 @@
+"""Fit fractions and interferences, with errors from the whole covariance.
+
+    f_G = ∫ |Σ_{j∈G} c_j A_j|² / ∫ |Σ_j c_j A_j|²,       f_{GH} = 2 Re ∫ conj(Σ_{j∈G} c_j A_j) Σ_{k∈H} c_k A_k / ∫ …
+
+Couplings and resonance parameters both move them; derivatives are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ctpwa.decay.spin import format_parity, format_spin
+from ctpwa.engine.likelihood.integrals import WaveIntegrals
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.model.model import Model, Wave
+
+
+@dataclass(frozen=True)
+class Fractions:
+    """Fractions of one kind of group.
+
+    Attributes:
+        names:         of the groups
+        values:        fractions; they need not add up to 1, because groups interfere
+        covariance:    of the fractions
+        interference:  [group, group]: fractions on the diagonal, interference above and below it (the same number in both places)
+        interference_errors:  their standard deviations
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    covariance: np.ndarray
+    interference: np.ndarray
+    interference_errors: np.ndarray
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Standard deviations."""
+        return np.sqrt(np.diag(self.covariance).clip(min=0))
+
+    @property
+    def sum(self) -> float:
+        """Σ of the fractions; the rest to 1 is interference."""
+        return float(self.values.sum())
+
+
+def wave_groups(model: Model) -> dict[str, dict[str, list[int]]]:
+    """Waves that belong together: by wave, by resonance with all its charge states, by J^P of the system from the parent."""
+    groups: dict[str, dict[str, list[int]]] = {"waves": {}, "resonances": {}, "jp": {}}
+    for index, wave in enumerate(model.waves):
+        groups["waves"][wave.name] = [index]
+        for resonance in dict.fromkeys(resonance.name for resonance in wave.resonances):
+            groups["resonances"].setdefault(resonance, []).append(index)
+        groups["jp"].setdefault(spin_parity(wave), []).append(index)
+    return groups
+
+
+def spin_parity(wave: Wave) -> str:
+    """J^P of the intermediate states that the parent decays to."""
+    top = [node for node in wave.chain.nodes[0].daughters if not isinstance(node, int)]
+    return " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in top) or "none"
+
+
+class FractionCalculator:
+    """All fractions at a point of a likelihood.
+
+    Args:
+        likelihood:  the likelihood
+        x:           its free parameters
+        truth:       events to integrate over instead of its phase-space sample
+    """
+
+    def __init__(self, likelihood: Likelihood, x: np.ndarray, truth: Mapping[str, Any] | None = None) -> None:
+        self.integrals: WaveIntegrals = likelihood.integrals(x, truth)
+        self._x = np.asarray(x, dtype=float)
+        c, _ = likelihood.parameters.native(self._x)
+        self._c = c[self.integrals.coupling]
+        n_c = likelihood.plan.n_couplings
+        J = likelihood.parameters.jacobian(self._x)
+        self._dc = J[:n_c][self.integrals.coupling] + 1j * J[n_c : 2 * n_c][self.integrals.coupling]  # ∂c_member/∂x
+        self._dtheta = J[2 * n_c :][likelihood.floating_order]  # ∂θ/∂x of the floating lineshape parameters
+
+    def fractions(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray) -> Fractions:
+        """Fractions of groups of waves.
+
+        Args:
+            groups:      name → indices of waves
+            covariance:  of the free parameters
+        """
+        members = np.array([np.isin(self.integrals.wave, list(waves)) for waves in groups.values()], dtype=float)
+        every = np.ones((1, len(self._c)))
+        products, slopes = self._products(np.concatenate([members, every]))
+        total, d_total = products[-1, -1], slopes[-1, -1]
+        n = len(members)
+        factor = 2.0 - np.eye(n)
+        values = factor * products[:n, :n] / total
+        grads = factor[..., None] * slopes[:n, :n] / total - values[..., None] * d_total / total
+        variances = ((grads @ covariance) * grads).sum(axis=-1)
+        own = grads[np.arange(n), np.arange(n)]
+        errors = np.sqrt(variances.clip(min=0))
+        return Fractions(tuple(groups), np.diag(values).copy(), own @ covariance @ own.T, values, errors)
+
+    def _products(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Re ∫ conj(Σ_G c A) Σ_H c A of all pairs of groups, [group, group], and its gradient over the free parameters.
+
+        Args:
+            members:  which members belong to each group, [group, member]
+        """
+        M = self.integrals.matrix
+        a = members * self._c
+        products = (a.conj() @ M @ a.T).real
+        half = np.tensordot(members, self._dc.conj()[:, None, :] * (M @ a.T)[:, :, None], axes=1).real  # from ∂ of the first factor
+        slopes = half + half.swapaxes(0, 1)
+        if len(self.integrals.slopes):
+            over_theta = np.einsum("gj,tjk,hk->ght", a.conj(), self.integrals.slopes, a, optimize=True).real
+            slopes = slopes + over_theta @ self._dtheta
+        return products, slopes

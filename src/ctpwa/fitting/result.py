@@ -1,0 +1,292 @@
+"""The result of a fit: everything that was found and everything needed to find it again, in one JSON file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ctpwa.base.errors import CtpwaError, printable
+from ctpwa.base.output import written_whole
+from ctpwa.fitting.consistent import check_result
+from ctpwa.fitting.fractions import Fractions
+from ctpwa.fitting.json_file import no_such_file, read_json
+from ctpwa.fitting.plain import build, to_plain
+from ctpwa.fitting.precision import PrecisionBias
+from ctpwa.fitting.text import result_text
+from ctpwa.minimise.drive import Record
+from ctpwa.minimise.minos import MinosError
+from ctpwa.minimise.steps import Extended
+from ctpwa.minimise.verdict import Verdict
+
+SCHEMA = 2  # since 2 with a checksum
+CHECKSUM = "sha256"
+NOT_OF_A_RESULT = ("schema", "ctpwa", "aic", "bic", CHECKSUM)  # what a file has besides
+
+
+@dataclass(frozen=True)
+class FittedParameter:
+    """A free parameter.
+
+    Attributes:
+        name:          its name
+        value:         at the minimum
+        error:         standard deviation; None if the likelihood does not determine it, or it is at a limit
+        start:         where the fit began
+        lower, upper:  limits; None if there is none
+        at_limit:      whether it ended there
+        minos:         asymmetric errors, if asked for
+    """
+
+    name: str
+    value: float
+    error: float | None
+    start: float
+    lower: float | None = None
+    upper: float | None = None
+    at_limit: bool = False
+    minos: MinosError | None = None
+
+
+@dataclass(frozen=True)
+class FittedCoupling:
+    """A complex coupling as magnitude and phase; errors are None where they are not determined."""
+
+    name: str
+    re: float
+    im: float
+    magnitude: float
+    magnitude_error: float | None
+    phase: float
+    phase_error: float | None
+
+
+@dataclass(frozen=True)
+class FoundMinimum:
+    """One of the minima that the starts led to.
+
+    Attributes:
+        nll:      −ln L; if it was not refined, that of the best one plus the difference with part of the events
+        starts:   how many starts ended there
+        refined:  whether the whole fit was run from it
+        values:   free parameters
+    """
+
+    nll: Extended
+    starts: int
+    refined: bool
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FractionSet:
+    """Fractions of one data set.
+
+    Attributes:
+        data_set:  its name; empty if there is only one
+        over:      what was integrated over: ``phase space`` or ``truth``
+        groups:    ``waves``, ``resonances`` and ``jp``
+        yields:    name of a resonance → (events, standard deviation)
+    """
+
+    data_set: str
+    over: str
+    groups: Mapping[str, Fractions]
+    yields: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """What a fit found. ``str()`` is a table, ``save`` writes a file, ``FitResult.load`` reads it.
+
+    Two results are equal if their files are.
+
+    Attributes:
+        decay:          what was fitted, in words
+        method:         minimiser
+        parameters:     the free parameters
+        covariance:     of the free parameters
+        corrected:      whether the covariance is that of weighted events, H⁻¹ S H⁻¹
+        couplings:      all complex couplings
+        fixed:          all other parameters
+        nll:            −ln L at the minimum
+        n_events:       measured events
+        weight:         Σ w of data minus background
+        verdict:        whether to trust it
+        record:         evaluations, time and course of the fit
+        minima:         where the starts led to, the best first
+        n_starts:       number of starts
+        fractions:      for every data set
+        samples:        what was read, with hashes of the files
+        model:          content of the model file, if it came from one
+        model_file:     its name
+        settings:       of the fit
+        precision:      in mixed precision: how it differs from double precision
+        version:        of ctpwa
+        created:        date and time
+    """
+
+    decay: str
+    method: str
+    parameters: tuple[FittedParameter, ...]
+    covariance: np.ndarray
+    corrected: bool
+    couplings: tuple[FittedCoupling, ...]
+    fixed: Mapping[str, float]
+    nll: float
+    n_events: int
+    weight: float
+    verdict: Verdict
+    record: Record
+    minima: tuple[FoundMinimum, ...]
+    n_starts: int
+    fractions: tuple[FractionSet, ...] = ()
+    samples: tuple[Mapping[str, Any], ...] = ()
+    model: Mapping[str, Any] | None = None
+    model_file: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    precision: PrecisionBias | None = None
+    version: str = ""
+    created: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the free parameters."""
+        return tuple(p.name for p in self.parameters)
+
+    @property
+    def x(self) -> np.ndarray:
+        """Values of the free parameters."""
+        return np.array([p.value for p in self.parameters])
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Standard deviations; NaN where there is none."""
+        return np.array([np.nan if p.error is None else p.error for p in self.parameters])
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """Correlation matrix; 0 for parameters without an error."""
+        sigma = np.sqrt(np.diag(self.covariance).clip(min=0))
+        inverse = np.where(sigma > 0, 1 / np.where(sigma > 0, sigma, 1.0), 0.0)
+        return self.covariance * inverse * inverse[:, None]
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, 2k − 2 ln L."""
+        return 2 * len(self.parameters) + 2 * self.nll
+
+    @property
+    def bic(self) -> float:
+        """Bayes' criterion, k ln N − 2 ln L."""
+        return len(self.parameters) * math.log(self.weight) + 2 * self.nll
+
+    def value(self, name: str) -> float:
+        """Value of a free parameter."""
+        return self[name].value
+
+    def __getitem__(self, name: str) -> FittedParameter:
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise KeyError(name)
+
+    def __eq__(self, other: object) -> bool:
+        return self._content() == other._content() if isinstance(other, FitResult) else NotImplemented
+
+    def __str__(self) -> str:
+        return printable(result_text(self))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file, whole or not at all."""
+        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        with written_whole(path) as file:
+            # a path need not be UTF-8: what is left of it is escaped as JSON does
+            file.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers, texts, lists and mappings, as they are in the file, and a checksum of them."""
+        content = self._content()
+        return content | {CHECKSUM: checksum(content)}
+
+    def _content(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "ctpwa": self.version} | to_plain(
+            {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "version"} | {"aic": self.aic, "bic": self.bic}
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FitResult:
+        """Read a file that ``save`` wrote; one that was changed since, or whose numbers contradict each other, is refused."""
+        content = read_json(path, "result of a fit", "give a file that ctpwa fit wrote")
+        if isinstance(content, dict) and "checkpoint" in content:
+            raise CtpwaError(f"{str(path)!r} is the checkpoint of a fit that did not end\n fix: go on with  ctpwa fit … --resume")
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if not isinstance(schema, int) or isinstance(schema, bool):
+            raise no_such_file(path, "result of a fit", "it has no schema", "give a file that ctpwa fit wrote")
+        if schema != SCHEMA:
+            raise CtpwaError(
+                f"{str(path)!r} has schema {schema}, and this ctpwa reads schema {SCHEMA}\n"
+                " fix: fit again, or use the version of ctpwa that wrote it"
+            )
+        if content.get(CHECKSUM) != checksum(content):
+            raise CtpwaError(
+                f"{str(path)!r} was changed after it was written: its content and its checksum do not agree\n"
+                " fix: put back the file that ctpwa wrote, or fit again"
+            )
+        try:
+            return cls.from_dict(content)
+        except ValueError as error:
+            raise no_such_file(path, "whole result of a fit", error, "run the fit again") from None
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> FitResult:
+        """The result that ``as_dict`` described, whatever its checksum.
+
+        Raises:
+            ValueError: says what is missing, too much, of the wrong kind, or contradicts something else
+        """
+        own = {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}
+        result: FitResult = build(cls, own | {"version": content.get("ctpwa")})
+        n = len(result.parameters)
+        fractions = tuple(
+            replace(entry, groups={kind: _square(group, f"fractions[{i}].groups[{kind!r}]") for kind, group in entry.groups.items()})
+            for i, entry in enumerate(result.fractions)
+        )
+        result = replace(result, covariance=_shaped(result.covariance, (n, n), "covariance"), fractions=fractions)
+        check_result(result)
+        for name in ("aic", "bic"):
+            if not math.isclose(build(Extended, content.get(name), name), getattr(result, name), rel_tol=1e-12):
+                raise ValueError(f"{name} is {content[name]}, and -ln L says {getattr(result, name)}")
+        return result
+
+    def with_origin(self, **changes: Any) -> FitResult:
+        """The same result with samples, model or settings filled in."""
+        return replace(self, **changes)
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """SHA-256 of the content of a file without its checksum, however it is laid out."""
+    bare = {name: value for name, value in content.items() if name != CHECKSUM}
+    return hashlib.sha256(json.dumps(bare, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _square(group: Fractions, where: str) -> Fractions:
+    n = len(group.names)
+    return Fractions(
+        group.names,
+        _shaped(group.values, (n,), f"{where}.values"),
+        *(_shaped(getattr(group, name), (n, n), f"{where}.{name}") for name in ("covariance", "interference", "interference_errors")),
+    )
+
+
+def _shaped(array: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
+    """The array, if it has this shape; an empty one has lost it on the way."""
+    if array.shape != shape and not array.size == math.prod(shape) == 0:
+        raise ValueError(f"{where} has shape {array.shape} instead of {shape}")
+    return array.reshape(shape)

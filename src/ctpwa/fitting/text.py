@@ -1,0 +1,179 @@
+"""A result as text for a terminal or a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ctpwa.base.errors import on_one_line
+from ctpwa.base.words import counted
+from ctpwa.fitting.fractions import Fractions
+
+SMALL_INTERFERENCE = 0.5  # %, and less is only counted
+SMALL_CORRELATION = 0.1
+SHOWN_MINIMA = 5  # besides the best one
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a result: rows under a title.
+
+    Attributes:
+        title:    what it is
+        columns:  what stands in each column
+        rows:     the texts
+        foot:     what to say below; may be empty
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    foot: str = ""
+
+    def __str__(self) -> str:
+        rows = [tuple(map(on_one_line, row)) for row in self.rows]
+        widths = [max((len(row[k]) for row in rows), default=0) for k in range(len(self.columns))]
+        lines = ["  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([self.title, *lines, *([f"  {self.foot}"] if self.foot else [])])
+
+
+def with_error(value: float, error: float | None) -> str:
+    """Value and error with two digits of the error: ``1.6802 ± 0.0025``."""
+    if error is None or not math.isfinite(error):
+        return f"{value:.6g} (no error)"
+    if error == 0:
+        return f"{value:.6g} (fixed)"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    if digits > 9 or error >= 1e6:
+        significant = max(2, math.floor(math.log10(max(abs(value), error))) - math.floor(math.log10(error)) + 2)
+        return f"{value:.{significant}g} ± {error:.2g}"
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
+
+
+def result_text(result: Any, waves: bool = False, correlations: bool = False, more: Sequence[Section] = (), reasons: bool = False) -> str:
+    """A ``FitResult`` in plain lines.
+
+    Args:
+        result:        the result
+        waves:         also fractions of every wave, and interferences
+        correlations:  also correlations
+        more:          what to add after everything else
+        reasons:       everything that the verdict says, not the worst only
+    """
+    head = [headline(result), f"verdict: {result.verdict.text(reasons)}", *minima_lines(result), *remarks(result)]
+    return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, more)])
+
+
+def headline(result: Any) -> str:
+    """What was fitted, and how good it became."""
+    parameters, events = counted(len(result.parameters), "free parameter"), counted(result.n_events, "event")
+    return f"{result.decay}: -ln L = {result.nll:.6f} with {parameters} and {events}"
+
+
+def remarks(result: Any) -> list[str]:
+    """What it took, and numbers for comparing models."""
+    record = result.record
+    return [
+        f"{result.method}: {counted(record.hessians, 'Hessian')}, {counted(record.gradients, 'gradient')},"
+        f" {counted(record.values, 'value')}, {record.seconds:.2f} s",
+        f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors of weighted events" if result.corrected else ""),
+        *([] if result.precision is None else [str(result.precision)]),
+    ]
+
+
+def minima_lines(result: Any) -> list[str]:
+    """Where many starts led to; nothing for a single one."""
+    if result.n_starts == 1:
+        return []
+    n = len(result.minima)
+    best = f"{counted(result.minima[0].starts, 'start')} in the best one"
+    lines = [f"{counted(result.n_starts, 'start')}, {counted(n, 'minimum', 'minima')}, {best}"]
+    for minimum in result.minima[1 : SHOWN_MINIMA + 1]:
+        note = "" if minimum.refined else "  (part of the events)"
+        lines.append(f"  another one {minimum.nll - result.nll:+.2f} in -ln L, {counted(minimum.starts, 'start')}{note}")
+    return lines + ([f"  and {n - SHOWN_MINIMA - 1} more"] if n > SHOWN_MINIMA + 1 else [])
+
+
+def sections(result: Any, waves: bool = False, correlations: bool = False) -> Iterator[Section]:
+    """Parameters, couplings and fractions, and more if asked for."""
+    yield _parameters(result)
+    yield _couplings(result)
+    for entry in result.fractions:
+        where = (f" of {entry.data_set}" if entry.data_set else "") + f" over {entry.over}"
+        yield _fractions(f"fractions{where}: resonances", "resonance", entry.groups["resonances"], entry.yields)
+        yield _fractions(f"fractions{where}: J^P", "J^P", entry.groups["jp"])
+        if waves:
+            yield _fractions(f"fractions{where}: waves", "wave", entry.groups["waves"])
+            for kind in ("resonances", "waves"):
+                yield _interferences(f"interferences{where}: {kind}", entry.groups[kind])
+    if correlations:
+        yield _correlations(result)
+
+
+def _parameters(result: Any) -> Section:
+    rows = []
+    for p in result.parameters:
+        asymmetric = "" if p.minos is None else _minos(p.minos)
+        rows.append((p.name, with_error(p.value, p.error), asymmetric, _limits(p.lower, p.upper) + (", there" if p.at_limit else "")))
+    return Section("parameters", ("parameter", "value", "MINOS", "limits"), tuple(rows))
+
+
+def _minos(errors: Any) -> str:
+    if not errors.valid:
+        return "MINOS failed" + (f": {errors.message}" if errors.message else "")
+    return f"MINOS {errors.lower:+.3g} {errors.upper:+.3g}"
+
+
+def _limits(lower: float | None, upper: float | None) -> str:
+    if lower is None and upper is None:
+        return ""
+    if upper is None:
+        return f"> {lower:g}"
+    return f"< {upper:g}" if lower is None else f"{lower:g} to {upper:g}"
+
+
+def _couplings(result: Any) -> Section:
+    rows = []
+    for c in result.couplings:
+        degrees = None if c.phase_error is None else math.degrees(c.phase_error)
+        rows.append((c.name, with_error(c.magnitude, c.magnitude_error), with_error(math.degrees(c.phase), degrees)))
+    return Section("couplings: magnitude, phase in degrees", ("coupling", "magnitude", "phase"), tuple(rows))
+
+
+def _fractions(title: str, of: str, group: Fractions, yields: Any = None) -> Section:
+    columns = (of, "fraction") + (("yield",) if yields else ())
+    rows = []
+    for name, value, error in zip(group.names, group.values.tolist(), group.errors.tolist(), strict=True):
+        events = (f"{with_error(*yields[name])} events",) if yields else ()
+        rows.append((name, f"{with_error(100 * value, 100 * error)} %", *events))
+    rows.append(("sum", f"{100 * group.sum:.2f} %", *([""] if yields else [])))
+    return Section(title, columns, tuple(rows))
+
+
+def _interferences(title: str, group: Fractions) -> Section:
+    """Pairs, the largest first."""
+    pairs = [(i, j) for i in range(len(group.names)) for j in range(i + 1, len(group.names))]
+    pairs.sort(key=lambda pair: -abs(group.interference[pair]))
+    large = [pair for pair in pairs if 100 * abs(group.interference[pair]) >= SMALL_INTERFERENCE]
+    rows = tuple(
+        (group.names[i], group.names[j], f"{with_error(100 * group.interference[i, j], 100 * group.interference_errors[i, j])} %")
+        for i, j in large
+    )
+    return Section(title, ("", "", "interference"), rows, _rest(len(pairs) - len(large), f"{SMALL_INTERFERENCE:g} %"))
+
+
+def _correlations(result: Any) -> Section:
+    rho, names = np.asarray(result.correlation), result.names
+    pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
+    pairs.sort(key=lambda pair: -abs(rho[pair]))
+    large = [pair for pair in pairs if abs(rho[pair]) >= SMALL_CORRELATION]
+    rows = tuple((names[i], names[j], f"{rho[i, j]:+.3f}") for i, j in large)
+    return Section("correlations", ("", "", "correlation"), rows, _rest(len(pairs) - len(large), f"{SMALL_CORRELATION:g}"))
+
+
+def _rest(n: int, limit: str) -> str:
+    return f"{n} more below {limit}" if n else ""

@@ -1,0 +1,175 @@
+"""Closure: toys of a model are fitted back, and what comes out is compared with what went in.
+
+Every toy is an experiment of its own, with its own data and its own phase-space sample. That sample is finite, so ∂ ln σ is known up to
+
+    V = Σ (w I)² (∂ ln(I/σ)) (∂ ln(I/σ))ᵀ / (Σ w I)²,       the sums running over phase space,
+
+which moves the fitted parameters by a covariance C W² V C, with C the covariance of the fit and W the number of events. For a flat
+intensity it is C N_data/N_phsp, and the more the peaks of I stand out of a flat phase space, the larger it gets. Errors here contain it,
+so that pulls have width 1 for any size of the phase-space sample. One sample shared by all toys would shift all of them together.
+
+Fractions are integrals over one large reference sample, the same for the truth and for all toys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.stats import chi2
+
+from ctpwa.data.events import Events
+from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.values import free_parameters
+from ctpwa.fitting.fit import fit
+from ctpwa.fitting.fractions import FractionCalculator, wave_groups
+from ctpwa.fitting.result import FitResult
+from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.generate.toys import ToyGenerator
+from ctpwa.model.model import Model
+
+DATA, PHASE_SPACE, REFERENCE = range(3)  # streams of random numbers
+
+
+@dataclass(frozen=True)
+class ToyFit:
+    """A toy that was fitted back.
+
+    Attributes:
+        number:           which toy
+        result:           what the fit found
+        covariance:       of the free parameters, with that of the finite phase-space sample
+        fractions:        of the resonances, over the reference sample
+        fraction_errors:  their standard deviations
+        chi2:             (x − truth)ᵀ covariance⁻¹ (x − truth); infinite without a good minimum
+        likelihood_ratio: 2 ln(L / L at the truth), which needs no parabola to be a χ²
+    """
+
+    number: int
+    result: FitResult
+    covariance: np.ndarray
+    fractions: np.ndarray
+    fraction_errors: np.ndarray
+    chi2: float
+    likelihood_ratio: float
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a larger χ²."""
+        return float(chi2.sf(self.chi2, len(self.result.parameters)))
+
+    @property
+    def ratio_p_value(self) -> float:
+        """Probability of a larger likelihood ratio.
+
+        The finite phase-space sample makes it Σ λ χ²(1), with λ the eigenvalues of ``covariance`` in units of that of the fit; a
+        scaled χ² with the same mean and variance stands for it.
+        """
+        if not np.isfinite(self.chi2):
+            return 0.0
+        scale = eigh(self.covariance, self.result.covariance, eigvals_only=True)
+        mean, variance = float(scale.sum()), 2 * float((scale**2).sum())
+        return float(chi2.sf(self.likelihood_ratio * 2 * mean / variance, 2 * mean**2 / variance))
+
+    @property
+    def values(self) -> np.ndarray:
+        """Free parameters, then fractions."""
+        return np.concatenate([self.result.x, self.fractions])
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Standard deviations of ``values``."""
+        return np.concatenate([np.sqrt(np.diag(self.covariance)), self.fraction_errors])
+
+
+class Closure:
+    """Makes toys of a model, with its own couplings and lineshape parameters as the truth, and fits them back.
+
+    Args:
+        model:          the model
+        n_events:       measured events of a toy
+        n_phase_space:  phase-space events of a toy
+        n_reference:    phase-space events that fractions are integrated over
+        seed:           of all random numbers
+        engine:         engine of the likelihoods
+    """
+
+    def __init__(
+        self, model: Model, n_events: int, n_phase_space: int, *, n_reference: int = 100_000, seed: int = 0, engine: str = "auto"
+    ) -> None:
+        self.model, self.n_events, self.n_phase_space = model, n_events, n_phase_space
+        self.seed, self.engine = seed, engine
+        true = ModelIntensity(model, engine=engine, device="cpu")
+        phase_space = generate_phase_space(model, n_reference, self._seed(REFERENCE, 0), progress=False)
+        I = true(phase_space)
+        # the intensities as weights make the scatter of the gradient of these "data" that of ln σ
+        self.reference = Likelihood(model, Events(dict(phase_space), I), phase_space, engine=engine)
+        self.truth = free_parameters(self.reference, true.couplings, true.parameters)
+        self._scatter = n_reference * self.reference.score_products(self.truth) / float(I.sum()) ** 2
+        self._groups = wave_groups(model)["resonances"]
+        self.true_fractions, _ = self._fractions(self.truth, np.zeros((len(self.truth),) * 2))
+
+    @cached_property
+    def generator(self) -> ToyGenerator:
+        """Makes the toys."""
+        return ToyGenerator(self.model, engine=self.engine)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Free parameters, then resonances, whose fractions are meant."""
+        return (*self.reference.names, *self._groups)
+
+    @property
+    def true_values(self) -> np.ndarray:
+        """What the numbers in ``names`` should be."""
+        return np.concatenate([self.truth, self.true_fractions])
+
+    def likelihood(self, number: int) -> Likelihood:
+        """The likelihood of a toy."""
+        data = self.generator.generate(self.n_events, self._seed(DATA, number), progress=False).events
+        phase_space = generate_phase_space(self.model, self.n_phase_space, self._seed(PHASE_SPACE, number), progress=False)
+        return Likelihood(self.model, data, phase_space, engine=self.engine, progress=False)
+
+    def run(self, number: int, *, random_starts: int = 0, minos: Sequence[str] = ()) -> ToyFit:
+        """Generate a toy and fit it back.
+
+        Args:
+            number:         which toy; the same number gives the same toy
+            random_starts:  start from so many points with random couplings; 0: start from the truth
+            minos:          parameters that get asymmetric errors
+        """
+        likelihood = self.likelihood(number)
+        starts = likelihood.random_couplings(self.truth, random_starts, self.seed) if random_starts else self.truth
+        return self.compare(fit(likelihood, starts, minos=minos, progress=False), float(likelihood.value(self.truth)), number)
+
+    def normalisation_covariance(self, covariance: np.ndarray) -> np.ndarray:
+        """What a finite phase-space sample adds to the covariance of a fit."""
+        V = self._scatter / self.n_phase_space
+        return self.n_events**2 * covariance @ V @ covariance
+
+    def compare(self, result: FitResult, nll_at_truth: float, number: int = 0) -> ToyFit:
+        """Compare the fit of a toy with the truth.
+
+        Args:
+            result:        of the fit
+            nll_at_truth:  −ln L of the toy at the truth
+            number:        which toy it was
+        """
+        covariance = result.covariance + self.normalisation_covariance(result.covariance)
+        fractions, errors = self._fractions(result.x, covariance)
+        off = result.x - self.truth
+        known = result.verdict.good and not result.verdict.at_limits
+        distance = float(off @ np.linalg.solve(covariance, off)) if known else np.inf
+        return ToyFit(number, result, covariance, fractions, errors, distance, 2 * (nll_at_truth - result.nll))
+
+    def _fractions(self, x: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = FractionCalculator(self.reference, x).fractions(self._groups, covariance)
+        return found.values, found.errors
+
+    def _seed(self, stream: int, number: int) -> int:
+        """Seeds of different streams and toys have nothing to do with each other."""
+        return int(np.random.SeedSequence([self.seed, stream, number]).generate_state(1, np.uint32)[0])

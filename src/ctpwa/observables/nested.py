@@ -1,0 +1,104 @@
+"""Whether one of two results is that of a special case of the other's model, and how many parameters lie between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.take_over import of_coupling
+
+# what two nested models have in common, with the values that are meant when nothing is said
+OF_THE_MODEL: dict[str, Any] = {
+    "polarisation": "unpolarised", "formalism": "canonical", "weak": None, "radius": 3.0, "tie_conjugates": True, "particles": {},
+}  # fmt: skip
+OF_A_RESONANCE: dict[str, Any] = {
+    "particle": None, "JP": None, "lineshape": "breit_wigner", "options": {}, "radius": None, "weak": None, "tie": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What a larger model has more than a smaller one.
+
+    Attributes:
+        couplings:  free real numbers of couplings
+        released:   lineshape parameters that are fixed in the smaller one
+        undefined:  lineshape parameters that do not exist in the smaller one: any value describes it equally well
+    """
+
+    couplings: int
+    released: tuple[str, ...]
+    undefined: tuple[str, ...]
+
+    @property
+    def least(self) -> int:
+        """Parameters that have a value in both models."""
+        return self.couplings + len(self.released)
+
+    @property
+    def most(self) -> int:
+        """All parameters."""
+        return self.least + len(self.undefined)
+
+
+def extra_parameters(smaller: FitResult, larger: FitResult) -> Extra | str:
+    """What the larger model has more, or why the smaller one is no special case of it."""
+    difference = _other_model(smaller, larger)
+    if difference:
+        return difference
+    only = [c.name for c in smaller.couplings if c.name not in {c.name for c in larger.couplings}]
+    if only:
+        return f"{only[0]!r} is in one of them only"
+    small, large = _lineshapes(smaller), _lineshapes(larger)
+    for name, (value, free) in small.items():
+        if name not in large:
+            return f"{name!r} is in one of them only"
+        if free and not large[name][1]:
+            return f"{name!r} is free in the model with fewer couplings, and fixed in the other"
+        if not free and not large[name][1] and not math.isclose(value, large[name][0], rel_tol=1e-12):
+            return f"{name!r} is fixed to {value:g} in one, and to {large[name][0]:g} in the other"
+    released = tuple(name for name, (_, free) in large.items() if free and name in small and not small[name][1])
+    undefined = tuple(name for name, (_, free) in large.items() if free and name not in small)
+    extra = Extra(_coupling_numbers(larger) - _coupling_numbers(smaller), released, undefined)
+    if extra.couplings < 0:
+        return "it has more free numbers of couplings than the other"
+    return extra if extra.most > 0 else "they have the same parameters"
+
+
+def _other_model(smaller: FitResult, larger: FitResult) -> str:
+    """In what they differ besides waves and parameters."""
+    if smaller.decay != larger.decay:
+        return f"they are of different decays, {smaller.decay} and {larger.decay}"
+    for key, words in (("couplings", "kinds of couplings"), ("constraints", "constraints"), ("ties", "ties")):
+        if (smaller.settings.get(key) or None) != (larger.settings.get(key) or None):
+            return f"they have different {words}"
+    small, large = smaller.model or {}, larger.model or {}
+    for key, default in OF_THE_MODEL.items():
+        if small.get(key, default) != large.get(key, default):
+            return f"they have different {key!r}"
+    resonances, others = small.get("resonances") or {}, large.get("resonances") or {}
+    if not (_of_mappings(resonances) and _of_mappings(others)):
+        return "the resonances of one of them cannot be understood"
+    for name in [name for name in resonances if name in others]:
+        for key, default in OF_A_RESONANCE.items():
+            if resonances[name].get(key, default) != others[name].get(key, default):
+                return f"{name} has different {key!r}"
+    return ""
+
+
+def _of_mappings(value: Any) -> bool:
+    """Whether a part of a model file, as it stands in a result, is what it should be."""
+    return isinstance(value, Mapping) and all(isinstance(inner, Mapping) for inner in value.values())
+
+
+def _lineshapes(result: FitResult) -> dict[str, tuple[float, bool]]:
+    """Lineshape parameters → value, and whether it is free."""
+    free = {p.name: (p.value, True) for p in result.parameters if not of_coupling(p.name, result)}
+    return {name: (value, False) for name, value in result.fixed.items() if not of_coupling(name, result)} | free
+
+
+def _coupling_numbers(result: FitResult) -> int:
+    return sum(of_coupling(p.name, result) for p in result.parameters)

@@ -1,0 +1,514 @@
+"""Projections: measured events, the fit and all its contributions in bins of a variable.
+
+The model is drawn with the phase-space sample, every event of it weighted with w I and all together scaled to the measured signal. In
+every bin stands the whole Hermitian form of the groups of waves,
+
+    M_gh = Re Σ_events w Σ_rows conj(ψ_g) ψ_h · scale,       ψ_g = Σ_{waves in g} c F K
+
+so that contributions (M_gg), interferences (2 M_gh) and the coherent sum of any choice of groups all come from the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse, special
+
+from ctpwa.base.errors import DataError, suggest
+from ctpwa.data.events import Events
+from ctpwa.decay.chain import Decay
+from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.fitting.fractions import spin_parity
+from ctpwa.fitting.labels import chain_name
+from ctpwa.model.model import Model
+from ctpwa.observe.variable import ProjectionSpec, Variable, parse_variable
+
+RESONANCES, WAVES, JP = "resonances", "waves", "jp"
+FINEST, FINE_EVENTS = 5, 4_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
+CHI2_EVENTS = 10.0  # neighbouring bins are put together until so many are expected
+CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
+PULL_EVENTS = 1.0  # in a cell of a Dalitz plot with fewer expected events a pull means nothing
+SLICE = 1024  # events whose contributions are in memory at a time
+
+
+@dataclass(frozen=True)
+class Chi2:
+    """A comparison of a histogram with its expectation.
+
+    Attributes:
+        value:  χ²
+        ndf:    bins after merging, minus one for the common normalisation if most events are in them; fitted parameters are not subtracted
+    """
+
+    value: float
+    ndf: int
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a larger χ²; NaN without degrees of freedom."""
+        return float(special.gammaincc(self.ndf / 2, self.value / 2)) if self.ndf > 0 else float("nan")
+
+    def __str__(self) -> str:
+        return f"{self.value:.1f}/{self.ndf}"
+
+
+@dataclass(frozen=True)
+class Projection:
+    """One variable. All numbers are events per bin; bins of the model are ``fine`` times narrower than those of the data.
+
+    Attributes:
+        variable:             what is drawn
+        edges:                of the bins of the data
+        data, data_variance:  Σ w and Σ w² of measured events
+        background, background_variance:  likewise; zeros if there is none
+        fine:                 bins of the model in one of the data
+        groups:               names of the groups that interfere with one another
+        matrix:               M [fine bin, group, group] of them
+        others:               kind (``waves``, ``jp``) → name → contribution [fine bin]
+        total:                the whole signal [fine bin], from the intensity of all waves
+        variance:             of ``total``, because the phase-space sample is finite
+        outside:              measured and expected events beyond the edges
+        poisson:              whether all measured events have weight 1
+    """
+
+    variable: Variable
+    edges: np.ndarray
+    data: np.ndarray
+    data_variance: np.ndarray
+    background: np.ndarray
+    background_variance: np.ndarray
+    fine: int
+    groups: tuple[str, ...]
+    matrix: np.ndarray
+    others: Mapping[str, Mapping[str, np.ndarray]]
+    total: np.ndarray
+    variance: np.ndarray
+    outside: tuple[float, float]
+    poisson: bool
+
+    @property
+    def fine_edges(self) -> np.ndarray:
+        """Edges of the bins of the model."""
+        return np.linspace(self.edges[0], self.edges[-1], len(self.total) + 1)
+
+    def component(self, name: str) -> np.ndarray:
+        """The contribution of one group, wave or J^P alone, [fine bin]."""
+        if name in self.groups:
+            k = self.groups.index(name)
+            return self.matrix[:, k, k]
+        for contributions in self.others.values():
+            if name in contributions:
+                return contributions[name]
+        raise DataError(f"nothing that is drawn is called {name!r}\n fix: {suggest(name, [*self.groups, *self.others[WAVES]])}")
+
+    def interference(self, first: str, second: str) -> np.ndarray:
+        """What two groups contribute together beyond their own contributions, [fine bin]."""
+        return 2 * self.matrix[:, self._group(first), self._group(second)]
+
+    def coherent(self, names: Sequence[str]) -> np.ndarray:
+        """The coherent sum of some groups, [fine bin]."""
+        chosen = np.isin(self.groups, [self.groups[self._group(name)] for name in names])
+        return self.matrix[:, chosen][:, :, chosen].sum(axis=(1, 2))
+
+    @property
+    def all_interference(self) -> np.ndarray:
+        """The interference of all groups with one another, [fine bin]."""
+        return self.total - np.einsum("bgg->b", self.matrix)
+
+    def rebinned(self, fine: np.ndarray) -> np.ndarray:
+        """Numbers of the model in the bins of the data."""
+        return fine.reshape(-1, self.fine).sum(axis=1)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """Signal and background in the bins of the data."""
+        return self.rebinned(self.total) + self.background
+
+    @property
+    def pulls(self) -> np.ndarray:
+        """(data − expected) / σ; NaN where nothing is expected and nothing measured."""
+        return _pulls(self.data, self.expected, self._variance())
+
+    @property
+    def chi2(self) -> Chi2:
+        """χ² of bins with at least ten expected events each, not counted by weight; what is left over at the end goes into the last."""
+        expected, model_variance = self.expected, self.background_variance + self.rebinned(self.variance)
+        of = _merged(expected, CHI2_EVENTS * self.typical_weight)
+        if not len(of):
+            return Chi2(0.0, 0)
+        most = expected.sum() > self.outside[1]
+        numbers = (self.data, self.data_variance, expected, model_variance)
+        data, data_variance, expected, model_variance = (np.add.reduceat(own, of) for own in numbers)
+        variance = _variance_of_data(data_variance, expected, self.poisson, self.typical_weight) + model_variance
+        return Chi2(float(((data - expected) ** 2 / variance).sum()), len(of) - int(most))
+
+    @property
+    def typical_weight(self) -> float:
+        """Σ w² / Σ w of the data; 1 for counts."""
+        return _typical_weight(self.data, self.data_variance)
+
+    def _variance(self) -> np.ndarray:
+        """Of data − expected: that of the counts, of the background sample and of the phase-space sample."""
+        own = _variance_of_data(self.data_variance, self.expected, self.poisson, self.typical_weight)
+        return own + self.background_variance + self.rebinned(self.variance)
+
+    def _group(self, name: str) -> int:
+        if name not in self.groups:
+            raise DataError(f"no group is called {name!r}\n fix: {suggest(name, self.groups)}")
+        return self.groups.index(name)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Two variables at once, such as a Dalitz plot.
+
+    Attributes:
+        variables:            both
+        edges:                of the cells, in both directions
+        data, data_variance:  Σ w and Σ w² of measured events [cell, cell]
+        expected:             of signal and background
+        variance:             of ``expected``
+        poisson:              whether all measured events have weight 1
+    """
+
+    variables: tuple[Variable, Variable]
+    edges: tuple[np.ndarray, np.ndarray]
+    data: np.ndarray
+    data_variance: np.ndarray
+    expected: np.ndarray
+    variance: np.ndarray
+    poisson: bool
+
+    @property
+    def pulls(self) -> np.ndarray:
+        """(data − expected) / σ; NaN, in figures, reports and files alike, where less than one event is expected, not counted by weight."""
+        typical = _typical_weight(self.data, self.data_variance)
+        own = _variance_of_data(self.data_variance, self.expected, self.poisson, typical)
+        return np.where(self.expected >= PULL_EVENTS * typical, _pulls(self.data, self.expected, own + self.variance), np.nan)
+
+    @property
+    def empty(self) -> np.ndarray:
+        """Whether nothing was measured and nothing is expected, [cell, cell]."""
+        return (self.data == 0) & (self.expected == 0)
+
+
+@dataclass(frozen=True)
+class Projected:
+    """What ``project`` returns.
+
+    Attributes:
+        projections:  one for each axis
+        grids:        one for each pair of axes
+        weights:      events that every phase-space event stands for, [event]
+        scale:        these, divided by weight times intensity of the event
+        groups:       name of a group → names of its waves
+    """
+
+    projections: tuple[Projection, ...]
+    grids: tuple[Grid, ...]
+    weights: np.ndarray
+    scale: float
+    groups: Mapping[str, tuple[str, ...]]
+
+
+def resonance_groups(model: Model) -> dict[str, list[int]]:
+    """Waves with the same resonances, all charge states and (L, S) together; every wave is in one group."""
+    groups: dict[str, list[int]] = {}
+    for index, wave in enumerate(model.waves):
+        groups.setdefault(chain_name(wave), []).append(index)
+    return groups
+
+
+def dalitz_pair(decay: Decay, n_events: float) -> tuple[ProjectionSpec, ProjectionSpec] | None:
+    """m²_13 and m²_23 of a decay to three particles, with cells for so many events; None for other decays."""
+    if len(decay.final) != 3:
+        return None
+    identical = {index for group in decay.identical_groups for index in group}
+    names = [decay.final[i].name if i in identical else label for i, label in enumerate(decay.labels)]
+    variables = [parse_variable(f"mass2({names[i]}, {names[2]})", decay) for i in (0, 1)]
+    cells = int(np.clip(np.sqrt(n_events / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
+    first, second = (ProjectionSpec(variable, cells, variable.limits) for variable in variables)
+    return first, second
+
+
+def project(
+    intensity: ModelIntensity,
+    data: Events,
+    phase_space: Events,
+    background: Events | None = None,
+    *,
+    axes: Sequence[ProjectionSpec] = (),
+    grids: Sequence[tuple[ProjectionSpec, ProjectionSpec]] = (),
+    groups: Mapping[str, Sequence[int]] | None = None,
+    progress: bool | None = None,
+) -> Projected:
+    """Fill all histograms in one pass over the phase-space events.
+
+    Args:
+        intensity:    the model with fitted couplings and parameters
+        data:         measured events
+        phase_space:  events of the normalisation, with their weights
+        background:   events whose contribution was subtracted in the fit
+        axes:         variables and their bins
+        grids:        pairs of them
+        groups:       name → waves that are drawn together, every wave in exactly one; default: by resonance
+        progress:     show a progress bar; default: on a terminal when it takes more than two seconds
+    """
+    model = intensity.model
+    own = resonance_groups(model) if groups is None else groups
+    if sorted(index for waves in own.values() for index in waves) != list(range(len(model.waves))):
+        raise DataError("some wave is in no group, or in several\n fix: put every wave into exactly one group")
+    samples = _Samples(data, phase_space, background)
+    fillers = [_line(axis, samples) for axis in axes]
+    cells = [_plane(pair, samples) for pair in grids]
+    columns = _Columns(model, own)
+    weights = np.empty(phase_space.n_events)
+    for sums in intensity.sums(phase_space, {wave.name: [wave.name] for wave in model.waves}, progress=progress):
+        w, I = samples.w["phase space"][sums.start : sums.stop], sums.intensity.cpu().numpy()
+        weights[sums.start : sums.stop] = w * I
+        psi = sums.psi.cpu().numpy()
+        for first in range(0, len(I), SLICE):
+            part = slice(first, first + SLICE)
+            values = columns.of(psi[..., part], I[part], w[part])
+            for filler in fillers:
+                filler.add(sums.start + first, values)
+            for cell in cells:
+                cell.add(sums.start + first, values[:, -2:])
+    if not weights.sum() > 0:
+        raise DataError("the intensities of the phase-space events do not add up to more than 0\n fix: check couplings and weights")
+    scale = samples.signal / float(weights.sum())
+    return Projected(
+        tuple(_projection(axis, filler, columns, samples, scale) for axis, filler in zip(axes, fillers, strict=True)),
+        tuple(_grid(pair, cell, samples, scale) for pair, cell in zip(grids, cells, strict=True)),
+        scale * weights,
+        scale,
+        {name: tuple(model.waves[i].name for i in waves) for name, waves in own.items()},
+    )
+
+
+class _Samples:
+    """All samples with their weights."""
+
+    def __init__(self, data: Events, phase_space: Events, background: Events | None) -> None:
+        self.events = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
+        self.w = {name: event_weights(events) for name, events in self.events.items()}
+        self.poisson = bool((self.w["data"] == 1).all())
+        self.signal = float(self.w["data"].sum()) - (float(self.w["background"].sum()) if background is not None else 0.0)
+        if self.signal <= 0:
+            raise DataError(f"the weights of the data minus the background add up to {self.signal:.6g}\n fix: check the weights")
+
+
+def event_weights(events: Events) -> np.ndarray:
+    """The weight of every event, [event]; 1 if they have none."""
+    return np.ones(events.n_events) if events.weights is None else events.weights.cpu().numpy()
+
+
+class _Columns:
+    """What is summed up in every bin: pairs of groups, other contributions, the total and its square."""
+
+    def __init__(self, model: Model, groups: Mapping[str, Sequence[int]]) -> None:
+        self.groups = tuple(groups)
+        self._members = _membership(groups, len(model.waves))
+        self.pairs = np.triu_indices(len(groups))
+        jp: dict[str, list[int]] = {}
+        for index, wave in enumerate(model.waves):
+            jp.setdefault(spin_parity(wave), []).append(index)
+        self.jp = tuple(jp)
+        self._jp = _membership(jp, len(model.waves))
+        self.waves = tuple(wave.name for wave in model.waves)
+
+    def of(self, psi: np.ndarray, I: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """[event, column] from ψ of every wave [wave, row, event]."""
+        parts = np.stack([psi.real, psi.imag])
+        flat = parts.reshape(2, len(psi), -1)
+        re, im = (self._members @ flat).reshape(2, len(self.groups), *psi.shape[1:])
+        by_jp = (self._jp @ flat).reshape(2, len(self.jp), *psi.shape[1:])
+        n_pairs = len(self.pairs[0])
+        values = np.empty((n_pairs + len(psi) + len(self.jp) + 2, len(I)))
+        at = 0
+        for g in range(len(self.groups)):  # row by row of the triangle of pairs
+            values[at : at + len(re) - g] = (re[g] * re[g:] + im[g] * im[g:]).sum(axis=1)
+            at += len(re) - g
+        values[n_pairs : n_pairs + len(psi)] = (parts**2).sum(axis=(0, 2))
+        values[n_pairs + len(psi) : -2] = (by_jp**2).sum(axis=(0, 2))
+        values[-2] = I
+        values[:-1] *= w
+        values[-1] = values[-2] ** 2
+        return np.ascontiguousarray(values.T)
+
+    def split(self, sums: np.ndarray) -> tuple[np.ndarray, dict[str, dict[str, np.ndarray]], np.ndarray]:
+        """M [bin, group, group], other contributions and the total from [bin, column]."""
+        n, n_pairs = len(self.groups), len(self.pairs[0])
+        matrix = np.empty((len(sums), n, n))
+        matrix[:, self.pairs[0], self.pairs[1]] = matrix[:, self.pairs[1], self.pairs[0]] = sums[:, :n_pairs]
+        rest = iter(sums[:, n_pairs:].T)
+        others = {kind: {name: next(rest).copy() for name in names} for kind, names in ((WAVES, self.waves), (JP, self.jp))}
+        return matrix, others, sums[:, -2].copy()
+
+
+def _membership(groups: Mapping[str, Sequence[int]], n_waves: int) -> np.ndarray:
+    members = np.zeros((len(groups), n_waves))
+    for k, waves in enumerate(groups.values()):
+        members[k, list(waves)] = 1.0
+    return members
+
+
+class _Filler:
+    """Sums of columns in bins; events outside go into a bin of their own at the end."""
+
+    def __init__(self, index: np.ndarray, n_bins: int) -> None:
+        self.index, self.n_bins = index, n_bins
+        self.sums: np.ndarray | float = 0.0
+
+    def add(self, start: int, values: np.ndarray) -> None:
+        n = len(values)
+        into = sparse.csc_array((np.ones(n), self.index[start : start + n], np.arange(n + 1)), shape=(self.n_bins + 1, n))
+        self.sums = self.sums + into @ values
+
+
+class _Line(_Filler):
+    """Bins of one variable."""
+
+    def __init__(self, edges: np.ndarray, fine: int, values: Mapping[str, np.ndarray]) -> None:
+        self.edges, self.fine, self.values = edges, fine, values
+        n = (len(edges) - 1) * fine
+        super().__init__(_bin(values["phase space"], np.linspace(edges[0], edges[-1], n + 1)), n)
+
+
+class _Plane(_Filler):
+    """Cells of two variables."""
+
+    def __init__(self, edges: tuple[np.ndarray, np.ndarray], values: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:
+        self.edges, self.values = edges, values
+        self.shape = (len(edges[0]) - 1, len(edges[1]) - 1)
+        super().__init__(self.cell(*values["phase space"]), self.shape[0] * self.shape[1])
+
+    def cell(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Number of the cell of every event."""
+        i, j = _bin(x, self.edges[0]), _bin(y, self.edges[1])
+        outside = (i == self.shape[0]) | (j == self.shape[1])
+        return np.where(outside, self.shape[0] * self.shape[1], i * self.shape[1] + j).astype(np.int32)
+
+
+def _bin(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Number of the bin of every value, the last edge included; the number of bins for those outside."""
+    n = len(edges) - 1
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    index = np.clip((np.where(inside, values, edges[0]) - edges[0]) * (n / (edges[-1] - edges[0])), 0, n - 1).astype(np.int32)
+    index -= values < edges[index]  # the product is rounded: what decides is on which side of an edge a value is
+    index += (values >= edges[index + 1]) & (index < n - 1)
+    return np.where(inside, index, n).astype(np.int32)
+
+
+def _line(axis: ProjectionSpec, samples: _Samples) -> _Line:
+    values = {name: axis.variable(events) for name, events in samples.events.items()}
+    edges = _edges(axis, values.values())
+    inside = int(((values["phase space"] >= edges[0]) & (values["phase space"] <= edges[-1])).sum())
+    fine = int(np.clip(inside / (FINE_EVENTS * axis.bins), 1, FINEST))
+    return _Line(np.linspace(edges[0], edges[-1], axis.bins * fine + 1)[::fine], fine, values)  # every edge is one of the fine ones
+
+
+def _plane(pair: tuple[ProjectionSpec, ProjectionSpec], samples: _Samples) -> _Plane:
+    values = {name: (pair[0].variable(events), pair[1].variable(events)) for name, events in samples.events.items()}
+    edges = tuple(_edges(axis, [both[k] for both in values.values()]) for k, axis in enumerate(pair))
+    return _Plane((edges[0], edges[1]), values)
+
+
+def _edges(axis: ProjectionSpec, values: Any) -> np.ndarray:
+    if axis.bins < 1:
+        raise DataError(f"{axis.variable.name}: {axis.bins} bins\n fix: give at least 1")
+    if axis.range is not None:
+        low, high = axis.range
+    else:
+        low = min(float(own.min(initial=np.inf)) for own in values)
+        high = max(float(own.max(initial=-np.inf)) for own in values)
+    if not high > low:
+        raise DataError(f"{axis.variable.name}: there is nothing between {low:g} and {high:g}\n fix: give a range with room in it")
+    return np.linspace(low, high, axis.bins + 1)
+
+
+def _projection(axis: ProjectionSpec, line: _Line, columns: _Columns, samples: _Samples, scale: float) -> Projection:
+    def count(name: str) -> tuple[np.ndarray, np.ndarray]:
+        return _counted(lambda: _bin(line.values[name], line.edges), samples.w.get(name), axis.bins)
+
+    sums = np.asarray(line.sums)
+    matrix, others, total = columns.split(scale * sums[:-1])
+    (data, data_variance), (background, background_variance) = count("data"), count("background")
+    w = samples.w
+    measured = float(w["data"].sum() - data.sum())
+    expected = float(scale * sums[-1, -2]) + (float(w["background"].sum() - background.sum()) if "background" in w else 0.0)
+    return Projection(
+        variable=axis.variable,
+        edges=line.edges,
+        data=data,
+        data_variance=data_variance,
+        background=background,
+        background_variance=background_variance,
+        fine=line.fine,
+        groups=columns.groups,
+        matrix=matrix,
+        others=others,
+        total=total,
+        variance=scale**2 * sums[:-1, -1],
+        outside=(measured, expected),
+        poisson=samples.poisson,
+    )
+
+
+def _grid(pair: tuple[ProjectionSpec, ProjectionSpec], plane: _Plane, samples: _Samples, scale: float) -> Grid:
+    def count(name: str) -> tuple[np.ndarray, np.ndarray]:
+        n = plane.shape[0] * plane.shape[1]
+        sums, squares = _counted(lambda: plane.cell(*plane.values[name]), samples.w.get(name), n)
+        return sums.reshape(plane.shape), squares.reshape(plane.shape)
+
+    signal, variance = np.asarray(plane.sums)[:-1].T.reshape(2, *plane.shape)
+    (data, data_variance), (background, background_variance) = count("data"), count("background")
+    return Grid(
+        (pair[0].variable, pair[1].variable),
+        plane.edges,
+        data,
+        data_variance,
+        scale * signal + background,
+        scale**2 * variance + background_variance,
+        samples.poisson,
+    )
+
+
+def _counted(index: Callable[[], np.ndarray], w: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Σ w and Σ w² in every bin; zeros for a sample that is not there."""
+    if w is None:
+        return np.zeros(n), np.zeros(n)
+    where = index()
+    return np.bincount(where, w, minlength=n + 1)[:n], np.bincount(where, w**2, minlength=n + 1)[:n]
+
+
+def _variance_of_data(data_variance: np.ndarray, expected: np.ndarray, poisson: bool, typical_weight: float) -> np.ndarray:
+    """Of counts what is expected, of weighted events Σ w²; each where there is something, the other one elsewhere."""
+    of_expected = typical_weight * np.maximum(expected, 0)
+    first, second = (of_expected, data_variance) if poisson else (data_variance, of_expected)
+    return np.where(first > 0, first, second)
+
+
+def _typical_weight(data: np.ndarray, data_variance: np.ndarray) -> float:
+    """Σ w² / Σ w; 1 if there are no events."""
+    total = float(data.sum())
+    return float(data_variance.sum()) / total if total > 0 else 1.0
+
+
+def _pulls(data: np.ndarray, expected: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    result = np.full(data.shape, np.nan)
+    return np.divide(data - expected, np.sqrt(np.maximum(variance, 0)), out=result, where=variance > 0)
+
+
+def _merged(expected: np.ndarray, enough: float) -> np.ndarray:
+    """First bins of groups of neighbours with enough expected events each; a last group with too few joins the one before."""
+    starts, sum_, begin = [], 0.0, 0
+    for k, number in enumerate(expected):
+        sum_ += number
+        if sum_ >= enough:
+            starts.append(begin)
+            begin, sum_ = k + 1, 0.0
+    return np.array(starts, dtype=np.int64)

@@ -1,0 +1,111 @@
+"""Dalitz plots of three-body decays: data, fit and pulls in cells of m², within the boundary that kinematics sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import Normalize, PowerNorm
+
+from ctpwa.decay.chain import Decay
+from ctpwa.observables.projections import Grid
+from ctpwa.report.figures.style import STYLE, WIDTH, Figure, axis_label
+
+HEIGHT = 2.95  # inches
+PULLS = 4.0  # colours end here
+NOTHING = "#DDDDDD"  # cells without a number
+
+Curve = tuple[np.ndarray, np.ndarray]
+
+
+def dalitz_boundary(parent: float, masses: Sequence[float], n: int = 400) -> Curve:
+    """The closed curve of (m²_13, m²_23) that three-body kinematics cannot leave.
+
+    For each m_12 particle 3 flies along or against particle 1 in the rest frame of the pair:
+
+        m²_13 = m1² + m3² + 2 (E1 E3 ∓ p1 p3),    m²_13 + m²_23 = M² + m1² + m2² + m3² − m²_12
+
+    Args:
+        parent:  mass of the parent M, GeV
+        masses:  m1, m2, m3, GeV
+        n:       points on each half of the curve
+    """
+    m1, m2, m3 = masses
+    # dense at both ends, where the curve is steep
+    m12 = (m1 + m2) + (parent - m1 - m2 - m3) * (1 - np.cos(np.linspace(0, np.pi, n))) / 2
+    s12 = m12**2
+    with np.errstate(invalid="ignore", divide="ignore"):  # two massless particles at rest
+        E1 = np.where(m12 > 0, (s12 + m1**2 - m2**2) / (2 * m12), 0.0)
+        E3 = np.where(m12 > 0, (parent**2 - s12 - m3**2) / (2 * m12), 0.0)
+    p1, p3 = (np.sqrt(np.clip(E**2 - m**2, 0, None)) for E, m in ((E1, m1), (E3, m3)))
+    low, high = (m1**2 + m3**2 + 2 * (E1 * E3 + sign * p1 * p3) for sign in (-1, 1))
+    if m12[0] == 0:  # the limit m12 → 0
+        low[0], high[0] = m3**2, parent**2
+    total = parent**2 + m1**2 + m2**2 + m3**2 - s12
+    s13 = np.concatenate([low, high[::-1]])
+    return s13, np.concatenate([total, total[::-1]]) - s13
+
+
+def decay_boundary(decay: Decay, n: int = 400) -> Curve | None:
+    """That of a decay to three particles whose masses are known."""
+    masses = [0.0 if particle.massless else particle.mass for particle in (decay.parent, *decay.final)]
+    known = [mass for mass in masses if mass is not None]
+    return dalitz_boundary(known[0], known[1:], n) if len(known) == len(masses) == 4 else None
+
+
+def drawn_cells(grid: Grid, numbers: np.ndarray, boundary: Curve | None) -> np.ndarray:
+    """Events in cells as they are drawn: within a boundary all of them, else none where nothing was measured nor expected."""
+    return numbers if boundary is not None else np.where(grid.empty, np.nan, numbers)
+
+
+def draw_dalitz(grid: Grid, boundary: Curve | None = None, title: str = "") -> Figure:
+    """Data and fit in one scale, and the pulls of the cells beside them.
+
+    Args:
+        grid:      the cells
+        boundary:  a curve beyond which there can be nothing
+        title:     above the panels
+    """
+    filled = np.concatenate([numbers[numbers > 0] for numbers in (grid.data, grid.expected)])
+    events = PowerNorm(0.5, vmin=0, vmax=float(np.percentile(filled, 99.7)) if len(filled) else 1.0)
+    pulls = grid.pulls
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, HEIGHT + (0.2 if title else 0.0)), layout="constrained")
+        if title:
+            figure.suptitle(title, fontsize=10)
+        data, fit, pull = figure.subplots(1, 3, sharex=True, sharey=True)
+        for panel, name, numbers in ((data, "data", grid.data), (fit, "fit", grid.expected)):
+            mesh = _cells(panel, grid, drawn_cells(grid, numbers, boundary), "viridis", events, boundary)
+            panel.set_title(name, fontsize=9, pad=3)
+        bar = figure.colorbar(mesh, ax=[data, fit], orientation="horizontal", extend="max", pad=0.02, aspect=50, shrink=0.6)
+        bar.set_label("Events / cell", fontsize=8)
+        mesh = _cells(pull, grid, pulls, "RdBu_r", Normalize(-PULLS, PULLS), boundary)
+        pull.set_title("pull", fontsize=9, pad=3)
+        beyond = "both" if np.nanmax(np.abs(pulls), initial=0.0) > PULLS else "neither"
+        bar = figure.colorbar(mesh, ax=[pull], orientation="horizontal", extend=beyond, pad=0.02, aspect=24, shrink=0.9)
+        bar.set_label(r"(data $-$ fit) / $\sigma$", fontsize=8)
+        _label([data, fit, pull], grid)
+    return figure
+
+
+def _cells(panel: Axes, grid: Grid, numbers: np.ndarray, colours: str, norm: Normalize, boundary: Curve | None) -> QuadMesh:
+    mesh = panel.pcolormesh(*grid.edges, numbers.T, cmap=mpl.colormaps[colours], norm=norm, rasterized=True)
+    if boundary is not None:
+        mesh.set_cmap(mpl.colormaps[colours].with_extremes(bad=NOTHING))
+        outline = panel.plot(*boundary, color="black", linewidth=0.7)[0]
+        mesh.set_clip_path(outline.get_path(), panel.transData)
+    return mesh
+
+
+def _label(panels: Sequence[Axes], grid: Grid) -> None:
+    names = [axis_label(variable) for variable in grid.variables]
+    panels[0].set_ylabel(names[1])
+    for panel in panels:
+        panel.set_xlabel(names[0])
+        panel.label_outer()
+    for limits, edges in ((panels[0].set_xlim, grid.edges[0]), (panels[0].set_ylim, grid.edges[1])):
+        margin = 0.03 * (edges[-1] - edges[0])
+        limits(edges[0] - margin, edges[-1] + margin)

@@ -1,0 +1,184 @@
+"""Polarisation rows: the initial spin state and all final spins, and how K is made real.
+
+Conjugating a vertex turns all projections around. With Ã = i^ΣL A this reads, for every wave alike,
+
+    conj Ã[m; σ] = η Ã[−m; −σ],     η = (−1)^{(J−m) + Σ(s−σ)} · Π_photons (−1)                    (F10)
+
+(photon rows are linear polarisations and stay). If the parent's density matrix is diagonal and even in m, a pair of rows
+(λ, −λ) can be replaced by √2 Re Ã[λ] and √2 Im Ã[λ]: a unitary change of basis, the same for all waves, after which K is
+real. It takes half the memory, and only one row of each pair has to be computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import sqrt
+
+import torch
+from torch import Tensor
+
+from ctpwa.decay.chain import Decay
+from ctpwa.decay.particle import Particle
+from ctpwa.decay.spin import projections
+from ctpwa.kinematics.constants import constants
+from ctpwa.spin.polarisation import Polarisation
+
+Row = tuple[int, tuple[int, ...]]  # doubled m, index of every final spin state
+
+
+def n_states(particle: Particle) -> int:
+    """Spin states of a final particle: 2s+1, or two for a massless one with spin."""
+    return 2 if particle.massless and particle.two_J else particle.two_J + 1
+
+
+@dataclass(frozen=True)
+class PolarisationRows:
+    """The polarisation axis of spin amplitudes.
+
+    Attributes:
+        decay:         parent and final particles
+        polarisation:  spin state of the parent
+    """
+
+    decay: Decay
+    polarisation: Polarisation
+
+    @cached_property
+    def real(self) -> bool:
+        """Whether K can be made real."""
+        return self.polarisation.weights is not None
+
+    @cached_property
+    def spins(self) -> tuple[tuple[int, ...], ...]:
+        """All combinations of final spin states, last particle fastest."""
+        return tuple(product(*(range(n_states(particle)) for particle in self.decay.final)))
+
+    @cached_property
+    def two_ms(self) -> tuple[int, ...]:
+        """2m of the parent states that must be computed."""
+        weights = self.polarisation.weights
+        if weights is None:
+            return tuple(projections(self.decay.parent.two_J))
+        return tuple(m for m, weight in zip(projections(self.decay.parent.two_J), weights, strict=True) if m >= 0 and weight > 0)
+
+    @cached_property
+    def _pairs(self) -> tuple[tuple[Row, Row], ...]:
+        """One computed row and its mirror image, for every pair of rows."""
+        pairs: list[tuple[Row, Row]] = []
+        seen: set[Row] = set()
+        for row in product(self.two_ms, self.spins):
+            if row not in seen:
+                mirrored = self._mirror(row)
+                pairs.append((row, mirrored))
+                seen |= {row, mirrored}
+        return tuple(pairs)
+
+    def _mirror(self, row: Row) -> Row:
+        two_m, spins = row
+        images = (i if p.massless else p.two_J - i for i, p in zip(spins, self.decay.final, strict=True))
+        return -two_m, tuple(images)
+
+    def _eta(self, row: Row) -> int:
+        two_m, spins = row
+        exponent = (self.decay.parent.two_J - two_m) // 2
+        for index, particle in zip(spins, self.decay.final, strict=True):
+            exponent += (particle.two_J // 2) if particle.massless else index
+        return -1 if exponent % 2 else 1
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Length of the polarisation axis."""
+        if not self.real:
+            return self.polarisation.rows().shape[0] * len(self.spins)
+        return sum(1 if row == mirrored else 2 for row, mirrored in self._pairs)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the stored K."""
+        return torch.float64 if self.real else torch.complex128
+
+    def store(self, A: Tensor, total_L: int, out: Tensor) -> None:
+        """Write amplitudes into K.
+
+        Args:
+            A:        [m of ``two_ms``, final spins, event], complex
+            total_L:  Σ L of the wave structure
+            out:      [row, event] of K
+        """
+        if not self.real:
+            rows = self.polarisation.rows()
+            V = constants(tuple(rows.ravel().tolist()), A.dtype, A.device).view(rows.shape)
+            out.copy_(torch.einsum("km,mse->kse", V, A).reshape(self.n_rows, -1))
+            return
+        position = 0
+        for row, mirrored in self._pairs:
+            value = A[self.two_ms.index(row[0]), self.spins.index(row[1])]
+            if row == mirrored:
+                part = 0 if self._eta(row) == 1 else 1
+                _part_of_phase_times(value, total_L, part, self._scale(row), out[position])
+                position += 1
+            else:
+                for part in (0, 1):
+                    _part_of_phase_times(value, total_L, part, sqrt(2) * self._scale(row), out[position + part])
+                position += 2
+
+    def _scale(self, row: Row) -> float:
+        weights = self.polarisation.weights
+        assert weights is not None
+        return sqrt(weights[(self.decay.parent.two_J - row[0]) // 2])
+
+    def restore(self, K: Tensor, total_L: int) -> Tensor:
+        """The complex amplitudes [row, event] behind stored ones, in the order of ``labels``."""
+        if not self.real:
+            return K
+        rows: dict[Row, Tensor] = {}
+        position = 0
+        phase = (-1j) ** total_L
+        for row, mirrored in self._pairs:
+            if row == mirrored:
+                rows[row] = phase * (K[position] if self._eta(row) == 1 else 1j * K[position])
+                position += 1
+            else:
+                pair = torch.complex(K[position], K[position + 1]) / sqrt(2)
+                rows[row] = phase * pair
+                rows[mirrored] = phase * self._eta(row) * pair.conj()
+                position += 2
+        return torch.stack([rows[row] for row in self._all_rows])
+
+    @cached_property
+    def _all_rows(self) -> tuple[Row, ...]:
+        ms = sorted({m for m in self.two_ms} | {-m for m in self.two_ms}, reverse=True)
+        return tuple(product(ms, self.spins))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What each row of ``SpinAmplitudes.values`` stands for, e.g. ``m=+1, p:+1/2, p~:-1/2``."""
+        finals = [
+            ", ".join(self._spin_label(i, spins) for i in range(len(spins)) if n_states(self.decay.final[i]) > 1) for spins in self.spins
+        ]
+        if self.real:
+            initial = [f"m={_signed(m)}" for m in dict.fromkeys(row[0] for row in self._all_rows)]
+        else:
+            initial = [f"state {k}" for k in range(self.polarisation.rows().shape[0])]
+        return tuple(", ".join(part for part in pair if part) for pair in product(initial, finals))
+
+    def _spin_label(self, index: int, spins: tuple[int, ...]) -> str:
+        particle = self.decay.final[index]
+        state = f"linear {spins[index] + 1}" if particle.massless else _signed(particle.two_J - 2 * spins[index])
+        return f"{self.decay.labels[index]}:{state}"
+
+
+def _signed(two_m: int) -> str:
+    return f"{'+' if two_m > 0 else ''}{Fraction(two_m, 2)}"
+
+
+def _part_of_phase_times(value: Tensor, total_L: int, part: int, scale: float, out: Tensor) -> None:
+    """Out = scale · Re or Im (part 0 or 1) of i^total_L · value."""
+    # i^n (x + iy): n=0 (x, y), n=1 (−y, x), n=2 (−x, −y), n=3 (y, −x)
+    quarter = total_L % 4
+    source = value.real if (quarter + part) % 2 == 0 else value.imag
+    negative = (quarter, part) in {(1, 0), (2, 0), (2, 1), (3, 1)}
+    torch.mul(source, -scale if negative else scale, out=out)

@@ -1,0 +1,62 @@
+"""A result as text, word for word."""
+
+import numpy as np
+import pytest
+
+from ctpwa.fitting.result import FoundMinimum
+from ctpwa.fitting.text import result_text, with_error
+from ctpwa.minimise.verdict import Verdict
+from fitting.made_up import make_result
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (1.68021, 0.00251, "1.6802 ± 0.0025"),
+        (-0.3, 0.12, "-0.30 ± 0.12"),
+        (123.4, 5.6, "123.4 ± 5.6"),
+        (123.4, 56.0, "123 ± 56"),
+        (9.35e10, 1.2e9, "9.35e+10 ± 1.2e+09"),
+        (2.5e-11, 1.5e-12, "2.5e-11 ± 1.5e-12"),
+        (1.234567890123, 1.1e-10, "1.23456789012 ± 1.1e-10"),
+        (0.0, 2e7, "0 ± 2e+07"),
+        (12.0, None, "12 (no error)"),
+        (12.0, np.inf, "12 (no error)"),
+        (12.0, np.nan, "12 (no error)"),
+        (1.0, 0.0, "1 (fixed)"),
+    ],
+)
+def test_value_with_error(value, error, text):
+    assert with_error(value, error) == text
+
+
+def test_everything(golden):
+    """With waves, interferences and correlations; letters of any alphabet stay in their columns."""
+    golden("fit_result.txt", result_text(make_result(), waves=True, correlations=True))
+
+
+def test_a_good_fit_from_one_start():
+    good = Verdict(True, (), 1.2e-12, 1e-7, (0.5, 1.0, 1.5))
+    minimum = FoundMinimum(-5.0, 1, True, (0.0, 0.0, 0.0))
+    text = str(make_result(verdict=good, minima=(minimum,), n_starts=1, corrected=False))
+    assert "verdict: good: a minimum, all parameters determined (EDM 1.2e-12)\n" in text
+    assert "starts" not in text
+    assert "weighted" not in text
+    assert "NOT" not in text
+
+
+def test_many_minima_are_cut_short():
+    minima = tuple(FoundMinimum(-100.0 + k, 2, k < 3, (0.0, 0.0, 0.0)) for k in range(9))
+    text = str(make_result(minima=minima, n_starts=18, nll=-100.0))
+    assert "18 starts, 9 minima, 2 starts in the best one" in text
+    assert "another one +5.00 in -ln L, 2 starts  (part of the events)" in text
+    assert "+6.00" not in text
+    assert "and 3 more" in text
+
+
+def test_columns_are_aligned():
+    """All values of a table begin in the same column."""
+    text = str(make_result())
+    lines = text[text.index("parameters\n") :].splitlines()[1:4]
+    column = max(len(name) for name in make_result().names) + 4
+    assert all(line[column - 1] == " " and line[column] != " " for line in lines)
