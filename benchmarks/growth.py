@@ -30,7 +30,7 @@ import torch
 
 import ctpwa
 from common import agree, hardware, load_kk_eta, perturbed, print_table, wait
-from ctpwa.engine.backends.expansion import ReferenceEngine
+from ctpwa.engine.backends.reference.engine import ReferenceEngine
 from growth_models import of_particles, of_spin, of_waves
 from growth_page import page
 

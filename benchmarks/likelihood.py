@@ -24,8 +24,9 @@ import torch
 
 import ctpwa
 from common import agree, bandwidth, first, hardware, load_kk_eta, milliseconds, n_events, perturbed, print_table, timed
-from ctpwa.engine.backends.choice import make_engine
-from ctpwa.engine.backends.expansion import Collapsed, ReferenceEngine
+from ctpwa.engine.backends.reference.engine import ReferenceEngine
+from ctpwa.engine.backends.registry import make_engine
+from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.plan.plan import ChannelSpec, build_plan
 from ctpwa.engine.plan.tables import LOG, PLAIN

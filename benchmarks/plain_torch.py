@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.engine.backends.expansion import Collapsed
 from ctpwa.engine.codegen.tensors import evaluate
+from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.plan import Propagator

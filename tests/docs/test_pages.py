@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.engine.backends import choice
+from ctpwa.engine.backends import registry
 from ctpwa.generate import toys
 from ctpwa.model.lineshapes.registry import KINDS
 from docs.blocks import DOCS, PAGES, Session, blocks, page_text, same
@@ -61,7 +61,7 @@ def _nothing_to_compile(request):
     def make_engine(name, plan, device):
         return real("reference" if name in ("auto", "cpu") else name, plan, device)
 
-    real = choice.make_engine
+    real = registry.make_engine
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
             if name.startswith("ctpwa.") and getattr(module, "make_engine", None) is real:

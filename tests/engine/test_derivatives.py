@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ctpwa.engine.backends.expansion import Collapsed
+from ctpwa.engine.likelihood.collapsed import Collapsed
 from engine.cases import (
     CASES,
     CUDA,

@@ -11,8 +11,8 @@ import torch
 from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
 from ctpwa.base.memory import format_bytes, give_back_freed
 from ctpwa.data.events import Events
-from ctpwa.engine.backends import choice
-from ctpwa.engine.backends.choice import make_engine
+from ctpwa.engine.backends.cuda import backend
+from ctpwa.engine.backends.registry import make_engine
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.sample import build_sample
@@ -163,14 +163,14 @@ def test_the_gpu_engine_without_a_gpu(monkeypatch):
 
 def test_a_process_uses_one_gpu_and_makes_it_the_current_one(monkeypatch):
     current = [0]
-    monkeypatch.setattr(choice, "_gpu", None)
+    monkeypatch.setattr(backend, "_gpu", None)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: current[0])
     monkeypatch.setattr(torch.cuda, "set_device", lambda number: current.__setitem__(0, number))
-    assert choice._own_gpu(torch.device("cuda:1")) == torch.device("cuda", 1)
+    assert backend.own_gpu(torch.device("cuda:1")) == torch.device("cuda", 1)
     assert current == [1]
-    assert choice._own_gpu(None) == choice._own_gpu(torch.device("cuda")) == torch.device("cuda", 1)
+    assert backend.own_gpu(None) == backend.own_gpu(torch.device("cuda")) == torch.device("cuda", 1)
     with pytest.raises(CtpwaError, match="computes on cuda:1 already, and cannot use cuda:0 as well\n fix: start another process"):
-        choice._own_gpu(torch.device("cuda:0"))
+        backend.own_gpu(torch.device("cuda:0"))
     assert current == [1]
 
 

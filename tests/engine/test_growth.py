@@ -9,7 +9,7 @@ import yaml
 
 import ctpwa
 from conftest import ROOT
-from ctpwa.engine.backends.expansion import ReferenceEngine
+from ctpwa.engine.backends.reference.engine import ReferenceEngine
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.plan import iteration
 from ctpwa.engine.plan.channels import model_channels

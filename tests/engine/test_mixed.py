@@ -13,7 +13,8 @@ import ctpwa
 from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.data.events import Events
 from ctpwa.engine.backends.cpu.engine import CpuEngine
-from ctpwa.engine.backends.expansion import Collapsed, ReferenceEngine
+from ctpwa.engine.backends.reference.engine import ReferenceEngine
+from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.plan.plan import ChannelSpec, build_plan
 from ctpwa.engine.plan.tables import LOG

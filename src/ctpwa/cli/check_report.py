@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-import torch
 from torch import Tensor
 
 from ctpwa.analysis.analysis import Analysis, SampleSet
-from ctpwa.config.fit_settings import FitSettings
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
-from ctpwa.engine.backends.choice import plan_of_engine
+from ctpwa.engine.backends.registry import choose_backend
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import find_rotation
@@ -99,25 +97,16 @@ class SampleReport:
             shares = {name: own_share(name, events, report.model, analysis.ranks) for name, events in _parts(samples).items()}
             rotation = find_rotation(report.model, [share.first(PROBE_EVENTS) for share in shares.values()])
             counts = {name: share.rows.count for name, share in shares.items()}
-            own = _plan(analysis, report.channels, rotation)
-            plans[data_set.name] = plan_memory(own, counts, *place_of(analysis.settings), analysis.memory_limits)
+            backend, device = choose_backend(analysis.settings.engine, analysis.settings.device)
+            own = backend.adapt(_plan(analysis, report.channels, rotation))
+            separate = backend.own_memory(device)
+            plans[data_set.name] = plan_memory(own, counts, device, analysis.memory_limits, separate=separate)
             analysis.forget()
         return cls(tuple(summaries), MemoryPlan.joined(plans))
 
 
 def _plan(analysis: Analysis, channels: ModelChannels, rotation: RowRotation) -> Plan:
-    plan = planned(channels.plan(analysis.model, rotation.n_rows), rotation, analysis.settings.precision)
-    return plan_of_engine(place_of(analysis.settings)[0], plan)
-
-
-def place_of(settings: FitSettings) -> tuple[str, torch.device]:
-    """The engine and the device of a fit on this machine."""
-    wanted = None if settings.device is None else torch.device(settings.device)
-    on_gpu = settings.engine in ("auto", "cuda") or (wanted is not None and wanted.type == "cuda")
-    if torch.cuda.is_available() and on_gpu and (wanted is None or wanted.type == "cuda"):
-        index = torch.cuda.current_device() if wanted is None or wanted.index is None else wanted.index
-        return ("cuda" if settings.engine == "auto" else settings.engine), torch.device("cuda", index)
-    return "cpu", torch.device("cpu")
+    return planned(channels.plan(analysis.model, rotation.n_rows), rotation, analysis.settings.precision)
 
 
 def _parts(samples: SampleSet) -> dict[str, Events | EventStream]:

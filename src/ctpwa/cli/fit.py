@@ -23,7 +23,7 @@ from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, is_terminal, 
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
 from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
 from ctpwa.cli.result_print import print_result
-from ctpwa.engine.backends.choice import ENGINES
+from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.engine.samples.memory_plan import MemoryPlan
@@ -56,7 +56,7 @@ def fit(
     """Fit a model to its samples, and write the result to a file. What is not given is as the model file says."""
     if resume and (force or begin_at):
         raise typer.BadParameter("--resume goes on from the last result; leave --force and --from out")
-    for word, known in ((method, METHODS), (engine, ENGINES), (precision, PRECISIONS)):
+    for word, known in ((method, METHODS), (engine, engine_names()), (precision, PRECISIONS)):
         if word is not None and word not in known:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
     files = _Files.of(model, out)

@@ -10,7 +10,7 @@ from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import FileSource, GeneratedSource, data_sets
 from ctpwa.config.schema import FitSpec
-from ctpwa.engine.backends.choice import ENGINES
+from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE
 from ctpwa.model.parameters import PARTS
@@ -177,7 +177,7 @@ def test_defaults_of_the_fit_are_those_of_its_settings():
 
 def test_choices_are_those_of_the_layers_that_use_them():
     fields = FitSpec.model_fields
-    assert set(get_args(fields["engine"].annotation)) == set(ENGINES)
+    assert set(get_args(fields["engine"].annotation)) == set(engine_names())
     assert set(get_args(fields["precision"].annotation)) == set(PRECISIONS)
     assert set(get_args(fields["representation"].annotation)) == set(PARTS)
     assert set(get_args(fields["couplings"].annotation)) == {WAVE, VERTEX}

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from ctpwa.engine.backends.batch import batch_sums_of_chunks
-from ctpwa.engine.backends.expansion import NOTHING, Engine, Expansion
+from ctpwa.engine.backends.engine import Engine
+from ctpwa.engine.backends.expansion import NOTHING, Expansion
 from ctpwa.engine.backends.gram import Gram
 from ctpwa.engine.plan.tables import LOG
 from ctpwa.engine.samples.build import CallbackValues, original_order

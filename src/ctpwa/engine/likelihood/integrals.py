@@ -19,8 +19,8 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import ONE, Ranks
-from ctpwa.engine.backends.choice import make_engine
-from ctpwa.engine.backends.expansion import Engine
+from ctpwa.engine.backends.engine import Engine
+from ctpwa.engine.backends.registry import make_engine
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.plan.tables import PLAIN
 from ctpwa.engine.samples.build import CallbackValues
@@ -74,7 +74,6 @@ class Integrator:
         self._source = np.array([i for _, i in floating], dtype=np.int64)
         self.untied = replace(plan, n_couplings=len(members), channels=tuple(channels), n_floating=n_own)
         self.engine = make_engine(engine.name, self.untied, engine.device)
-        self._sums_on = torch.device("cpu") if engine.name == "reference" else self.engine.device
 
     def integrals(self, samples: Iterable[Sample], theta: np.ndarray, ranks: Ranks = ONE, name: str = "phase-space") -> WaveIntegrals:
         """Integrals over the samples.
@@ -96,14 +95,15 @@ class Integrator:
             row: Tensor | None = None
             for sample in samples:
                 refresh(sample, 1)
-                own = torch.cat([self.engine.gram_row(sample, PLAIN), sample.w.sum()[None].to(self._sums_on)])
+                gram = self.engine.gram_row(sample, PLAIN)
+                own = torch.cat([gram, sample.w.sum()[None].to(gram.device)])
                 row = own if row is None else row.add_(own)
                 del sample  # before the next one takes as much again
             if row is None:
                 return np.zeros(2 * size * size + 1)
             found = row.cpu().numpy()
-            gram = self.engine.gram_of(found[:-1])
-            return np.concatenate([gram.re.ravel(), gram.im.ravel(), found[-1:]])
+            summed = self.engine.gram_of(found[:-1])
+            return np.concatenate([summed.re.ravel(), summed.im.ravel(), found[-1:]])
 
         sums = ranks.sum(2 * size * size + 1, local, b"integrals" + theta.tobytes(), self.engine.device)
         if not sums[-1] > 0:

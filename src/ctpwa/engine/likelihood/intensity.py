@@ -14,8 +14,8 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.base.progress import Progress
 from ctpwa.data.momenta import read_momenta
 from ctpwa.engine.backends.batch import coupling_mix
-from ctpwa.engine.backends.choice import make_engine
-from ctpwa.engine.backends.expansion import Engine
+from ctpwa.engine.backends.engine import Engine
+from ctpwa.engine.backends.registry import make_engine
 from ctpwa.engine.backends.turns import TURN, in_turn
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.engine.plan.plan import Plan

@@ -21,9 +21,9 @@ from ctpwa.base.errors import DataError, PhysicsError
 from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_rank
 from ctpwa.data.checks import is_positive_total
 from ctpwa.engine.backends.batch import coupling_mix
-from ctpwa.engine.backends.choice import make_engine, use_threads
-from ctpwa.engine.backends.expansion import Collapsed, Expansion, score_products
-from ctpwa.engine.backends.turns import in_turn
+from ctpwa.engine.backends.expansion import Expansion, score_products
+from ctpwa.engine.backends.registry import all_backends, make_engine
+from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.event_sums import begin_batches, begin_expansions, intensities, squared_sums
 from ctpwa.engine.likelihood.integrals import Integrator, WaveIntegrals
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, advice, checked_vector
@@ -34,8 +34,8 @@ from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.build import PROBE_EVENTS, CallbackValues, find_rotation
-from ctpwa.engine.samples.memory_plan import Limits, MemoryPlan, has_own_memory, plan_memory
-from ctpwa.engine.samples.own_events import SampleInput, Share, own_share
+from ctpwa.engine.samples.memory_plan import Limits, MemoryPlan, plan_memory
+from ctpwa.engine.samples.own_events import SampleInput, own_share
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt, checked_precision, planned
 from ctpwa.engine.samples.prepare import Preparation
 from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
@@ -132,8 +132,9 @@ class Likelihood:
         self._check_constraints()
         self._check_ranks()
         counts = {name: rows.count for name, rows in self._rows.items()}
-        self._memory = plan_memory(self.plan, counts, self.engine.name, self.engine.device, memory_limits)
-        self.streamer = Streamer(self.engine.device, has_own_memory(self.engine.name, self.engine.device))
+        separate = all_backends()[self.engine.name].own_memory(self.engine.device)
+        self._memory = plan_memory(self.plan, counts, self.engine.device, memory_limits, separate=separate)
+        self.streamer = Streamer(self.engine.device, separate)
         self.preparation = Preparation(model, self.plan, self._rotation, self.engine.device, self._memory, self.streamer)
         self._shares = shares if precision == MIXED else {}  # the momenta, for ``in_double``
         stored = self.ranks.together(lambda: self.preparation.stored(shares, progress))
@@ -555,7 +556,8 @@ class Likelihood:
         fix = "use the same model, samples and options on all ranks"
         self.ranks.check_same("model", repr((about, total, self.plan.n_rows, self.engine.name, self.precision)), fix)
         check_devices(self.ranks, self.engine.device)
-        if self.engine.name == "cpu":
+        use_threads = all_backends()[self.engine.name].use_threads
+        if use_threads is not None:
             use_threads(threads_per_rank())
 
     def _count_distinct(self, share: Share) -> int:

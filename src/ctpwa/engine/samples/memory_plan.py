@@ -157,17 +157,16 @@ class MemoryPlan:
         )
 
 
-def plan_memory(plan: Plan, events: Mapping[str, int], engine: str, device: torch.device, limits: Limits) -> MemoryPlan:
+def plan_memory(plan: Plan, events: Mapping[str, int], device: torch.device, limits: Limits, *, separate: bool) -> MemoryPlan:
     """Where to keep what.
 
     Args:
         plan:    the tables of the model
         events:  how many events of each sample this process has
-        engine:  name of the engine
-        device:  where it computes
+        device:  where the engine computes
         limits:  how much memory there is
+        separate:  whether the events it works on lie elsewhere than in main memory
     """
-    separate = has_own_memory(engine, device)
     whole = _room(limits.device if separate else limits.host, device)
     working = None if whole is None else min(WORKING, whole // 4)
     room = whole if whole is None or working is None else whole - working
@@ -205,11 +204,6 @@ def _preparing(plan: Plan, events: Mapping[str, int], integrated: tuple[str, ...
     spin = min(most * per_event, GPU_CHUNK_BYTES, GPU_CHUNK_BYTES if working is None else working) if on_gpu else on_cpu
     pieces = max((min(events[name], piece) for name in integrated), default=0) * plan.exact_bytes_per_event
     return spin + min(most, TABLE_EVENTS) * 8 * TABLE_NUMBERS + pieces
-
-
-def has_own_memory(engine: str, device: torch.device) -> bool:
-    """Whether an engine computes on a device that is not main memory; interpreted kernels are treated as if they did."""
-    return device.type == "cuda" or engine == "cuda"
 
 
 def _room(limit: int | None, device: torch.device) -> int | None:

@@ -12,7 +12,8 @@ from torch import Tensor
 from ctpwa.engine.backends.batch import batch_sums
 from ctpwa.engine.backends.cuda.batch_kernel import weigh
 from ctpwa.engine.backends.cuda.source import column_slots, entry_width, gpu_source, n_numbers
-from ctpwa.engine.backends.expansion import Expansion, Task, from_row
+from ctpwa.engine.backends.engine import Task
+from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.backends.kept_columns import Columns, KeptColumns
 from ctpwa.engine.codegen.generated_modules import load_generated

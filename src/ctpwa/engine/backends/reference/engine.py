@@ -1,0 +1,128 @@
+"""The reference engine: the definition of the likelihood with automatic differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+
+from ctpwa.engine.backends.engine import Task
+from ctpwa.engine.backends.expansion import NOTHING, Expansion
+from ctpwa.engine.backends.gram import Gram
+from ctpwa.engine.backends.reference import definition
+from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.plan.tables import LOG
+from ctpwa.engine.samples.sample import Sample
+
+
+class ReferenceEngine:
+    """Plain torch with automatic differentiation.
+
+    Args:
+        plan:    what to compute
+        device:  where
+    """
+
+    name = "reference"
+    shares_passes = False
+    most_together = 0.0
+
+    def __init__(self, plan: Plan, device: torch.device) -> None:
+        self.plan = plan
+        self.device = device
+        self._present = NOTHING, NOTHING
+
+    def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
+        """The couplings and iteration numbers of what follows."""
+        self._present = c, p
+
+    def sum_row(self, sample: Sample, mode: int, order: int) -> torch.Tensor:
+        """Value, gradient and Hessian one after the other."""
+        found = self.evaluate([(sample, mode)], *self._present, order)[0]
+        return torch.from_numpy(np.concatenate([[found.value], found.gradient, found.hessian.ravel()]))
+
+    def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
+        """The expansion of a row of sums."""
+        n = 2 * self.plan.n_couplings + self.plan.n_floating
+        return Expansion(float(row[0]), row[1 : 1 + n] if order >= 1 else NOTHING, row[1 + n :].reshape(n, n) if order >= 2 else NOTHING)
+
+    def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
+        """Real and imaginary part and outer products one after the other."""
+        gram = self.gram(sample, mode, *self._present)
+        return torch.from_numpy(np.concatenate([gram.re.ravel(), gram.im.ravel(), gram.outer.ravel()]))
+
+    def gram_of(self, row: np.ndarray) -> Gram:
+        """The Gram matrices of a row of sums."""
+        n = self.plan.n_couplings + self.plan.n_floating
+        re, im, outer = np.split(row, [n * n, 2 * n * n])
+        return Gram(re.reshape(n, n), im.reshape(n, n), outer.reshape(2 * n, 2 * n))
+
+    def intensities(self, sample: Sample) -> torch.Tensor:
+        """I of every event."""
+        return self.intensity(sample, *self._present)
+
+    def prepare(self) -> None:
+        """There is nothing to prepare."""
+
+    def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
+        """Expansions of all tasks to the given order."""
+        plan = self.plan
+        n = plan.n_couplings
+        fixed = torch.tensor(p[plan.n_floating :], device=self.device)
+        start = torch.tensor(np.concatenate([c.real, c.imag, p[: plan.n_floating]]), device=self.device)
+        result = []
+        for sample, mode in tasks:
+            function = definition.log_sum if mode == LOG else definition.plain_sum
+
+            def V(x: torch.Tensor, function=function, sample=sample) -> torch.Tensor:  # type: ignore[no-untyped-def]
+                return function(plan, torch.complex(x[:n], x[n : 2 * n]), torch.cat([x[2 * n :], fixed]), sample)
+
+            result.append(_autograd(V, start, order))
+        return result
+
+    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+        """``evaluate``, when it is wanted."""
+        return lambda: self.evaluate(tasks, c, p, order)
+
+    def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
+        """Gram matrices of ∂ψ over a sample."""
+        plan = self.plan
+        fixed = torch.tensor(p[plan.n_floating :], device=self.device)
+        at = torch.tensor(np.concatenate([c.real, p[: plan.n_floating]]), device=self.device)
+        im = torch.tensor(c.imag, device=self.device)
+        n = plan.n_couplings
+
+        def psi(x: torch.Tensor) -> torch.Tensor:
+            numbers = torch.cat([x[n:], fixed])
+            return definition.amplitude(plan, torch.complex(x[:n], im), numbers, sample.K, sample.E)
+
+        D = torch.stack([torch.func.jvp(psi, (at,), (unit,))[1] for unit in torch.eye(len(at), dtype=torch.float64, device=self.device)])
+        here = psi(at)
+        I = here.abs().square().sum(dim=0)
+        G = torch.einsum("jre,kre,e->jk", D.conj(), D, (sample.w / I if mode == LOG else sample.w).to(D.dtype))
+        z = torch.einsum("re,jre->je", here.conj(), D)
+        parts = torch.cat([z.real, z.imag]) if mode == LOG else torch.zeros(2 * len(at), 0, dtype=torch.float64, device=self.device)
+        outer = torch.einsum("je,ke,e->jk", parts, parts, sample.w / I**2 if mode == LOG else sample.w[:0])
+        return Gram(G.real.cpu().numpy(), G.imag.cpu().numpy(), outer.cpu().numpy())
+
+    def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
+        """I of every event."""
+        couplings, numbers = (torch.as_tensor(values, device=self.device) for values in (c, p))
+        return definition.intensity(self.plan, couplings, numbers, sample)
+
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+        """First and last event, and ∂ψ/∂c [re | im · coupling, row · event]."""
+        D = definition.columns(self.plan, torch.as_tensor(p, device=self.device), sample.K, sample.E)
+        yield 0, sample.n_events, torch.cat([D.real, D.imag]).flatten(1)
+
+
+def _autograd(V, start: torch.Tensor, order: int) -> Expansion:  # type: ignore[no-untyped-def]
+    if order == 0:
+        with torch.no_grad():
+            return Expansion(float(V(start)), NOTHING, NOTHING)
+    x = start.clone().requires_grad_()
+    value = V(x)
+    (grad,) = torch.autograd.grad(value, x)
+    H = torch.autograd.functional.hessian(V, start).cpu().numpy() if order >= 2 else NOTHING
+    return Expansion(float(value.detach()), grad.cpu().numpy(), H)
