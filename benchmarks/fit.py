@@ -27,10 +27,10 @@ def run(floating: bool, n_data: int, n_phsp: int, device: str, n_starts: int, ev
     data, phsp = events
     model = load_kk_eta(floating=floating)
     kind = "floating" if floating else "fixed"
-    ctpwa.Likelihood(model, {k: v[:2000] for k, v in data.items()}, {k: v[:2000] for k, v in phsp.items()}, device=device).hessian(
+    ctpwa.build_likelihood(model, {k: v[:2000] for k, v in data.items()}, {k: v[:2000] for k, v in phsp.items()}, device=device).hessian(
         np.ones(len(model.couplings) * 2 - 2 + 10 * floating)
     )  # kernels are compiled once per model, and kept on disk
-    init, likelihood = timed(lambda: ctpwa.Likelihood(model, data, phsp, device=device), device)
+    init, likelihood = timed(lambda: ctpwa.build_likelihood(model, data, phsp, device=device), device)
     rows = [{"fit": kind, "what": "initialisation", "seconds": init, "N_data": n_data, "N_phsp": n_phsp, "free": len(likelihood.names)}]
     x = perturbed(likelihood, 1)
     likelihood.value_grad_hessian(x)

@@ -203,18 +203,18 @@ def random_point(likelihood: Any) -> np.ndarray:
 def compare_with_reference(model: Any, device: str) -> float:
     """Largest relative difference of a gradient from the reference engine."""
     data, phsp = (ctpwa.generate_phase_space(model, SMALL, seed=seed, device=device) for seed in (1, 2))
-    likelihood = ctpwa.Likelihood(model, data, phsp, engine=device, device=device)
+    likelihood = ctpwa.build_likelihood(model, data, phsp, engine=device, device=device)
     x = random_point(likelihood)
     ours = likelihood.value_and_grad(x)[1]
-    likelihood.engine = ReferenceEngine(likelihood.plan, likelihood.engine.device)
-    return agree(f"gradient of {model.decay}", ours, likelihood.value_and_grad(x)[1], 1e-10)
+    reference = likelihood.with_engine(ReferenceEngine(likelihood.plan, likelihood.engine.device))
+    return agree(f"gradient of {model.decay}", ours, reference.value_and_grad(x)[1], 1e-10)
 
 
 def measure(model: Any, n: int, device: str, seconds: float, *, hessian: bool = True) -> dict[str, Any]:
     """Initialisation, NLL with gradient, Hessian and memory, with ``n`` events of data and as many of phase space."""
     data, phsp = (ctpwa.generate_phase_space(model, n, seed=seed, device=device) for seed in (3, 4))
     memory = Memory(device)
-    initialisation, likelihood = once(lambda: ctpwa.Likelihood(model, data, phsp, engine=device, device=device), device)
+    initialisation, likelihood = once(lambda: ctpwa.build_likelihood(model, data, phsp, engine=device, device=device), device)
     building, plan = memory.peak(), likelihood.memory()
     x = random_point(likelihood)
     likelihood.value_and_grad(x)
@@ -308,7 +308,7 @@ def fit_many_events(sizes: Sizes, device: str) -> dict[str, Any]:
     weighing, intensity = once(lambda: ctpwa.ModelIntensity(model, engine=device, device=device)(phsp), device)
     data = ctpwa.Events(phsp.momenta, intensity / intensity.mean())
     memory = Memory(device)
-    initialisation, likelihood = once(lambda: ctpwa.Likelihood(model, data, phsp, engine=device, device=device), device)
+    initialisation, likelihood = once(lambda: ctpwa.build_likelihood(model, data, phsp, engine=device, device=device), device)
     building = memory.peak()
     likelihood.engine.prepare()
     likelihood.value_grad_hessian(likelihood.start)

@@ -26,6 +26,7 @@ import ctpwa
 from common import agree, bandwidth, first, hardware, load_kk_eta, milliseconds, n_events, perturbed, print_table, timed
 from ctpwa.engine.backends.reference.engine import ReferenceEngine
 from ctpwa.engine.backends.registry import make_engine
+from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.plan.plan import ChannelSpec, build_plan
@@ -195,7 +196,7 @@ def recompute(n_data: int, device: str, engine: str, *, most: int | None = None,
     """
     model = ctpwa.load_model(FOUR_PIONS)
     data, phsp = (ctpwa.generate_phase_space(model, n, seed=s, device=device, progress=False) for n, s in ((n_data, 1), (n_data, 2)))
-    likelihood = Likelihood(model, data, phsp, engine=engine, device=device)
+    likelihood = build_likelihood(model, data, phsp, engine=engine, device=device)
     x = likelihood.start
     row = {"N_data": n_data, "N_phsp": n_data, "channels": len(likelihood.plan.channels)}
     if n_data <= (n_data if most is None else most):
@@ -231,7 +232,7 @@ class Memory:
 
 def with_recorded(peak: int | None, likelihood: Likelihood) -> int | None:
     """A peak of the initialisation with the memory of recorded spin amplitudes, which does not count as held while they run."""
-    return None if peak is None else peak + likelihood.preparation.stage.recorded_bytes
+    return None if peak is None else peak + likelihood.resources.preparation.stage.recorded_bytes
 
 
 def held_bytes(likelihood: Likelihood) -> int:
@@ -243,11 +244,11 @@ def check_engines(model, data, phsp, device: str, engine: str) -> dict:
     """Compare gradient and Hessian with those of the reference engine, on few events; the kernels are compiled on the way."""
     few = [first(events, CHECK_EVENTS) for events in (data, phsp)]
     begin = time.perf_counter()
-    ours = Likelihood(model, *few, engine=engine, device=device)
+    ours = build_likelihood(model, *few, engine=engine, device=device)
     x = perturbed(ours, 1)
     grad, H = ours.value_and_grad(x)[1], ours.hessian(x)
     seconds = time.perf_counter() - begin
-    reference = Likelihood(model, *few, engine="reference", device=device)
+    reference = build_likelihood(model, *few, engine="reference", device=device)
     return {
         "first_use_s": seconds,
         "gradient_difference": agree("gradient", grad, reference.value_and_grad(x)[1], 1e-10),
@@ -259,7 +260,7 @@ def measure(model, data, phsp, device: str, engine: str, *, budget_s: float = 3.
     """Our times and memory for a likelihood, made from momenta in main memory; and the likelihood."""
     row = check_engines(model, data, phsp, device, engine)
     memory = Memory(device)
-    row["initialisation_s"], likelihood = timed(lambda: Likelihood(model, data, phsp, engine=engine, device=device), device)
+    row["initialisation_s"], likelihood = timed(lambda: build_likelihood(model, data, phsp, engine=engine, device=device), device)
     row |= {"couplings": likelihood.plan.n_couplings, "free": len(likelihood.names), "rows": likelihood.plan.n_rows}
     row |= {"N_data": n_events(data), "N_phsp": n_events(phsp), "floating": likelihood.plan.n_floating > 0}
     row |= {
@@ -315,7 +316,7 @@ def _autograd_gradient(likelihood: Likelihood, data, phsp, device: str, budget_s
 
 def _autograd_hessian(likelihood: Likelihood, data, phsp, n: int, device: str) -> dict:
     part = [first(data, n), first(phsp, n * n_events(phsp) // n_events(data))]
-    small = Likelihood(likelihood.model, *part, engine=likelihood.engine.name, device=device)
+    small = build_likelihood(likelihood.model, *part, engine=likelihood.engine.name, device=device)
     plain, x = PlainLikelihood(small, device), perturbed(likelihood, 1)
     samples = plain.ready([plain.sample(events) for events in part], x)
     agree("Hessian by autograd", small.hessian(x), plain.hessian(x, *samples), 1e-8)
@@ -325,12 +326,9 @@ def _autograd_hessian(likelihood: Likelihood, data, phsp, n: int, device: str) -
 
 def staged_autograd(likelihood: Likelihood, device: str) -> dict:
     """Torch autograd through this package's own staging: formulas split, rows rotated, only the sums left to torch."""
-    kept, likelihood.engine = likelihood.engine, ReferenceEngine(likelihood.plan, torch.device(device))
+    staged = likelihood.with_engine(ReferenceEngine(likelihood.plan, torch.device(device)))
     x = perturbed(likelihood, 1)
-    try:
-        return {"staged_autograd_gradient_ms": milliseconds(lambda: likelihood.value_and_grad(x), device, 2.0)}
-    finally:
-        likelihood.engine = kept
+    return {"staged_autograd_gradient_ms": milliseconds(lambda: staged.value_and_grad(x), device, 2.0)}
 
 
 def kk_eta(n_data: int, n_phsp: int, device: str, engine: str, *, floating: bool, peak: float) -> dict:
@@ -360,7 +358,7 @@ def kk_eta_precision(n_data: int, n_phsp: int, device: str, engine: str, *, floa
 def _with_precision(model, data, phsp, device: str, engine: str, precision: str) -> tuple[dict, ctpwa.FitResult]:
     """Times, memory and the fit from the truth in one precision."""
     memory = Memory(device)
-    seconds, likelihood = timed(lambda: Likelihood(model, data, phsp, engine=engine, device=device, precision=precision), device)
+    seconds, likelihood = timed(lambda: build_likelihood(model, data, phsp, engine=engine, device=device, precision=precision), device)
     row = {"floating": likelihood.plan.n_floating > 0, "precision": precision, "N_data": n_events(data), "N_phsp": n_events(phsp)}
     row |= {"free": len(likelihood.names), "initialisation_s": seconds, "bytes_per_event": likelihood.memory().bytes_per_event}
     row |= {"held_bytes": held_bytes(likelihood), "peak_initialisation_bytes": with_recorded(memory.peak, likelihood)}

@@ -59,7 +59,7 @@ def work(options) -> None:
     factor = ranks.size if options.weak else 1
     data = ctpwa.generate_phase_space(model, options.data * factor, seed=1, ranks=ranks)
     phase_space = ctpwa.generate_phase_space(model, options.phase_space * factor, seed=2, ranks=ranks)
-    like = ctpwa.Likelihood(model, data, phase_space, engine=options.device)
+    like = ctpwa.build_likelihood(model, data, phase_space, engine=options.device)
     x = like.start
     n = 2 * like.plan.n_couplings + like.plan.n_floating
     sizes = {"value": 3, "gradient": 3 * (1 + n), "hessian": 3 * (1 + n + n * (n + 1) // 2)}

@@ -28,6 +28,7 @@ import torch
 import ctpwa
 from common import agree, hardware, load_kk_eta, milliseconds, perturbed, print_table, timed
 from ctpwa.base.memory import format_bytes, parse_bytes
+from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.generate.phase_space import PhaseSpaceSampler, particle_masses
 
@@ -74,7 +75,7 @@ def limits(device: str, size: int | None) -> dict[str, Any]:
 def build(model: ctpwa.Model, data: Any, phsp: Any, device: str, size: int | None = None, **options: Any) -> tuple[float, Likelihood]:
     """Seconds of the initialisation, and the likelihood."""
     where = {"engine": "cuda" if device == "cuda" else "cpu", "device": device}
-    seconds, likelihood = timed(lambda: Likelihood(model, data, phsp, **where, **limits(device, size), **options), device)
+    seconds, likelihood = timed(lambda: build_likelihood(model, data, phsp, **where, **limits(device, size), **options), device)
     return seconds, likelihood
 
 

@@ -21,6 +21,7 @@ from ctpwa.data.files import read_events as read_events
 from ctpwa.data.stream import EventStream as EventStream
 from ctpwa.data.summary import SampleSummary as SampleSummary
 from ctpwa.data.write import write_events as write_events
+from ctpwa.engine.likelihood.build import build_likelihood as build_likelihood
 from ctpwa.engine.likelihood.intensity import ModelIntensity as ModelIntensity
 from ctpwa.engine.likelihood.likelihood import Likelihood as Likelihood
 from ctpwa.engine.likelihood.values import ModelValues as ModelValues

@@ -78,7 +78,7 @@ fit:
 """
     loaded = analysis(text)
     likelihood = loaded.likelihood()
-    direct = ctpwa.Likelihood(
+    direct = ctpwa.build_likelihood(
         loaded.model,
         events(folder, "data.root"),
         events(folder, "phsp.root"),
@@ -116,7 +116,7 @@ fit: {constraints: {phi(1680).mass: [1.5, 0.01]}}
     assert len(likelihood.terms) == 2
     x = loaded.start(likelihood)
     parts = [
-        ctpwa.Likelihood(loaded.model, samples.data, samples.phase_space, engine="reference").value(x)
+        ctpwa.build_likelihood(loaded.model, samples.data, samples.phase_space, engine="reference").value(x)
         for samples in (loaded.read("2018"), loaded.read("2019"))
     ]
     assert likelihood.value(x) == pytest.approx(sum(parts) + ((1.659 - 1.5) / 0.01) ** 2 / 2, rel=1e-13)

@@ -99,7 +99,7 @@ def test_memory_is_that_of_the_rows_a_likelihood_keeps(tmp_path):
     path.write_text(TIED)
     model = ctpwa.load_model(path)
     events = ctpwa.generate_phase_space(model, 50, seed=1)
-    likelihood = ctpwa.Likelihood(model, events, events, engine="reference")
+    likelihood = ctpwa.build_likelihood(model, events, events, engine="reference")
     assert json.loads(run(tmp_path, TIED, "--json").stdout)["bytes_per_event"] == likelihood.memory().bytes_per_event
     assert f"memory: {likelihood.memory().bytes_per_event} bytes per event" in run(tmp_path, TIED).stdout
 

@@ -20,6 +20,7 @@ import yaml
 
 import ctpwa
 from ctpwa.data.events import Events
+from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples import memory_plan
 from ctpwa.model.lineshapes.formula import Callback, Formula, LineshapeParameter, s
@@ -247,15 +248,15 @@ def make(name: str, engine: str, *, chunk: int | None = None, spill: bool = Fals
             stack.enter_context(streamed_in(size, spill))
         if not (case.compiled or COMPILE_ALL or engine != "cpu"):
             stack.enter_context(plain_python())
-        return Likelihood(model(name), **arguments)
+        return build_likelihood(model(name), **arguments)
 
 
 @contextmanager
 def streamed_in(size: int, spill: bool) -> Iterator[None]:
     """Likelihoods that are made inside keep their samples in chunks of so many events, in main memory or on disk."""
 
-    def plan_memory(*arguments: Any) -> memory_plan.MemoryPlan:
-        plan = planned(*arguments)
+    def plan_memory(*arguments: Any, **options: Any) -> memory_plan.MemoryPlan:
+        plan = planned(*arguments, **options)
         placed = {
             k: memory_plan.Placement(0, 0, n) if spill else memory_plan.Placement(0, n, 0)
             for k, n in arguments[1].items()
@@ -265,7 +266,7 @@ def streamed_in(size: int, spill: bool) -> Iterator[None]:
 
     planned = memory_plan.plan_memory
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ctpwa.engine.likelihood.likelihood.plan_memory", plan_memory)
+        patch.setattr("ctpwa.engine.likelihood.build.plan_memory", plan_memory)
         yield
 
 

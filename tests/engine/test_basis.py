@@ -35,7 +35,7 @@ def test_both_production_waves_share_the_cached_functions(model):
 
 def test_the_intensity_is_the_sum_written_out(model):
     events = ctpwa.generate_phase_space(model, 40, seed=3)
-    likelihood = ctpwa.Likelihood(model, events, events, engine="reference")
+    likelihood = ctpwa.build_likelihood(model, events, events, engine="reference")
     rng = np.random.default_rng(5)
     x = rng.normal(size=len(likelihood.names))
     c, _ = likelihood.parameters.native(x)

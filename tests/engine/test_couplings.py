@@ -23,7 +23,7 @@ def samples():
 
 
 def likelihood(samples, **arguments):
-    return ctpwa.Likelihood(*samples, engine="reference", **arguments)
+    return ctpwa.build_likelihood(*samples, engine="reference", **arguments)
 
 
 def point(own, **values):

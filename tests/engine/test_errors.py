@@ -13,7 +13,7 @@ from ctpwa.base.memory import format_bytes, give_back_freed
 from ctpwa.data.events import Events
 from ctpwa.engine.backends.cuda import backend
 from ctpwa.engine.backends.registry import make_engine
-from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.sample import build_sample
 from ctpwa.model.lineshapes.formula import Callback, LineshapeParameter
@@ -202,10 +202,10 @@ def test_parameters_of_a_lineshape_without_value_and_without_meaning():
     mine = Callback("mine", lambda s, q2, p: s * p["strength"], (LineshapeParameter("strength"),))
     without = with_resonance(model("small"), "phi(1680)", lineshape=mine)
     with pytest.raises(PhysicsError, match=r"'phi\(1680\)' has no value for 'strength'\n fix: add it under 'parameters' of phi\(1680\)"):
-        Likelihood(without, **samples("small"), engine="reference")
+        build_likelihood(without, **samples("small"), engine="reference")
     typo = with_resonance(model("small"), "phi(1680)", lineshape=mine, parameters={"strength": 1.0}, floating=("stregth",))
     with pytest.raises(PhysicsError, match="has no parameter 'stregth'\n fix: did you mean 'strength'"):
-        Likelihood(typo, **samples("small"), engine="reference")
+        build_likelihood(typo, **samples("small"), engine="reference")
 
 
 # memory

@@ -1,6 +1,5 @@
 """What fits need of a likelihood besides its value: integrals of waves, scatter of the gradient, a quick version, random starts."""
 
-from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -26,11 +25,11 @@ def test_integrals_add_up_to_the_normalisation(name, engine):
     x = point(like)
     found = like.integrals(x)
     c, theta = like.parameters.native(x)
-    norm = like._expansions(c, theta, 1)[2]
+    norm = like.evaluation.local_sums((c, theta), 1)[2]
     own = member_couplings(like, x, found)
-    assert (own.conj() @ found.matrix @ own).real * like._phsp_weight == pytest.approx(norm.value, rel=1e-12)
-    slopes = np.einsum("j,tjk,k->t", own.conj(), found.slopes, own).real * like._phsp_weight
-    expected = norm.gradient[2 * like.plan.n_couplings :] @ like.plan.iteration.jacobian(theta[like._theta_order])
+    assert (own.conj() @ found.matrix @ own).real * like.norm.weight == pytest.approx(norm.value, rel=1e-12)
+    slopes = np.einsum("j,tjk,k->t", own.conj(), found.slopes, own).real * like.norm.weight
+    expected = norm.gradient[2 * like.plan.n_couplings :] @ like.plan.iteration.jacobian(theta[like.floating_order])
     np.testing.assert_allclose(slopes, expected, rtol=1e-10, atol=1e-10 * abs(norm.value))
 
 
@@ -75,11 +74,11 @@ def scores_of_single_events():
     total = np.zeros((len(x), len(x)))
     for sample in (*every.data.resident, *every.background.resident):
         for i in range(sample.n_events):
-            one = copy(every)
             w = torch.ones(1, dtype=torch.float64)
             single = replace(sample, K=sample.K[..., [i]], E=sample.E[:, [i]], w=w, n_positive=1)
-            one.data, one.background = (StoredSample.on_device(own, every.streamer) for own in ([single], []))
-            one.weight = 1.0
+            data, nothing = (StoredSample.on_device(own, every.streamer) for own in ([single], []))
+            totals = replace(every.samples.totals, data=1.0, background=0.0)
+            one = replace(every, samples=replace(every.samples, data=data, background=nothing, totals=totals))
             score = one.value_and_grad(x)[1]
             total += float(sample.w[i]) ** 2 * np.outer(score, score)
     return total

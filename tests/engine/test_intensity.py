@@ -37,7 +37,7 @@ def events(model):
 
 def by_definition(model, events, **couplings):
     """I of the likelihood's reference engine at these couplings, divided out of its normalisation to the reference wave."""
-    likelihood = ctpwa.Likelihood(model, events, events, engine="reference")
+    likelihood = ctpwa.build_likelihood(model, events, events, engine="reference")
     c = {name: couplings.get(name, 1.0) for name in likelihood.coupling_names}
     scale = c[likelihood.coupling_names[0]]
     return likelihood.intensity(ctpwa.free_parameters(likelihood, c)) * abs(scale) ** 2

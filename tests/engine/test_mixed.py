@@ -1,7 +1,6 @@
 """Mixed precision: K in single precision, everything else in double."""
 
 from contextlib import nullcontext
-from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -14,8 +13,8 @@ from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.data.events import Events
 from ctpwa.engine.backends.cpu.engine import CpuEngine
 from ctpwa.engine.backends.reference.engine import ReferenceEngine
+from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
-from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.plan.plan import ChannelSpec, build_plan
 from ctpwa.engine.plan.tables import LOG
 from ctpwa.engine.samples.sample import Sample
@@ -54,7 +53,7 @@ def weights(n, seed):
 def build(name, engine, **options):
     """A likelihood; CPU kernels are not compiled, unless all of them are."""
     with nullcontext() if COMPILE_ALL else plain_python():
-        return Likelihood(MODELS[name](), **samples(name), engine=engine, **options)
+        return build_likelihood(MODELS[name](), **samples(name), engine=engine, **options)
 
 
 @cache
@@ -76,16 +75,15 @@ def rebuilt(name, engine):
 @cache
 def rounded(name):
     """The reference engine in double precision, with K rounded to single precision wherever mixed precision keeps it."""
-    like = copy(double(name))
+    like = double(name)
 
     def parts(stored):
         samples = [replace(s, K=s.K.to(SINGLE[s.K.dtype]).to(s.K.dtype)) for s in stored.resident]
         return StoredSample.on_device(samples, like.streamer)
 
-    like.data, like.background = parts(like.data), parts(like.background)
-    if not isinstance(like.phase_space, Collapsed):
-        like.phase_space = parts(like.phase_space)
-    return like
+    samples = replace(like.samples, data=parts(like.data), background=parts(like.background))
+    norm = like.norm if isinstance(like.phase_space, Collapsed) else replace(like.norm, source=parts(like.phase_space))
+    return replace(like, samples=samples, norm=norm)
 
 
 @cache

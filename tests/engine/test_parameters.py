@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ctpwa.base.errors import PhysicsError
-from ctpwa.model.parameters import Parameter, Parameters, Product
+from ctpwa.model.parameters import Parameter, Product, make_parameters
 
 THETA = (
     Parameter("R.mass", 1.2, lower=0.0),
@@ -27,7 +27,7 @@ SINGLE = (Product((0,)), Product((2,), -1.0), Product((2,), 1j), Product((1,)), 
 def parameters(couplings, representation, fixed=("z0.re", "z0.im")):
     polar = {"re": "abs", "im": "phase"}
     names = [f"{n}.{polar[p]}" if representation == "polar" else f"{n}.{p}" for n, p in (f.split(".") for f in fixed)]
-    return Parameters([f"z{i}" for i in range(4)], couplings, THETA, representation=representation, fixed=names)
+    return make_parameters([f"z{i}" for i in range(4)], couplings, THETA, representation=representation, fixed=names)
 
 
 def torch_native(own, x):
@@ -140,5 +140,5 @@ def test_start_is_a_copy():
 )
 def test_mistakes(arguments, message):
     with pytest.raises(PhysicsError) as error:
-        Parameters(["z0", "z1"], [Product((0,)), Product((1,))], THETA, **arguments)
+        make_parameters(["z0", "z1"], [Product((0,)), Product((1,))], THETA, **arguments)
     assert message in str(error.value)

@@ -205,7 +205,7 @@ def test_hessians_of_large_samples_are_computed_one_by_one_where_that_is_quicker
     monkeypatch.setattr(like.engine, "most_together", like.n_events - 1, raising=False)
     assert_close(like.hessian(X), expected, TOLERANCE, 300)
     assert not asked
-    assert like.coarse(like.start, like.n_events // 2)._can_share_passes(2)  # fewer events
+    assert like.coarse(like.start, like.n_events // 2).evaluation.shares_passes(2)  # fewer events
 
 
 def test_a_batch_of_hessians_and_a_batch_of_one():

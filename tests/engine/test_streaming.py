@@ -154,10 +154,10 @@ def test_an_interrupted_pass_leaves_nothing_behind():
 # where things are put
 
 
-def planned(engine="cpu", **limits):
+def planned(*, separate=False, **limits):
     plan = likelihood("small", "cpu").plan
     counts = {"data": 1000, "phase space": 4000, "background": 500}
-    return plan_memory(plan, counts, engine, torch.device("cpu"), Limits(**limits)), plan.bytes_per_event
+    return plan_memory(plan, counts, torch.device("cpu"), Limits(**limits), separate=separate), plan.bytes_per_event
 
 
 def test_everything_that_fits_is_one_piece():
@@ -169,7 +169,7 @@ def test_everything_that_fits_is_one_piece():
 
 
 def test_data_come_first_and_disk_last():
-    plan, size = planned("cuda", device=2000 * 110, host=1500 * 110)
+    plan, size = planned(separate=True, device=2000 * 110, host=1500 * 110)
     n = plan.chunk_events
     assert plan.device <= 2000 * 110
     assert plan.host <= 1500 * 110
@@ -357,7 +357,7 @@ for n in (100, 500):
         n_events = 1000 * n
         def pieces(self):
             return (few for _ in range(n))
-    like = ctpwa.Likelihood(model, few, Repeated(), engine="reference", host_memory="2 MB", scratch=sys.argv[1])
+    like = ctpwa.build_likelihood(model, few, Repeated(), engine="reference", host_memory="2 MB", scratch=sys.argv[1])
     assert like.memory().disk > 0.5 * like.memory().total, like.memory()
     like.value(like.start)
     peak.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

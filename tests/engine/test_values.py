@@ -28,7 +28,7 @@ SS, SD, DS, DD = (A1 + ls for ls in ("(0,1)(0,1)(1,0)", "(0,1)(2,1)(1,0)", "(2,1
 def likelihood(content=MODEL, **arguments):
     model = ctpwa.load_model(content)
     data, phase_space = (ctpwa.generate_phase_space(model, n, seed=n) for n in (20, 30))
-    return ctpwa.Likelihood(model, data, phase_space, engine="reference", **arguments)
+    return ctpwa.build_likelihood(model, data, phase_space, engine="reference", **arguments)
 
 
 def written(values):

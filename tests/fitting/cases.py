@@ -79,7 +79,7 @@ def toy(n: int, seed: int = 1, name: str = "fixed") -> Events:
 def make(name: str, n: int = 400, **options: Any) -> Likelihood:
     """A likelihood of toy data; options replace those of ``Likelihood``."""
     arguments = {"data": toy(n), "phase_space": phase_space(name, 1500, 2), "engine": "reference"} | options
-    return ctpwa.Likelihood(model(name), **arguments)
+    return ctpwa.build_likelihood(model(name), **arguments)
 
 
 @cache

@@ -138,7 +138,7 @@ def test_pulls_of_weighted_fits():
     n_toys, n, n_all = 60, 200, 2000
     weights = np.where(np.random.default_rng(5).random(n_all) < 5 / 6, 0.2, 5.0)  # ⟨w⟩ = 1, ⟨w²⟩ = 4.2
     data = with_weights(toy(n_all, 3, "tiny"), weights)
-    like = ctpwa.Likelihood(model("tiny"), data, phase_space("tiny", 3000, 12), engine="reference")
+    like = ctpwa.build_likelihood(model("tiny"), data, phase_space("tiny", 3000, 12), engine="reference")
     centre = ctpwa.fit(like).x  # of all events, and of this phase-space sample
     corrected, naive = [], []
     for seed in range(n_toys):

@@ -1,6 +1,5 @@
 """ctpwa.fit on small models: three methods, limits, many starts, sums of likelihoods, wrong arguments, interruptions."""
 
-from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -21,11 +20,8 @@ MASS, WIDTH = "phi(1680).mass", "phi(1680).width"
 
 def limited(like, limits):
     """The likelihood with other limits of some parameters."""
-    like = copy(like)
-    like.parameters = copy(like.parameters)
-    free = [replace(p, lower=limits[p.name][0], upper=limits[p.name][1]) if p.name in limits else p for p in like.parameters.free]
-    like.parameters.free = tuple(free)
-    return like
+    every = [replace(p, lower=limits[p.name][0], upper=limits[p.name][1]) if p.name in limits else p for p in like.parameters.all]
+    return replace(like, parameters=replace(like.parameters, all=tuple(every)))
 
 
 def away(name):
@@ -435,8 +431,8 @@ class TestWrongArguments:
 
     @pytest.mark.parametrize("method", METHODS)
     def test_a_start_without_a_likelihood(self, method):
-        like = copy(likelihood("fixed"))
-        like._phsp_weight = np.nan
+        like = likelihood("fixed")
+        like = replace(like, norm=replace(like.norm, weight=np.nan))
         with pytest.raises(ctpwa.DataError, match="not finite where the fit ended"):
             ctpwa.fit(like, method=method)
         with pytest.raises(ctpwa.DataError, match="no start has a finite likelihood"):
@@ -446,7 +442,7 @@ class TestWrongArguments:
         own = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1680)": {"in": "K+ K-"}}})
         flat = ctpwa.generate_phase_space(own, 20, seed=1)
         with pytest.raises(ctpwa.PhysicsError, match="no parameter is free"):
-            ctpwa.fit(ctpwa.Likelihood(own, flat, flat, engine="reference"))
+            ctpwa.fit(ctpwa.build_likelihood(own, flat, flat, engine="reference"))
 
 
 class Interrupted:

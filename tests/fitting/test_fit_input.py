@@ -20,7 +20,7 @@ RE, IM, MASS = "K(2)*(1430)+[K+ eta] (2,2)(2,0).re", "K(2)*(1430)+[K+ eta] (2,2)
 def likelihood():
     model = ctpwa.load_model(MODEL)
     data, phase_space = (ctpwa.generate_phase_space(model, n, seed=n) for n in (40, 60))
-    return ctpwa.Likelihood(model, data, phase_space, engine="reference")
+    return ctpwa.build_likelihood(model, data, phase_space, engine="reference")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_nothing_to_fit():
     model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1020)": {"in": "K+ K-"}}})
     events = ctpwa.generate_phase_space(model, 20, seed=1)
     with pytest.raises(ctpwa.PhysicsError, match="there is nothing to fit: no parameter is free\n fix: add waves"):
-        ctpwa.fit(ctpwa.Likelihood(model, events, events, engine="reference"))
+        ctpwa.fit(ctpwa.build_likelihood(model, events, events, engine="reference"))
 
 
 def test_start_values_by_name_are_those_of_a_vector(likelihood):

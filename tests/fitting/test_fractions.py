@@ -41,7 +41,7 @@ def vertex(representation):
     """Four waves whose couplings are products of numbers of two vertices."""
     own = ctpwa.load_model(FOUR_PIONS)
     data, flat = (ctpwa.generate_phase_space(own, n, seed=n) for n in (5, 60))
-    return ctpwa.Likelihood(own, data, flat, engine="reference", couplings="vertex", representation=representation), flat
+    return ctpwa.build_likelihood(own, data, flat, engine="reference", couplings="vertex", representation=representation), flat
 
 
 def basis():
@@ -50,7 +50,7 @@ def basis():
     chosen = {"phi(1680)": FLOATING["resonances"]["phi(1680)"], "smooth": spline}
     own = ctpwa.load_model(FLOATING | {"resonances": chosen, "couplings": {}})
     data, flat = (ctpwa.generate_phase_space(own, n, seed=n) for n in (20, 100))
-    return ctpwa.Likelihood(own, data, flat, engine="reference"), flat
+    return ctpwa.build_likelihood(own, data, flat, engine="reference"), flat
 
 
 def rho_rho():
@@ -242,7 +242,7 @@ def test_a_wave_alone():
     """A fraction of 1, without error whatever the covariance."""
     own = ctpwa.load_model(FLOATING | {"resonances": {"phi(1680)": FLOATING["resonances"]["phi(1680)"]}, "couplings": {}})
     flat = ctpwa.generate_phase_space(own, 50, seed=1)
-    like = ctpwa.Likelihood(own, flat, flat, engine="reference")
+    like = ctpwa.build_likelihood(own, flat, flat, engine="reference")
     found = calculate(like, like.start, "waves", np.eye(2))
     assert found.values == pytest.approx([1.0])
     assert found.errors == pytest.approx([0.0], abs=1e-12)

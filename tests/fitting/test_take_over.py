@@ -24,7 +24,7 @@ LAST = "a(1)(1260)+[pi+_1 pi-_1 pi+_2] rho(770)0[pi+_1 pi-_1] (2,1)(2,1)(1,0)"
 def likelihood(**options):
     model = ctpwa.load_model(MODEL)
     data, phase_space = (ctpwa.generate_phase_space(model, n, seed=n) for n in (30, 40))
-    return ctpwa.Likelihood(model, data, phase_space, engine="reference", **options)
+    return ctpwa.build_likelihood(model, data, phase_space, engine="reference", **options)
 
 
 @pytest.fixture(scope="module")

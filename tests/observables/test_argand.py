@@ -190,7 +190,7 @@ def test_model_independent_wave_is_a_row_of_points():
         - 1j * np.interp(total.mass[at], alone.mass, alone.amplitude.imag)
     )
     assert rest == pytest.approx(values[1:4], abs=0.05)
-    fit = ctpwa.fit(ctpwa.Likelihood(own, phase_space("fixed", 1500, 2), phase_space("fixed", 1500, 5), engine="reference"))
+    fit = ctpwa.fit(ctpwa.build_likelihood(own, phase_space("fixed", 1500, 2), phase_space("fixed", 1500, 5), engine="reference"))
     fitted = named(argand(fit, own), "S[K+ K-] (1,1)(1,0)")
     for k, error in enumerate(fitted.magnitude_error):
         coupling = next(c for c in fit.couplings if c.name == f"S[K+ K-] (1,1)(1,0):knot_{k + 1}")

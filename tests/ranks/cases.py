@@ -85,7 +85,7 @@ def samples(case):
 
 def make(name, case="plain", ranks=ONE, engine="reference", **options):
     """A likelihood."""
-    return ctpwa.Likelihood(model(name), **samples(case), engine=engine, ranks=ranks, **options)
+    return ctpwa.build_likelihood(model(name), **samples(case), engine=engine, ranks=ranks, **options)
 
 
 def pair(ranks=ONE, engine="reference"):

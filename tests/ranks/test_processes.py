@@ -38,7 +38,7 @@ like = analysis.likelihood()
 result = analysis.fit(likelihood=like)
 value, gradient, H = like.value_grad_hessian(like.start)
 flat = ctpwa.generate_phase_space(analysis.model, 1, seed=3)
-tiny = ctpwa.Likelihood(analysis.model, flat, flat, engine="reference")
+tiny = ctpwa.build_likelihood(analysis.model, flat, flat, engine="reference")
 np.savez(f"rank{ranks.rank}.npz", x=result.x, nll=result.nll, value=value, gradient=gradient, hessian=H, covariance=result.covariance,
          tiny=tiny.value(tiny.start), own=sum(sample.n_events for sample in tiny.data.resident))
 try:

@@ -132,7 +132,7 @@ def test_ranks_with_different_models():
 def test_ranks_with_different_samples():
     def build(ranks):
         data = part(toy(N), range(ranks.rank, N))
-        return ctpwa.Likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference", ranks=ranks)
+        return ctpwa.build_likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference", ranks=ranks)
 
     with pytest.raises(CtpwaError, match="rank 1 has another sample 'data' than rank 0\n fix: give every rank the whole sample"):
         on_ranks(3, build)
@@ -168,7 +168,7 @@ def test_a_bad_weight_is_reported_by_all():
 
     def build(ranks):
         with pytest.raises(DataError, match="is not finite"):
-            ctpwa.Likelihood(model("fixed"), bad, samples("plain")["phase_space"], engine="reference", ranks=ranks)
+            ctpwa.build_likelihood(model("fixed"), bad, samples("plain")["phase_space"], engine="reference", ranks=ranks)
         return True
 
     assert on_ranks(3, build) == [True] * 3
@@ -181,7 +181,7 @@ def test_a_share_of_which_events_were_lost():
         first, last = ranks.share(N)
         own = part(events, range(first, last - 1))
         data = Events(own.momenta, rows=OwnPart(((first, last),), N))
-        return ctpwa.Likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference", ranks=ranks)
+        return ctpwa.build_likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference", ranks=ranks)
 
     with pytest.raises(DataError, match=f"data: {N - 2} events are left of a sample of {N}"):
         on_ranks(2, build)
@@ -190,7 +190,7 @@ def test_a_share_of_which_events_were_lost():
 def test_a_share_alone_is_not_the_sample():
     data = Events(toy(N).momenta, rows=OwnPart(((N, 2 * N),), 2 * N))
     with pytest.raises(DataError, match=f"data: {N} events are left of a sample of {2 * N}"):
-        ctpwa.Likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference")
+        ctpwa.build_likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference")
 
 
 # which rows, and which of them a coarse likelihood takes

@@ -144,7 +144,7 @@ def test_files_that_are_read_in_pieces_by_their_ranks(tmp_path):
     def streamed(ranks):
         model = cases.model("floating")
         opened = {key: ctpwa.open_events(model, tmp_path / f"{key}.parquet", ranks=ranks) for key in cases.samples("weighted")}
-        like = ctpwa.Likelihood(model, **opened, engine="reference", ranks=ranks, host_memory=9000, scratch=str(tmp_path))
+        like = ctpwa.build_likelihood(model, **opened, engine="reference", ranks=ranks, host_memory=9000, scratch=str(tmp_path))
         assert like.memory().disk > 0
         summaries = [sample.summary for sample in opened.values()]
         return like.value_grad_hessian(x), [summary.n_events for summary in summaries], summaries[0].weights.total

@@ -27,6 +27,7 @@ from ctpwa.data.files import CHUNK
 from ctpwa.data.located import TEXT
 from ctpwa.data.stream import EventStream, JoinedStream
 from ctpwa.data.summary import SampleSummary
+from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, advice
 from ctpwa.engine.samples.memory_plan import Limits
@@ -256,7 +257,7 @@ class Analysis:
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
         limits = {name: self._part(name) for name in ("device_memory", "host_memory")}
-        likelihood = Likelihood(
+        likelihood = build_likelihood(
             self.model,
             samples.data,
             samples.phase_space,

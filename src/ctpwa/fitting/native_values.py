@@ -11,7 +11,7 @@ from ctpwa.engine.plan.channels import ModelChannels
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.couplings import VERTEX, WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import CARTESIAN, PARTS, POLAR, Parameters
+from ctpwa.model.parameters import CARTESIAN, PARTS, POLAR, Parameters, make_parameters
 
 AGREEMENT = 1e-9  # relative difference of couplings of the result and those that its free parameters make
 
@@ -32,7 +32,7 @@ def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) 
     mapped = map_couplings(model, channels.couplings, WAVE if per_wave else VERTEX, ties if per_wave else {}, None)
     theta = [replace(p, fixed=p.name not in result.names) for p in channels.theta]
     try:
-        parameters = Parameters(
+        parameters = make_parameters(
             mapped.numbers,
             mapped.products,
             theta,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -47,71 +48,80 @@ class Product:
     factor: complex = 1.0
 
 
+@dataclass(frozen=True)
 class Parameters:
-    """All parameters of a model, free and fixed, and the map to native ones.
+    """All parameters of a model, free and fixed, and the map to native ones; ``make_parameters`` makes them.
 
-    Args:
-        numbers:         names of the complex numbers
+    Attributes:
         representation:  cartesian or polar
+        numbers:         names of the complex numbers
         couplings:       each coupling as a product of numbers
-        theta:           lineshape parameters that may float
-        start_numbers:   start values of the complex numbers, where they are not 1
-        values:          start values by parameter name, where they are not the defaults
-        fixed:           names of parameters that are fixed
-        fixed_numbers:   complex numbers that are fixed, both parts
-        limits:          free parameter → lower and upper limit, within those that it has anyway
+        all:             the parts of every number, then the lineshape parameters
     """
 
-    def __init__(
-        self,
-        numbers: Sequence[str],
-        couplings: Sequence[Product],
-        theta: Sequence[Parameter],
-        *,
-        representation: str = CARTESIAN,
-        start_numbers: Mapping[str, complex] | None = None,
-        values: Mapping[str, float] | None = None,
-        fixed: Sequence[str] = (),
-        fixed_numbers: Sequence[str] = (),
-        limits: Mapping[str, tuple[float, float]] | None = None,
-    ) -> None:
-        if representation not in PARTS:
-            raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
-        self.representation = representation
-        self.numbers = tuple(numbers)
-        self.couplings = tuple(couplings)
-        fixed = [*fixed, *(f"{name}.{part}" for name in fixed_numbers for part in PARTS[representation])]
-        complex_parameters = [
-            Parameter(f"{name}.{part}", start)
-            for name in numbers
-            for part, start in zip(PARTS[representation], _parts((start_numbers or {}).get(name, 1.0), representation), strict=True)
-        ]
-        every = [*complex_parameters, *theta]
-        self.all = tuple(replace(p, value=(values or {}).get(p.name, p.value), fixed=p.fixed or p.name in fixed) for p in every)
-        self._check_names([*(values or {}), *fixed])
-        self.free = tuple(_limited(p, limits) for p in self.all if not p.fixed)
-        self.names = tuple(p.name for p in self.free)
-        for name in limits or {}:
-            if name not in self.names:
-                raise PhysicsError(f"limits of {name!r}, which is not a free parameter", suggest(name, self.names))
-        self._free_index = np.array([i for i, p in enumerate(self.all) if not p.fixed], dtype=np.int64)
-        self._base = np.array([p.value for p in self.all])
-        self.n_theta = len(theta)
-        self._single = all(len(product.numbers) == 1 for product in self.couplings)
-        self._number_of = np.array([product.numbers[0] if product.numbers else -1 for product in self.couplings], dtype=np.int64)
-        self._factors = np.array([product.factor for product in self.couplings], dtype=complex)
-        self._constant_jacobian = self._jacobian(self.start) if self.linear else None
+    representation: str
+    numbers: tuple[str, ...]
+    couplings: tuple[Product, ...]
+    all: tuple[Parameter, ...]
 
-    def _check_names(self, names: Sequence[str]) -> None:
-        known = {p.name for p in self.all}
-        for name in names:
-            if name not in known:
-                raise PhysicsError(f"unknown parameter {name!r}", suggest(name, known))
+    @cached_property
+    def free(self) -> tuple[Parameter, ...]:
+        """Those that are fitted."""
+        return tuple(p for p in self.all if not p.fixed)
 
-    @property
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the free parameters."""
+        return tuple(p.name for p in self.free)
+
+    @cached_property
     def theta_names(self) -> tuple[str, ...]:
         """Names of the lineshape parameters, fixed ones included."""
         return tuple(p.name for p in self.all[2 * len(self.numbers) :])
+
+    @property
+    def n_theta(self) -> int:
+        """How many lineshape parameters there are, fixed ones included."""
+        return len(self.all) - 2 * len(self.numbers)
+
+    def holding(self, values: Mapping[str, float]) -> Parameters:
+        """The same with some of the free parameters fixed.
+
+        Args:
+            values:  name of a free parameter → its value, within its limits
+        """
+        for name, value in values.items():
+            if name not in self.names:
+                raise PhysicsError(f"{name!r} cannot be fixed: it is not a free parameter", suggest(name, self.names))
+            own = self.free[self.names.index(name)]
+            if not own.lower <= value <= own.upper:
+                raise PhysicsError(f"{name!r} cannot be fixed at {value}", f"give a number from {own.lower:g} to {own.upper:g}")
+        held = (replace(p, value=float(values[p.name]), fixed=True) if p.name in values else p for p in self.all)
+        return replace(self, all=tuple(held))
+
+    @cached_property
+    def _free_index(self) -> np.ndarray:
+        return np.array([i for i, p in enumerate(self.all) if not p.fixed], dtype=np.int64)
+
+    @cached_property
+    def _base(self) -> np.ndarray:
+        return np.array([p.value for p in self.all])
+
+    @cached_property
+    def _single(self) -> bool:
+        return all(len(product.numbers) == 1 for product in self.couplings)
+
+    @cached_property
+    def _number_of(self) -> np.ndarray:
+        return np.array([product.numbers[0] if product.numbers else -1 for product in self.couplings], dtype=np.int64)
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        return np.array([product.factor for product in self.couplings], dtype=complex)
+
+    @cached_property
+    def _constant_jacobian(self) -> np.ndarray | None:
+        return self._jacobian(self.start) if self.linear else None
 
     @property
     def start(self) -> np.ndarray:
@@ -150,7 +160,7 @@ class Parameters:
         values = {p.name: p.value for p in self.all} | dict(theta)
         for name, z in numbers.items():
             values.update(zip((f"{name}.{part}" for part in PARTS[self.representation]), _parts(z, self.representation), strict=True))
-        self._check_names(list(values))
+        _check_names(self.all, list(values))
         moved = [p.name for k, p in enumerate(self.all) if p.fixed and abs(values[p.name] - p.value) > 1e-9 * self._size_of(k)]
         if moved:
             raise PhysicsError(f"{moved[0]!r} is fixed in this fit, and its value is another", "leave it out, or let it float")
@@ -249,6 +259,56 @@ class Parameters:
     def linear(self) -> bool:
         """Whether the map is linear in the couplings' parts, so that its Jacobian is constant."""
         return self.representation == CARTESIAN and self._single
+
+
+def make_parameters(
+    numbers: Sequence[str],
+    couplings: Sequence[Product],
+    theta: Sequence[Parameter],
+    *,
+    representation: str = CARTESIAN,
+    start_numbers: Mapping[str, complex] | None = None,
+    values: Mapping[str, float] | None = None,
+    fixed: Sequence[str] = (),
+    fixed_numbers: Sequence[str] = (),
+    limits: Mapping[str, tuple[float, float]] | None = None,
+) -> Parameters:
+    """The parameters of a model.
+
+    Args:
+        numbers:         names of the complex numbers
+        couplings:       each coupling as a product of numbers
+        theta:           lineshape parameters that may float
+        representation:  cartesian or polar
+        start_numbers:   start values of the complex numbers, where they are not 1
+        values:          start values by parameter name, where they are not the defaults
+        fixed:           names of parameters that are fixed
+        fixed_numbers:   complex numbers that are fixed, both parts
+        limits:          free parameter → lower and upper limit, within those that it has anyway
+    """
+    if representation not in PARTS:
+        raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
+    fixed = [*fixed, *(f"{name}.{part}" for name in fixed_numbers for part in PARTS[representation])]
+    complex_parameters = [
+        Parameter(f"{name}.{part}", start)
+        for name in numbers
+        for part, start in zip(PARTS[representation], _parts((start_numbers or {}).get(name, 1.0), representation), strict=True)
+    ]
+    every = [*complex_parameters, *theta]
+    own = [replace(p, value=(values or {}).get(p.name, p.value), fixed=p.fixed or p.name in fixed) for p in every]
+    _check_names(own, [*(values or {}), *fixed])
+    free = [p.name for p in own if not p.fixed]
+    for name in limits or {}:
+        if name not in free:
+            raise PhysicsError(f"limits of {name!r}, which is not a free parameter", suggest(name, free))
+    return Parameters(representation, tuple(numbers), tuple(couplings), tuple(_limited(p, limits) for p in own))
+
+
+def _check_names(parameters: Sequence[Parameter], names: Sequence[str]) -> None:
+    known = {p.name for p in parameters}
+    for name in names:
+        if name not in known:
+            raise PhysicsError(f"unknown parameter {name!r}", suggest(name, known))
 
 
 def _cartesian(parts: Sequence[float] | np.ndarray, representation: str) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from scipy.linalg import eigh
 from scipy.stats import chi2
 
 from ctpwa.data.events import Events
+from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.values import free_parameters
@@ -107,7 +108,7 @@ class Closure:
         phase_space = generate_phase_space(model, n_reference, self._seed(REFERENCE, 0), progress=False)
         I = true(phase_space)
         # the intensities as weights make the scatter of the gradient of these "data" that of ln σ
-        self.reference = Likelihood(model, Events(dict(phase_space), I), phase_space, engine=engine)
+        self.reference = build_likelihood(model, Events(dict(phase_space), I), phase_space, engine=engine)
         self.truth = free_parameters(self.reference, true.couplings, true.parameters)
         self._scatter = n_reference * self.reference.score_products(self.truth) / float(I.sum()) ** 2
         self._groups = wave_groups(model)["resonances"]
@@ -132,7 +133,7 @@ class Closure:
         """The likelihood of a toy."""
         data = self.generator.generate(self.n_events, self._seed(DATA, number), progress=False).events
         phase_space = generate_phase_space(self.model, self.n_phase_space, self._seed(PHASE_SPACE, number), progress=False)
-        return Likelihood(self.model, data, phase_space, engine=self.engine, progress=False)
+        return build_likelihood(self.model, data, phase_space, engine=self.engine, progress=False)
 
     def run(self, number: int, *, random_starts: int = 0, minos: Sequence[str] = ()) -> ToyFit:
         """Generate a toy and fit it back.

@@ -38,7 +38,7 @@ def test_the_score_at_the_truth_is_what_chance_allows():
     )
     n, n_flat = 10_000, 100_000
     flat = ctpwa.generate_phase_space(model, n_flat, seed=2)
-    likelihood = ctpwa.Likelihood(model, ctpwa.generate_toy(model, n, seed=1, engine="reference"), flat, engine="reference")
+    likelihood = ctpwa.build_likelihood(model, ctpwa.generate_toy(model, n, seed=1, engine="reference"), flat, engine="reference")
 
     def statistic(x):
         gradient = likelihood.value_and_grad(x)[1] / np.sqrt(1 + 2 * n / n_flat)  # phase space fluctuates as well

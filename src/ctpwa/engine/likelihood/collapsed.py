@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ctpwa.engine.backends.expansion import NOTHING, Expansion
+from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.plan.tables import expand_gram
 
 
@@ -39,3 +40,10 @@ class Collapsed:
         grad = 2 * np.concatenate([Mc.real, Mc.imag, np.zeros(n_floating)]) if order >= 1 else NOTHING
         H = np.pad(self.second, (0, n_floating)) if order >= 2 else NOTHING
         return Expansion(value, grad, H)
+
+
+def collapsed(integrals: WaveIntegrals, n_couplings: int) -> Collapsed:
+    """The matrix of couplings, from that of waves: waves that share a coupling are added up."""
+    adding = np.zeros((n_couplings, len(integrals.coupling)))
+    adding[integrals.coupling, np.arange(len(integrals.coupling))] = 1.0
+    return Collapsed(integrals.weight * adding @ integrals.matrix @ adding.T)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
-from ctpwa.base.ranks import ONE, Ranks
+from ctpwa.base.ranks import CPU, ONE, Ranks
 from ctpwa.base.words import counted
 from ctpwa.engine.backends.turns import in_turn
-from ctpwa.engine.likelihood.rank_sums import run_shared
+from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.samples.precision import DOUBLE, MIXED
+from ctpwa.model.model import Model
 
 
 def checked_vector(p: Any, n: int) -> np.ndarray:
@@ -25,11 +26,16 @@ def checked_vector(p: Any, n: int) -> np.ndarray:
 
 def advice(name: str, likelihood: Any) -> str:
     """What to do about a name that is not a free parameter of a likelihood or a sum of them."""
+    return advice_on(name, likelihood.names, [term.model for term in getattr(likelihood, "terms", (likelihood,))])
+
+
+def advice_on(name: str, names: Sequence[str], models: Sequence[Model]) -> str:
+    """The same for free parameters of some models."""
     resonance, _, parameter = name.rpartition(".")
-    for term in getattr(likelihood, "terms", (likelihood,)):
-        if any(parameter in own.parameters for wave in term.model.waves for own in wave.resonances if own.name == resonance):
+    for model in models:
+        if any(parameter in own.parameters for wave in model.waves for own in wave.resonances if own.name == resonance):
             return f"it is fixed; to fit it, write  float: {parameter}  in the model, under {resonance!r} of resonances"
-    return suggest(name, likelihood.names)
+    return suggest(name, names)
 
 
 class LikelihoodSum:
@@ -61,69 +67,43 @@ class LikelihoodSum:
         return LikelihoodSum([*self.terms, *(other.terms if isinstance(other, LikelihoodSum) else [other])])
 
     def value(self, p: Any) -> Any:
-        """Sum of the NLLs."""
-        x = checked_vector(p, len(self.names))
-        if self.ranks.size > 1:
-            return np.array([self._together(row, 0)[0] for row in x]) if x.ndim == 2 else self._together(x, 0)[0]
-        return sum(term.value(x[..., index]) for term, index in zip(self.terms, self._index, strict=True))
+        """Sum of the NLLs; an array for a batch [vector, parameter]."""
+        return self._evaluate(p, 0)[0]
 
     def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
         """Sum of the NLLs and its gradient."""
-        x = checked_vector(p, len(self.names))
-        if self.ranks.size > 1:
-            return (self._together(x, 1) if x.ndim == 1 else self._batch_together(x, 1))[:2]
-        value, grad = 0.0, np.zeros_like(x)
-        for term, index in zip(self.terms, self._index, strict=True):
-            own_value, own_grad = term.value_and_grad(x[..., index])
-            value = value + own_value
-            grad[..., index] += own_grad
-        return value, grad
+        return self._evaluate(p, 1)[:2]
 
     def hessian(self, p: Any) -> np.ndarray:
         """Second derivatives of the sum."""
-        return self.value_grad_hessian(p)[2]
+        return self._evaluate(p, 2)[2]
 
     def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Value, gradient and Hessian of the sum in one go; arrays for a batch [vector, parameter]."""
+        return self._evaluate(p, 2)
+
+    @in_turn
+    def _evaluate(self, p: Any, order: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        """With one sum over all ranks for all terms."""
         x = checked_vector(p, len(self.names))
-        if self.ranks.size > 1:
-            return self._together(x, 2) if x.ndim == 1 else self._batch_together(x, 2)
-        value, grad, H = 0.0, np.zeros_like(x), np.zeros((*x.shape, x.shape[-1]))
-        for term, index in zip(self.terms, self._index, strict=True):
-            own_value, own_grad, own_H = term.value_grad_hessian(x[..., index])
-            value = value + own_value
-            grad[..., index] += own_grad
-            H[..., index[:, None], index[None, :]] += own_H
-        return value, grad, H
-
-    @in_turn
-    def _together(self, x: np.ndarray, order: int) -> tuple[float, np.ndarray, np.ndarray]:
-        """Value, gradient and Hessian with one sum over all ranks for all terms."""
-        tasks = [term.shared_task(x[index], order) for term, index in zip(self.terms, self._index, strict=True)]
-        n1, n2 = len(x) if order >= 1 else 0, len(x) if order >= 2 else 0
-        value, grad, H = 0.0, np.zeros(n1), np.zeros((n2, n2))
-        results = run_shared(self.ranks, tasks, x.tobytes(), self.terms[0].engine.device)
+        tasks = [term.task(x[..., index], order) for term, index in zip(self.terms, self._index, strict=True)]
+        device = self.terms[0].engine.device if self.terms else CPU
+        value, grad, H = np.zeros(x.shape[:-1]), np.zeros_like(x), np.zeros((*x.shape, x.shape[-1]) if order == 2 else 0)
+        results = run_together(self.ranks, tasks, x.tobytes(), device)
         for (own_value, own_grad, own_H), index in zip(results, self._index, strict=True):
-            value += own_value
+            value = value + own_value
             if order >= 1:
-                grad[index] += own_grad
+                grad[..., index] += own_grad
             if order >= 2:
-                H[np.ix_(index, index)] += own_H
+                H[..., index[:, None], index[None, :]] += own_H
         return value, grad, H
 
-    @in_turn
-    def _batch_together(self, x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values and derivatives of a batch with one sum over all ranks for all terms."""
-        tasks = [term.shared_batch_task(x[:, index], order) for term, index in zip(self.terms, self._index, strict=True)]
-        n = x.shape[1] if order == 2 else 0
-        values, grads, H = np.zeros(len(x)), np.zeros_like(x), np.zeros((len(x), n, n))
-        results = run_shared(self.ranks, tasks, x.tobytes(), self.terms[0].engine.device)
-        for (own_values, own_grads, own_H), index in zip(results, self._index, strict=True):
-            values += own_values
-            grads[:, index] += own_grads
-            if order == 2:
-                H[:, index[:, None], index[None, :]] += own_H
-        return values, grads, H
+    def fixed(self, values: Mapping[str, float]) -> LikelihoodSum:
+        """The same with some of the free parameters fixed, see ``Likelihood.fixed``."""
+        for name in values:
+            if name not in self.names:
+                raise PhysicsError(f"{name!r} cannot be fixed: it is not a free parameter", suggest(name, self.names))
+        return LikelihoodSum([term.fixed({name: v for name, v in values.items() if name in term.names}) for term in self.terms])
 
     # what a fit needs besides
 

@@ -1,7 +1,7 @@
 """One sum over all processes for everything that an evaluation needs.
 
 What a likelihood computes from its own events is a row of numbers; those of all its samples, and of all likelihoods that are added up,
-travel together.
+travel together. With one process nothing is packed, and nothing travels.
 """
 
 from __future__ import annotations
@@ -19,21 +19,25 @@ from ctpwa.engine.backends.expansion import NOTHING, Expansion
 
 
 @dataclass(frozen=True)
-class SharedTask:
-    """Something to compute together.
+class RankTask:
+    """Something that all processes compute together.
 
     Attributes:
-        size:    how many numbers each process adds
-        local:   computes those of its own events
-        finish:  sums over all processes → what was asked for
+        local:   computes what belongs to the events of this process
+        finish:  the same, summed over all processes → what was asked for
+        size:    how many numbers it is as a row
+        pack:    as a row of numbers
+        unpack:  back from a row that was summed over all processes
     """
 
+    local: Callable[[], Any]
+    finish: Callable[[Any], Any]
     size: int
-    local: Callable[[], np.ndarray]
-    finish: Callable[[np.ndarray], Any]
+    pack: Callable[[Any], np.ndarray]
+    unpack: Callable[[np.ndarray], Any]
 
 
-def run_shared(ranks: Ranks, tasks: Sequence[SharedTask], key: bytes, device: torch.device) -> list[Any]:
+def run_together(ranks: Ranks, tasks: Sequence[RankTask], key: bytes, device: torch.device) -> list[Any]:
     """Results of all tasks, with one sum over all processes.
 
     Args:
@@ -42,10 +46,31 @@ def run_shared(ranks: Ranks, tasks: Sequence[SharedTask], key: bytes, device: to
         key:     where it is computed: the same on all ranks
         device:  where the engine computes
     """
+    if ranks.size == 1:
+        return [task.finish(task.local()) for task in tasks]
     sizes = [task.size for task in tasks]
-    summed = ranks.sum(sum(sizes), lambda: np.concatenate([task.local() for task in tasks] or [NOTHING]), key, device)
+    summed = ranks.sum(sum(sizes), lambda: np.concatenate([task.pack(task.local()) for task in tasks] or [NOTHING]), key, device)
     parts = np.split(summed, np.cumsum(sizes)[:-1])
-    return [task.finish(part) for task, part in zip(tasks, parts, strict=True)]
+    return [task.finish(task.unpack(part)) for task, part in zip(tasks, parts, strict=True)]
+
+
+def joined(tasks: Sequence[RankTask], finish: Callable[[list[Any]], Any]) -> RankTask:
+    """Several tasks as one; ``finish`` is given all their results."""
+    ends = np.cumsum([task.size for task in tasks])
+
+    def pack(found: Sequence[Any]) -> np.ndarray:
+        return np.concatenate([task.pack(own) for task, own in zip(tasks, found, strict=True)] or [NOTHING])
+
+    def unpack(row: np.ndarray) -> list[Any]:
+        return [task.unpack(part) for task, part in zip(tasks, np.split(row, ends[:-1]), strict=True)] if tasks else []
+
+    return RankTask(
+        lambda: [task.local() for task in tasks],
+        lambda found: finish([task.finish(own) for task, own in zip(tasks, found, strict=True)]),
+        int(ends[-1]) if tasks else 0,
+        pack,
+        unpack,
+    )
 
 
 def packed_size(n: int, order: int) -> int:

@@ -43,6 +43,12 @@ class Preparation:
         self.plan, self.memory, self.streamer = plan, memory, streamer
         self.stage = spin_stage(model, rotation, device, memory.working_bytes)
 
+    def with_memory(self, memory: MemoryPlan) -> Preparation:
+        """The same for other samples, which are kept elsewhere."""
+        other = Preparation.__new__(Preparation)
+        other.plan, other.memory, other.streamer, other.stage = self.plan, memory, self.streamer, self.stage
+        return other
+
     def stored(self, shares: Mapping[str, Share], progress: bool | None) -> dict[str, StoredSample]:
         """All samples that are kept."""
         if self.memory.disk:

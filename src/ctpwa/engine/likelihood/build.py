@@ -1,0 +1,190 @@
+"""``build_likelihood``: from a model and its samples to a likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from ctpwa.base.errors import DataError, PhysicsError
+from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_rank
+from ctpwa.engine.backends.registry import all_backends, make_engine
+from ctpwa.engine.likelihood.collapsed import collapsed
+from ctpwa.engine.likelihood.integrals import Integrator
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.likelihood_sum import advice_on
+from ctpwa.engine.likelihood.parts import Amplitude, CouplingOptions, FitSamples, Normalisation, Resources
+from ctpwa.engine.likelihood.weight_sums import Totals
+from ctpwa.engine.plan.channels import ModelChannels, model_channels
+from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation
+from ctpwa.engine.samples.memory_plan import Limits, plan_memory
+from ctpwa.engine.samples.own_events import SampleInput, Share, own_share
+from ctpwa.engine.samples.precision import DOUBLE, MIXED, checked_precision, planned
+from ctpwa.engine.samples.prepare import Preparation
+from ctpwa.engine.samples.stored_sample import StoredSample
+from ctpwa.engine.samples.streamer import Streamer
+from ctpwa.model.couplings import WAVE, Ties, map_couplings
+from ctpwa.model.model import Model
+from ctpwa.model.parameters import CARTESIAN, Parameters, make_parameters
+from ctpwa.spin.rotate import RowRotation
+
+
+def build_likelihood(
+    model: Model,
+    data: SampleInput,
+    phase_space: SampleInput,
+    background: SampleInput | None = None,
+    engine: str = "auto",
+    device: str | torch.device | None = None,
+    *,
+    representation: str = CARTESIAN,
+    reference_wave: str | None = None,
+    couplings: str = WAVE,
+    ties: Ties | None = None,
+    constraints: Mapping[str, tuple[float, float]] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    device_memory: float | str | None = None,
+    host_memory: float | str | None = None,
+    scratch: str | None = None,
+    progress: bool | None = None,
+    ranks: Ranks | None = None,
+    precision: str = DOUBLE,
+) -> Likelihood:
+    """The likelihood of one data set.
+
+    Args:
+        model:           what is fitted
+        data:            measured events; momenta by name, weights if it is an ``Events``; or files that ``open_events`` has opened,
+                         which are read in pieces
+        phase_space:     phase-space or accepted signal Monte Carlo events for the normalisation, with weights
+        background:      events whose contribution is subtracted
+        engine:          ``auto``, ``cuda``, ``cpu`` or ``reference``
+        device:          where to compute; default: a GPU if there is one
+        representation:  couplings as ``cartesian`` (re, im) or ``polar`` (abs, phase) parameters
+        reference_wave:  name of the coupling that is fixed to 1; default: the first
+        couplings:       ``wave``: one complex number per coupling; ``vertex``: products of one number per vertex and (L, S)
+        ties:            coupling → (other coupling, complex factor): it is factor times the other
+        constraints:     parameter name → (mean, standard deviation) of a Gaussian
+        limits:          parameter name → (lower, upper); fits stay between them
+        device_memory:   bytes, or a size such as ``"4 GB"``, that prepared events may take on a GPU; what is left passes through it
+                         in chunks, in every evaluation. Default: most of what is free there
+        host_memory:     the same for main memory; what is left goes to disk. Default: most of what is free
+        scratch:         folder for what goes to disk; default: that of the system for temporary files
+        progress:        show progress bars; default: on a terminal when something takes more than two seconds
+        ranks:           processes that share the events, each with its own part of every sample; default: those that torchrun
+                         started, or this one alone
+        precision:       ``double``; or ``mixed``: spin amplitudes are stored in single precision, everything is computed in double
+    """
+    precision = checked_precision(precision)
+    memory_limits = Limits.read(device_memory, host_memory, scratch)
+    ranks = current_ranks() if ranks is None else ranks
+    progress = progress if ranks.first else False
+    given = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
+    shares = {name: own_share(name, sample, model, ranks) for name, sample in given.items()}
+    channels = model_channels(model)
+    first = ranks.together(lambda: [share.first(PROBE_EVENTS) for share in shares.values()])
+    rotation = find_rotation(model, first, [share.rows for share in shares.values()], ranks)
+    plan = planned(channels.plan(model, rotation.n_rows), rotation, precision)
+    options = CouplingOptions(couplings, ties or {}, reference_wave)
+    mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
+    amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device))
+    parameters = _parameters(amplitude, channels, representation, limits)
+    _check_constraints(model, parameters, constraints or {})
+    _check_ranks(ranks, amplitude, parameters, constraints or {}, shares, precision)
+    resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits)
+    stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
+    samples = _fit_samples(stored, shares, resources)
+    norm = _normalisation(amplitude, stored, shares, resources, progress)
+    resources.preparation.stage.release()
+    return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints or {}))
+
+
+def _parameters(
+    amplitude: Amplitude, channels: ModelChannels, representation: str, limits: Mapping[str, tuple[float, float]] | None
+) -> Parameters:
+    mapped = amplitude.coupling_map
+    return make_parameters(
+        mapped.numbers,
+        mapped.products,
+        channels.theta,
+        representation=representation,
+        start_numbers=mapped.solve(channels.couplings, amplitude.model.coupling_values),
+        fixed_numbers=mapped.fixed,
+        limits=limits,
+    )
+
+
+def _check_constraints(model: Model, parameters: Parameters, constraints: Mapping[str, tuple[float, float]]) -> None:
+    for name, pair in constraints.items():
+        if name not in parameters.names:
+            raise PhysicsError(f"constraint on {name!r}, which is not a free parameter", advice_on(name, parameters.names, [model]))
+        if len(pair) != 2 or not np.all(np.isfinite(pair)) or pair[1] <= 0:
+            raise PhysicsError(f"constraint on {name!r} is {pair!r}", "give (mean, standard deviation > 0)")
+
+
+def _check_ranks(
+    ranks: Ranks,
+    amplitude: Amplitude,
+    parameters: Parameters,
+    constraints: Mapping[str, tuple[float, float]],
+    shares: Mapping[str, Share],
+    precision: str,
+) -> None:
+    """Refuse ranks that do not compute the same, before they wait for each other."""
+    if ranks.size == 1:
+        return
+    engine = amplitude.engine
+    about = [
+        str(amplitude.model),
+        parameters.names,
+        amplitude.coupling_names,
+        parameters.start.tolist(),
+        parameters.bounds.tolist(),
+        sorted(constraints.items()),
+        [(name, share.rows.total) for name, share in shares.items()],
+        engine.plan.n_rows,
+        engine.name,
+        precision,
+    ]
+    ranks.check_same("model", repr(about), "use the same model, samples and options on all ranks")
+    check_devices(ranks, engine.device)
+    use_threads = all_backends()[engine.name].use_threads
+    if use_threads is not None:
+        use_threads(threads_per_rank())
+
+
+def _resources(
+    amplitude: Amplitude, shares: Mapping[str, Share], rotation: RowRotation, ranks: Ranks, precision: str, limits: Limits
+) -> Resources:
+    engine = amplitude.engine
+    separate = all_backends()[engine.name].own_memory(engine.device)
+    counts = {name: share.rows.count for name, share in shares.items()}
+    memory = plan_memory(engine.plan, counts, engine.device, limits, separate=separate)
+    streamer = Streamer(engine.device, separate)
+    preparation = Preparation(amplitude.model, engine.plan, rotation, engine.device, memory, streamer)
+    return Resources(ranks, precision, limits, memory, streamer, preparation)
+
+
+def _fit_samples(stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources) -> FitSamples:
+    background = stored.get("background", StoredSample(resources.streamer))
+    totals = Totals.of(stored["data"].weights, background.weights, resources.ranks)
+    own = {name: share.rows for name, share in shares.items()}
+    n_summed = sum(part.total for name, part in own.items() if name != "phase space")
+    momenta = shares if resources.precision == MIXED else {}  # for ``in_double``
+    return FitSamples(stored["data"], background, own, totals, n_summed, momenta)
+
+
+def _normalisation(
+    amplitude: Amplitude, stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, progress: bool | None
+) -> Normalisation:
+    ranks, engine = resources.ranks, amplitude.engine
+    if engine.plan.collapses:
+        pieces = resources.preparation.exact_pieces(shares["phase space"], progress)
+        integrals = Integrator(engine.plan, engine).integrals(pieces, np.zeros(0), ranks)
+        return Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals)
+    own = stored["phase space"].weights.total
+    weight = float(ranks.sum(1, lambda: np.array([own]), b"phase space")[0])
+    if weight <= 0:
+        raise DataError(f"the weights of the phase-space sample add up to {weight:.6g}\n fix: check them")
+    return Normalisation(stored["phase space"], weight)

@@ -1,0 +1,128 @@
+"""What a likelihood is made of; all of it is frozen, and relatives of a likelihood share what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ctpwa.base.errors import DataError
+from ctpwa.base.ranks import Ranks
+from ctpwa.data.own_part import OwnPart
+from ctpwa.engine.backends.engine import Engine
+from ctpwa.engine.likelihood.collapsed import Collapsed
+from ctpwa.engine.likelihood.integrals import WaveIntegrals
+from ctpwa.engine.likelihood.weight_sums import Totals
+from ctpwa.engine.samples.memory_plan import Limits, MemoryPlan
+from ctpwa.engine.samples.own_events import Share
+from ctpwa.engine.samples.prepare import Preparation
+from ctpwa.engine.samples.stored_sample import SampleSource
+from ctpwa.engine.samples.streamer import Streamer
+from ctpwa.model.couplings import CouplingMap, Ties
+from ctpwa.model.model import Model
+
+
+@dataclass(frozen=True)
+class CouplingOptions:
+    """What a user said about couplings.
+
+    Attributes:
+        kind:       ``wave`` or ``vertex``
+        ties:       coupling → (other coupling, complex factor)
+        reference:  the coupling that is fixed to 1, if one was chosen
+    """
+
+    kind: str
+    ties: Ties
+    reference: str | None
+
+
+@dataclass(frozen=True)
+class Amplitude:
+    """What is computed of every event.
+
+    Attributes:
+        model:           the waves
+        coupling_names:  names of the complex couplings of the engine
+        coupling_map:    how they are made of the complex numbers that are fitted
+        coupling_options:  how the user wanted them
+        engine:          computes sums over samples, with the tables of the model
+    """
+
+    model: Model
+    coupling_names: tuple[str, ...]
+    coupling_map: CouplingMap
+    coupling_options: CouplingOptions
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where and how it is computed.
+
+    Attributes:
+        ranks:        processes that share the events
+        precision:    ``double`` or ``mixed``
+        limits:       how much memory it may use
+        memory:       where the events lie
+        streamer:     brings those that lie elsewhere to the device
+        preparation:  turns momenta into what the kernels read
+    """
+
+    ranks: Ranks
+    precision: str
+    limits: Limits
+    memory: MemoryPlan
+    streamer: Streamer
+    preparation: Preparation
+
+
+@dataclass(frozen=True)
+class FitSamples:
+    """The events that are summed over: Σ w ln I of the data minus that of the background.
+
+    Attributes:
+        data:        measured events
+        background:  events that are subtracted
+        own:         which events of the whole samples this process has, by name of the sample
+        totals:      sums over the weights of all processes
+        n_summed:    events of data and background, of all processes
+        shares:      the momenta, where samples are computed anew from them; empty otherwise
+    """
+
+    data: SampleSource
+    background: SampleSource
+    own: Mapping[str, OwnPart]
+    totals: Totals
+    n_summed: int
+    shares: Mapping[str, Share] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.weight <= 0:
+            raise DataError(
+                f"the weights of the data minus the background add up to {self.weight:.6g}\n fix: check the scale of the background weights"
+            )
+
+    @property
+    def weight(self) -> float:
+        """Σ w of data minus background."""
+        return self.totals.data - self.totals.background
+
+    @property
+    def subtracts(self) -> bool:
+        """Whether there is background."""
+        return "background" in self.own and self.own["background"].total > 0
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """σ = Σ w I / Σ w over the phase-space sample.
+
+    Attributes:
+        source:     the sample, or one matrix if no lineshape changes
+        weight:     Σ w
+        integrals:  of products of waves, if no lineshape changes
+    """
+
+    source: SampleSource | Collapsed
+    weight: float
+    integrals: WaveIntegrals | None = None

@@ -1,0 +1,221 @@
+"""Likelihoods made from another one without computing its spin amplitudes again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ctpwa.base.errors import DataError, PhysicsError, suggest
+from ctpwa.data.own_part import OwnPart
+from ctpwa.engine.backends.registry import all_backends, make_engine
+from ctpwa.engine.likelihood.collapsed import Collapsed, collapsed
+from ctpwa.engine.likelihood.integrals import WaveIntegrals
+from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation
+from ctpwa.engine.likelihood.weight_sums import Totals
+from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.samples.memory_plan import plan_memory
+from ctpwa.engine.samples.own_events import SampleInput, own_share
+from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt
+from ctpwa.engine.samples.reweighted import reweighted
+from ctpwa.engine.samples.sample import checked_weights
+from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
+from ctpwa.engine.samples.subsample import random_part_of
+from ctpwa.model.couplings import Ties, map_couplings
+from ctpwa.model.model import Wave
+from ctpwa.model.parameters import Parameters, make_parameters
+
+if TYPE_CHECKING:
+    from ctpwa.engine.likelihood.likelihood import Likelihood
+
+ANEW = "a likelihood that computes its samples anew\n fix: take it of the one it was made from"
+
+
+def fixed(likelihood: Likelihood, values: Mapping[str, float]) -> Likelihood:
+    """See ``Likelihood.fixed``."""
+    return replace(likelihood, parameters=likelihood.parameters.holding(values))
+
+
+def with_weights(likelihood: Likelihood, weights: Any) -> Likelihood:
+    """See ``Likelihood.with_weights``."""
+    samples, ranks = likelihood.samples, likelihood.ranks
+    own = samples.own["data"]
+    w = checked_weights(weights, own.total, torch.device("cpu"))
+    source = _stored("weights for", samples.data)
+    data = reweighted(source, w[torch.from_numpy(own.numbers())] if ranks.size > 1 else w)
+    return replace(likelihood, samples=replace(samples, data=data, totals=_totals(data, samples.background, likelihood)))
+
+
+def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput | None) -> Likelihood:
+    """See ``Likelihood.with_data``."""
+    resources = likelihood.resources
+    if resources.precision == MIXED:
+        raise DataError("other data for a likelihood in mixed precision\n fix: build it with precision='double', or build a new one")
+    given = {"data": data} | ({} if background is None else {"background": background})
+    shares = {name: own_share(name, sample, likelihood.model, resources.ranks) for name, sample in given.items()}
+    counts = {name: share.rows.count for name, share in shares.items()}
+    separate = all_backends()[likelihood.engine.name].own_memory(likelihood.engine.device)
+    memory = plan_memory(likelihood.plan, counts, likelihood.engine.device, resources.limits, separate=separate)
+    preparation = resources.preparation.with_memory(memory)
+    stored = resources.ranks.together(lambda: preparation.stored(shares, False))
+    preparation.stage.release()
+    own = {name: part for name, part in likelihood.samples.own.items() if name == "phase space"}
+    own |= {name: share.rows for name, share in shares.items()}
+    subtracted = stored.get("background", StoredSample(likelihood.streamer))
+    n_summed = sum(share.rows.total for share in shares.values())
+    samples = FitSamples(stored["data"], subtracted, own, _totals(stored["data"], subtracted, likelihood), n_summed)
+    return replace(likelihood, samples=samples, resources=replace(resources, preparation=preparation))
+
+
+def subsample(likelihood: Likelihood, n_events: int, seed: int) -> Likelihood:
+    """See ``Likelihood.subsample``."""
+    samples = likelihood.samples
+    share = min(1.0, n_events / max(likelihood.n_events, 1))
+    data = _random_part(likelihood, samples.own["data"], samples.data, share, seed)
+    background = StoredSample(likelihood.streamer)
+    if "background" in samples.own:
+        background = _random_part(likelihood, samples.own["background"], samples.background, share, seed + 1)
+    totals = _totals(data, background, likelihood)
+    part = replace(samples, data=data, background=background, totals=totals, n_summed=round(share * samples.n_summed))
+    return replace(likelihood, samples=part)
+
+
+def still(likelihood: Likelihood, x: np.ndarray) -> Normalisation:
+    """A normalisation whose lineshapes stand still at ``x``."""
+    if isinstance(likelihood.norm.source, Collapsed):
+        return likelihood.norm
+    integrals = likelihood.integrals(x)
+    return Normalisation(collapsed(integrals, likelihood.plan.n_couplings), likelihood.norm.weight, integrals)
+
+
+def in_double(likelihood: Likelihood) -> Likelihood:
+    """See ``Likelihood.in_double``."""
+    resources, samples = likelihood.resources, likelihood.samples
+    if resources.precision == DOUBLE:
+        return likelihood
+    engine = make_engine(likelihood.engine.name, likelihood.plan, likelihood.engine.device)
+    rebuilt = {name: Rebuilt(partial(resources.preparation.exact_pieces, share)) for name, share in samples.shares.items()}
+    norm = likelihood.norm
+    if not isinstance(norm.source, Collapsed):
+        norm = replace(norm, source=rebuilt["phase space"])
+    background = rebuilt.get("background", StoredSample(likelihood.streamer))
+    return replace(
+        likelihood,
+        amplitude=replace(likelihood.amplitude, engine=engine),
+        resources=replace(resources, precision=DOUBLE),
+        samples=replace(samples, data=rebuilt["data"], background=background),
+        norm=norm,
+    )
+
+
+def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
+    """See ``Likelihood.without``."""
+    model, plan = likelihood.model, likelihood.plan
+    kept = _kept_waves(model.waves, waves)
+    used = {channel.coupling for channel in plan.channels if channel.wave in kept}
+    names = tuple(name for i, name in enumerate(likelihood.coupling_names) if i in used)
+    options = likelihood.amplitude.coupling_options
+    reference = options.reference if options.reference in names else None
+    ties = _ties_among(names, options.ties)
+    smaller = replace(model, waves=tuple(wave for i, wave in enumerate(model.waves) if i in kept))
+    mapped = map_couplings(smaller, names, options.kind, ties, reference)
+    engine = make_engine(likelihood.engine.name, _plan_of(plan, kept, sorted(used)), likelihood.engine.device)
+    amplitude = Amplitude(smaller, names, mapped, replace(options, ties=ties, reference=reference), engine)
+    parameters = _parameters_of(likelihood, amplitude)
+    everything = {p.name for p in parameters.all}
+    constraints = {name: pair for name, pair in likelihood.constraints.items() if name in everything}
+    norm = likelihood.norm
+    if norm.integrals is not None:
+        integrals = _integrals_of(norm.integrals, kept, sorted(used))
+        norm = Normalisation(collapsed(integrals, len(names)), norm.weight, integrals)
+    return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm)
+
+
+def _kept_waves(waves: Sequence[Wave], left_out: Iterable[str]) -> list[int]:
+    """Numbers of the waves that are not named, nor have a resonance that is."""
+    if isinstance(left_out, str):
+        raise PhysicsError(f"waves={left_out!r} is one text, not a list of names", f"write [{left_out!r}]")
+    names = set(left_out)
+    known = {wave.name for wave in waves} | {resonance.name for wave in waves for resonance in wave.resonances}
+    for name in names:
+        if name not in known:
+            raise PhysicsError(f"no wave or resonance is called {name!r}", suggest(name, known))
+    kept = [i for i, wave in enumerate(waves) if not names & {wave.name, *(resonance.name for resonance in wave.resonances)}]
+    if not kept:
+        raise PhysicsError("no wave is left", "leave out fewer of them")
+    return kept
+
+
+def _plan_of(plan: Plan, kept: Sequence[int], used: Sequence[int]) -> Plan:
+    """The tables of some of the waves; K, event table and formulas are the same, so that kernels are as well."""
+    channels = [
+        replace(channel, wave=kept.index(channel.wave), coupling=used.index(channel.coupling))
+        for channel in plan.channels
+        if channel.wave in kept
+    ]
+    return replace(plan, n_couplings=len(used), channels=tuple(channels))
+
+
+def _ties_among(names: Sequence[str], ties: Ties) -> dict[str, tuple[str, complex]]:
+    """Ties between couplings that are left; those that were tied to the same one that is gone are tied to the first of them."""
+    ends = {name: _end(name, ties) for name in names}
+    first: dict[str, str] = {end: end for end, _ in ends.values() if end in names}
+    result = {}
+    for name, (end, factor) in ends.items():
+        source = first.setdefault(end, name)
+        if source != name:
+            result[name] = (source, factor / ends[source][1])
+    return result
+
+
+def _end(name: str, ties: Ties) -> tuple[str, complex]:
+    factor = 1.0 + 0j
+    while name in ties:
+        name, own = ties[name]
+        factor *= own
+    return name, factor
+
+
+def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
+    """Parameters of what is left: those of resonances that are gone stay as they are and are fixed."""
+    old, plan = likelihood.parameters, amplitude.engine.plan
+    c, _ = old.native(old.start)
+    values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
+    moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
+    theta = [replace(p, fixed=p.fixed or p.name not in moved) for p in old.all[2 * len(old.numbers) :]]
+    mapped = amplitude.coupling_map
+    start = mapped.solve(amplitude.coupling_names, {name: values[name] for name in amplitude.coupling_names})
+    return make_parameters(
+        mapped.numbers, mapped.products, theta, representation=old.representation, start_numbers=start, fixed_numbers=mapped.fixed
+    )
+
+
+def _integrals_of(integrals: WaveIntegrals, kept: Sequence[int], used: Sequence[int]) -> WaveIntegrals:
+    members = np.flatnonzero(np.isin(integrals.wave, kept))
+    return WaveIntegrals(
+        np.array([list(kept).index(wave) for wave in integrals.wave[members]], dtype=np.int64),
+        np.array([list(used).index(coupling) for coupling in integrals.coupling[members]], dtype=np.int64),
+        integrals.matrix[np.ix_(members, members)],
+        integrals.slopes[:, members[:, None], members],
+        integrals.weight,
+    )
+
+
+def _stored(what: str, source: SampleSource) -> StoredSample:
+    if not isinstance(source, StoredSample):
+        raise DataError(f"no {what} {ANEW}")
+    return source
+
+
+def _random_part(likelihood: Likelihood, own: OwnPart, source: SampleSource, share: float, seed: int) -> StoredSample:
+    """A share of the events of a sample, on the device."""
+    part = random_part_of(_stored("part of", source).wherever(), own, share, seed, likelihood.engine.device)
+    return StoredSample.on_device([] if part is None else [part], likelihood.streamer)
+
+
+def _totals(data: Any, background: Any, likelihood: Likelihood) -> Totals:
+    return Totals.of(data.weights, getattr(background, "weights", None), likelihood.ranks)
