@@ -32,6 +32,7 @@ NAMES = {
     "Variable",
     "Wave",
     "argand",
+    "build_likelihood",
     "adaptive_chi2",
     "angular_moments",
     "compare",

@@ -54,7 +54,7 @@ def likelihood():
 )
 def test_what_cannot_be_meant_is_refused_at_once(likelihood, monkeypatch, arguments, message):
     for name in ("value", "value_and_grad", "value_grad_hessian"):
-        monkeypatch.setattr(likelihood, name, lambda *_: pytest.fail("too late"))
+        monkeypatch.setattr(ctpwa.Likelihood, name, lambda *_: pytest.fail("too late"))
     with pytest.raises(ctpwa.CtpwaError) as caught:
         ctpwa.fit(likelihood, **arguments)
     assert message in str(caught.value)
@@ -83,7 +83,7 @@ def test_start_values_by_name_are_those_of_a_vector(likelihood):
 def test_a_likelihood_that_is_not_finite(likelihood, monkeypatch):
     n = len(likelihood.names)
     broken = (np.nan, np.full(n, np.nan), np.full((n, n), np.nan))
-    monkeypatch.setattr(likelihood, "value_grad_hessian", lambda *_: broken)
+    monkeypatch.setattr(ctpwa.Likelihood, "value_grad_hessian", lambda *_: broken)
     with pytest.raises(ctpwa.DataError, match=r"not finite where the fit ended .*\n fix: check the start values"):
         ctpwa.fit(likelihood)
 

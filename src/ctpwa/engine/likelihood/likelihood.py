@@ -159,7 +159,7 @@ class Likelihood:
 
     def hessian(self, p: Any) -> np.ndarray:
         """Matrix of second derivatives of the NLL; [vector, parameter, parameter] for a batch."""
-        return self._evaluate(p, 2)[2]
+        return self.value_grad_hessian(p)[2]
 
     def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """NLL, gradient and Hessian in one go; arrays for a batch, as above."""

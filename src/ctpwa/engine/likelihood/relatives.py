@@ -120,7 +120,7 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
     names = tuple(name for i, name in enumerate(likelihood.coupling_names) if i in used)
     options = likelihood.amplitude.coupling_options
     reference = options.reference if options.reference in names else None
-    ties = _ties_among(names, options.ties)
+    ties = ties_among(names, options.ties)
     smaller = replace(model, waves=tuple(wave for i, wave in enumerate(model.waves) if i in kept))
     mapped = map_couplings(smaller, names, options.kind, ties, reference)
     engine = make_engine(likelihood.engine.name, _plan_of(plan, kept, sorted(used)), likelihood.engine.device)
@@ -160,7 +160,7 @@ def _plan_of(plan: Plan, kept: Sequence[int], used: Sequence[int]) -> Plan:
     return replace(plan, n_couplings=len(used), channels=tuple(channels))
 
 
-def _ties_among(names: Sequence[str], ties: Ties) -> dict[str, tuple[str, complex]]:
+def ties_among(names: Sequence[str], ties: Ties) -> dict[str, tuple[str, complex]]:
     """Ties between couplings that are left; those that were tied to the same one that is gone are tied to the first of them."""
     ends = {name: _end(name, ties) for name in names}
     first: dict[str, str] = {end: end for end, _ in ends.values() if end in names}
@@ -187,10 +187,21 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
     values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
     moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
     theta = [replace(p, fixed=p.fixed or p.name not in moved) for p in old.all[2 * len(old.numbers) :]]
-    mapped = amplitude.coupling_map
+    mapped, before = amplitude.coupling_map, likelihood.coupling_map
+    own = [p for p in old.all[: 2 * len(old.numbers)] if p.fixed and p.name.rpartition(".")[0] not in before.fixed]
+    held = {p.name: p.value for p in own if p.name.rpartition(".")[0] in mapped.numbers}
+    if held and mapped.fixed != before.fixed:
+        raise PhysicsError(f"the reference wave changes, and {next(iter(held))!r} is fixed relative to it", "leave out first, then fix")
     start = mapped.solve(amplitude.coupling_names, {name: values[name] for name in amplitude.coupling_names})
     return make_parameters(
-        mapped.numbers, mapped.products, theta, representation=old.representation, start_numbers=start, fixed_numbers=mapped.fixed
+        mapped.numbers,
+        mapped.products,
+        theta,
+        representation=old.representation,
+        start_numbers=start,
+        values=held,
+        fixed=list(held),
+        fixed_numbers=mapped.fixed,
     )
 
 
