@@ -213,7 +213,7 @@ def test_without_what_others_are_tied_to():
 
 def test_what_cannot_be_left_out():
     like = likelihood("small", "reference")
-    with pytest.raises(ctpwa.PhysicsError, match="the reference wave changes, and 'phi.*' is fixed relative to it"):
+    with pytest.raises(ctpwa.PhysicsError, match=r"the reference wave changes, and 'phi.*' is fixed relative to it"):
         like.fixed({like.names[0]: 0.3}).without(["phi(1020)"])
     with pytest.raises(ctpwa.PhysicsError, match="no wave or resonance is called 'phi\\(1690\\)'\n fix: did you mean 'phi\\(1680\\)'"):
         like.without(["phi(1690)"])
