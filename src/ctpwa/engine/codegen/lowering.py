@@ -13,8 +13,7 @@ import sympy as sp
 
 from ctpwa.engine.plan.staging import is_complex
 from ctpwa.model.lineshapes.formula import csqrt
-
-REAL_FUNCTIONS = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "atan": "atan", "sqrt": "sqrt"}
+from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -22,21 +21,28 @@ class Dialect:
     """How a target language spells things.
 
     Attributes:
-        functions:  name of each elementary function
-        inverse:    code of 1/{x}
-        where:      a conditional expression with {condition}, {yes}, {no}
-        constant:   the number {x} in double precision where nothing else in the expression says so
+        language:  which translation of a function it takes, ``numba`` or ``triton``
+        sqrt:      the square root
+        inverse:   code of 1/{x}
+        where:     a conditional expression with {condition}, {yes}, {no}
+        constant:  the number {x} in double precision where nothing else in the expression says so
     """
 
-    functions: Mapping[str, str]
+    language: str
+    sqrt: str
     inverse: str
     where: str
     constant: str = "{x}"
 
+    def function(self, name: str) -> str:
+        """How a function of formulas is called."""
+        return str(getattr(FUNCTIONS[name], self.language))
 
-NUMBA = Dialect({name: f"math.{name}" for name in REAL_FUNCTIONS.values()}, "1.0 / ({x})", "({yes} if {condition} else {no})")
+
+NUMBA = Dialect("numba", "math.sqrt", "1.0 / ({x})", "({yes} if {condition} else {no})")
 TRITON = Dialect(
-    {name: f"tl.{name}" for name in REAL_FUNCTIONS.values()} | {"atan": "arctangent"},  # Triton has none
+    "triton",
+    "tl.sqrt",
     "reciprocal({x})",
     "tl.where({condition}, {yes}, {no})",
     "tl.full((), {x}, tl.float64)",  # a number on its own would be float32
@@ -101,11 +107,11 @@ class Lowering:
             return self._piecewise(node)
         if isinstance(node, sp.exp) and is_complex(node.args[0]):
             return self._complex_exp(node.args[0])
-        name = REAL_FUNCTIONS.get(node.func.__name__)
-        if name in self.dialect.functions and name is not None:
+        name = node.func.__name__
+        if name in FUNCTIONS:
             argument = self.lower(node.args[0])
             if argument.im is None:
-                return Value(self._assign(f"{self.dialect.functions[name]}({argument.re})"))
+                return Value(self._assign(f"{self.dialect.function(name)}({argument.re})"))
         raise TypeError(f"no code for {node.func.__name__} in {node}")
 
     def _add(self, terms: Sequence[Value]) -> Value:
@@ -157,10 +163,10 @@ class Lowering:
             raise TypeError(f"no code for the complex power {base}**{exponent}")
         twice = 2 * exponent
         if twice.is_Integer:
-            root = self._once(("root", value), lambda: Value(self._assign(f"{self.dialect.functions['sqrt']}({value.re})")))
+            root = self._once(("root", value), lambda: Value(self._assign(f"{self.dialect.sqrt}({value.re})")))
             return self._power_of_root(value, root, int(twice))
-        log = f"{self.dialect.functions['log']}({value.re})"
-        return Value(self._assign(f"{self.dialect.functions['exp']}({float(exponent)!r} * {log})"))
+        log = f"{self.dialect.function('log')}({value.re})"
+        return Value(self._assign(f"{self.dialect.function('exp')}({float(exponent)!r} * {log})"))
 
     def _once(self, key: object, compute: Callable[[], Value]) -> Value:
         if key not in self._seen:
@@ -191,16 +197,16 @@ class Lowering:
         x = self.lower(argument)
         if x.im is not None:
             raise TypeError(f"csqrt takes a real argument, not {argument}")
-        root = self.dialect.functions["sqrt"]
+        root = self.dialect.sqrt
         positive = self._assign(self.dialect.where.format(condition=f"{x.re} > 0.0", yes=x.re, no="0.0"))
         negative = self._assign(self.dialect.where.format(condition=f"{x.re} < 0.0", yes=f"-{x.re}", no="0.0"))
         return Value(self._assign(f"{root}({positive})"), self._assign(f"{root}({negative})"))
 
     def _complex_exp(self, argument: sp.Expr) -> Value:
         x = self.lower(argument)
-        functions = self.dialect.functions
-        size = self._assign(f"{functions['exp']}({x.re})")
-        return Value(self._assign(f"{size} * {functions['cos']}({x.im})"), self._assign(f"{size} * {functions['sin']}({x.im})"))
+        exp, cos, sin = (self.dialect.function(name) for name in ("exp", "cos", "sin"))
+        size = self._assign(f"{exp}({x.re})")
+        return Value(self._assign(f"{size} * {cos}({x.im})"), self._assign(f"{size} * {sin}({x.im})"))
 
     def _piecewise(self, node: sp.Piecewise) -> Value:
         *branches, (last, _) = node.args

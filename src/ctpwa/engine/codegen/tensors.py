@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ctpwa.kinematics.constants import constants
 from ctpwa.model.lineshapes.formula import csqrt
-
-_FUNCTIONS = {"exp": torch.exp, "log": torch.log, "sin": torch.sin, "cos": torch.cos, "atan": torch.atan, "Abs": torch.abs}
+from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 
 def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, Tensor]) -> Tensor:
@@ -57,8 +56,10 @@ class _Evaluation:
             )
         if isinstance(node, sp.Piecewise):
             return self._piecewise(node)
-        if node.func.__name__ in _FUNCTIONS:
-            return _FUNCTIONS[node.func.__name__](self.value(node.args[0]))
+        if isinstance(node, sp.Abs):  # sympy makes it of √x²
+            return self.value(node.args[0]).abs()
+        if node.func.__name__ in FUNCTIONS:
+            return FUNCTIONS[node.func.__name__].tensor(self.value(node.args[0]))
         raise TypeError(f"no torch code for {node.func.__name__} in {node}")
 
     def _piecewise(self, node: sp.Piecewise) -> Tensor:

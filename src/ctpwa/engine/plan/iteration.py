@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 from ctpwa.engine.plan.staging import derivatives
+from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 Numbers = Callable[..., Sequence[float]]
 
@@ -185,7 +186,7 @@ class _Template:
         return derivatives(self.expression, [self.arguments[i] for i in self.floating])
 
     def _compile(self, expressions: list[sp.Expr]) -> Numbers:
-        modules = ["math", {"Abs": abs, "sign": np.sign}]
+        modules = ["math", {name: function.number for name, function in FUNCTIONS.items()} | {"Abs": abs, "sign": np.sign}]
         return sp.lambdify(self.arguments, expressions, modules=modules, cse=lambda e: sp.cse(e, list=False, order="none"))
 
 

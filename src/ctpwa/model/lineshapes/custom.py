@@ -12,16 +12,12 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.breit_wigner import MASS, WIDTH
 from ctpwa.model.lineshapes.expression_parser import NAMES, known_names, parse_expression
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Callback, Formula, LineshapeParameter, Vertex, csqrt
+from ctpwa.model.lineshapes.functions import FUNCTIONS
 from ctpwa.model.lineshapes.nodes import Nodes
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_UNARY = {
-    sp.exp: "exp",
-    sp.log: "log",
-    sp.sin: "sin",
-    sp.cos: "cos",
+_REWRITTEN = {
     sp.tan: "tan",
-    sp.atan: "atan",
     sp.sinh: "sinh",
     sp.cosh: "cosh",
     sp.tanh: "tanh",
@@ -123,11 +119,12 @@ def _lower(node: Any, replace: Mapping[sp.Symbol, sp.Expr], nodes: Nodes) -> sp.
         return nodes.power(_lower(base, replace, nodes), _lower(node.exp, replace, nodes))
     if node.is_Add or node.is_Mul:
         return node.func(*(_lower(argument, replace, nodes) for argument in node.args))
-    if node.func in _UNARY:
-        return nodes.functions[_UNARY[node.func]](_lower(node.args[0], replace, nodes))
+    unary = {function.node: name for name, function in FUNCTIONS.items()} | _REWRITTEN
+    if node.func in unary:
+        return nodes.functions[unary[node.func]](_lower(node.args[0], replace, nodes))
     raise PhysicsError(
         f"{node.func.__name__} in {node} cannot be compiled",
-        "use + - * /, powers, " + ", ".join(sorted(set(_UNARY.values()))) + " and Piecewise",
+        "use + - * /, powers, " + ", ".join(sorted(set(unary.values()))) + " and Piecewise",
     )
 
 

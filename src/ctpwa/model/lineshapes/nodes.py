@@ -1,19 +1,20 @@
 """Building blocks of user expressions, lowered to the few nodes that the engine compiles.
 
-The engine knows sums, products, rational powers, ``csqrt``, exp, log, sin, cos, atan and Piecewise. Everything else a user may write
-(other roots, tan, sinh, abs, complex exponentials, symbolic exponents) is rewritten here, or refused with a reason.
+The engine knows sums, products, rational powers, ``csqrt``, the functions of ``functions.py`` and Piecewise. All else that a user may
+write (other roots, tan, sinh, abs, complex exponentials, symbolic exponents) is rewritten here, or refused with a reason.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 
 import sympy as sp
 
 from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.formula import LineshapeParameter, csqrt
+from ctpwa.model.lineshapes.functions import FUNCTIONS, FormulaFunction
 
 MAX_EXPONENT = 40
 MAX_COMPLEX_POWER = 4  # in the argument of exp
@@ -30,13 +31,10 @@ class Nodes:
         self.functions: dict[str, Callable[[sp.Expr], sp.Expr]] = {
             "sqrt": self.sqrt,
             "csqrt": self.sqrt,
+            **{name: partial(self.call, function) for name, function in FUNCTIONS.items()},
             "exp": self.exp,
-            "log": self.log,
-            "ln": self.log,
-            "sin": self.sin,
-            "cos": self.cos,
-            "tan": lambda x: self.divide(self.sin(x), self.cos(x)),
-            "atan": self.atan,
+            "ln": partial(self.call, FUNCTIONS["log"]),
+            "tan": lambda x: self.divide(self.call(FUNCTIONS["sin"], x), self.call(FUNCTIONS["cos"], x)),
             "sinh": lambda x: (self.exp(x) - self.exp(-x)) / 2,
             "cosh": lambda x: (self.exp(x) + self.exp(-x)) / 2,
             "tanh": lambda x: 1 - 2 / (self.exp(2 * x) + 1),
@@ -81,7 +79,7 @@ class Nodes:
                     f"exponent {exponent} is not a number, and the base {base} is not known to be positive",
                     "use a number as exponent, or s, m or a positive parameter as base",
                 )
-            return self.exp(exponent * self.log(base))
+            return self.exp(exponent * self.call(FUNCTIONS["log"], base))
         total = abs(rational) * (abs(base.exp) if base.is_Pow and base.exp.is_Rational else 1)
         if total > MAX_EXPONENT:
             raise PhysicsError(f"exponent {exponent} is too large", f"keep exponents between -{MAX_EXPONENT} and {MAX_EXPONENT}")
@@ -103,39 +101,19 @@ class Nodes:
     def exp(self, x: sp.Expr) -> sp.Expr:
         """e^x; for a complex x as e^Re x (cos Im x + i sin Im x)."""
         if not x.has(sp.I):
-            self._need_real("exp", x)
-            value = self._fold(x, math.exp)
-            return sp.exp(x) if value is None else value
+            return self.call(FUNCTIONS["exp"], x)
         self._need_real("exp", x.xreplace({sp.I: sp.Integer(1)}))
         real, imaginary = _parts(x)
-        rotation = self.cos(imaginary) + sp.I * self.sin(imaginary)
+        rotation = self.call(FUNCTIONS["cos"], imaginary) + sp.I * self.call(FUNCTIONS["sin"], imaginary)
         return rotation if real.is_zero else self.exp(real) * rotation
 
-    def log(self, x: sp.Expr) -> sp.Expr:
-        """Natural logarithm of a positive x."""
-        self._need_real("log", x)
-        if x.is_nonpositive:
-            raise PhysicsError(f"log of {x}, which is not positive", "change its argument")
-        value = self._fold(x, math.log)
-        return sp.log(x) if value is None else value
-
-    def sin(self, x: sp.Expr) -> sp.Expr:
-        """Sine of a real x."""
-        self._need_real("sin", x)
-        value = self._fold(x, math.sin)
-        return sp.sin(x) if value is None else value
-
-    def cos(self, x: sp.Expr) -> sp.Expr:
-        """Cosine of a real x."""
-        self._need_real("cos", x)
-        value = self._fold(x, math.cos)
-        return sp.cos(x) if value is None else value
-
-    def atan(self, x: sp.Expr) -> sp.Expr:
-        """Arc tangent of a real x."""
-        self._need_real("atan", x)
-        value = self._fold(x, math.atan)
-        return sp.atan(x) if value is None else value
+    def call(self, function: FormulaFunction, x: sp.Expr) -> sp.Expr:
+        """A function of a real x."""
+        self._need_real(function.name, x)
+        if function.positive and x.is_nonpositive:
+            raise PhysicsError(f"{function.name} of {x}, which is not positive", "change its argument")
+        value = self._fold(x, function.number)
+        return function.node(x) if value is None else value
 
     def abs(self, x: sp.Expr) -> sp.Expr:
         """|x| of a real x."""

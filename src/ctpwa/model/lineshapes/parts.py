@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,7 @@ import sympy as sp
 from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.barrier import breakup_q2
 from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Vertex, csqrt, q2, s
-
-FUNCTIONS: dict[str, Callable[[Any], tuple[Any, Any]]] = {  # value and derivative
-    "exp": lambda x: (np.exp(x), np.exp(x)),
-    "log": lambda x: (np.log(x), 1 / x),
-    "sin": lambda x: (np.sin(x), np.cos(x)),
-    "cos": lambda x: (np.cos(x), -np.sin(x)),
-    "atan": lambda x: (np.arctan(x), 1 / (1 + x**2)),
-}
+from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 
 class NotAnalytic(PhysicsError):
@@ -248,11 +241,10 @@ class Walk:
         return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operation]
 
     def _function(self, x: Jet, name: str) -> Jet:
-        if name == "log":
-            self.arguments.append(x.value)
-        elif name == "atan":
-            self.arguments.append((1 + 1j * x.value) / (1 - 1j * x.value))
-        value, slope = FUNCTIONS[name](x.value)
+        function = FUNCTIONS[name]
+        if function.cut is not None:
+            self.arguments.append(function.cut(x.value))
+        value, slope = function.continued(x.value)
         return x.chain(value, slope)
 
 

@@ -9,6 +9,7 @@ from functools import reduce
 from ctpwa.engine.codegen.kind_code import KindCode, describe, imaginary, kind_code
 from ctpwa.engine.codegen.lowering import TRITON, Value
 from ctpwa.engine.plan.plan import FormulaKind, Plan
+from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 MOST_EARLY = 2  # rows of K that are asked for before they are needed
 JIT = '@triton.jit(do_not_specialize=["n_visits", "w_step", "n_out", "n_columns"])'  # models and samples of any size share the code
@@ -53,30 +54,6 @@ def reciprocal(x):
     return 1.0 / x
 """
 
-# the rational approximation of the Cephes library, S. L. Moshier (1989); 1.2e-16 relative
-ARCTANGENT = '''
-
-@triton.jit
-def arctangent(x):
-    """Reduced to |t| ≤ 0.66 with atan a = π/4 + atan((a − 1)/(a + 1)) = π/2 − atan(1/a), there t + t³ P(t²)/Q(t²)."""
-    a = tl.abs(x)
-    far, middle = a > 2.414213562373095, a > 0.66
-    t = tl.where(far, -1.0 / tl.where(far, a, 1.0), tl.where(middle, (a - 1.0) / (a + 1.0), a))
-    half_turns = tl.where(far, 1.0, tl.where(middle, 0.5, 0.0))
-    z = t * t
-    P = -0.8750608600031904 * z - 16.157537187333652
-    P = P * z - 75.00855792314705
-    P = P * z - 122.88666844901361
-    P = P * z - 64.85021904942025
-    Q = z + 24.858464901423062
-    Q = Q * z + 165.02700983169885
-    Q = Q * z + 432.88106049129027
-    Q = Q * z + 485.3903996359137
-    Q = Q * z + 194.5506571482614
-    value = half_turns.to(tl.float64) * 1.5707963267948966 + (t + t * (z * P / Q))
-    return tl.where(x < 0.0, -value, value)
-'''
-
 
 def gpu_source(plan: Plan, *, portable: bool) -> str:
     """Source of the module; ``portable`` code runs in Triton's interpreter too.
@@ -96,7 +73,8 @@ def gpu_source(plan: Plan, *, portable: bool) -> str:
 
 def _called_helpers(kernels: Sequence[str], *, portable: bool) -> list[str]:
     """Definitions of the functions that the text of the kernels calls."""
-    known = {"reciprocal": PORTABLE_RECIPROCAL if portable else RECIPROCAL, "arctangent": ARCTANGENT}
+    known = {"reciprocal": PORTABLE_RECIPROCAL if portable else RECIPROCAL}
+    known |= {function.triton: function.definition for function in FUNCTIONS.values() if function.definition}
     called = {name for kernel in kernels for name in re.findall(r"\b(\w+)\(", kernel)}
     return [definition for name, definition in known.items() if name in called]
 
