@@ -25,19 +25,14 @@ from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.fitting.text import Section, with_error
-from ctpwa.model.lineshapes.bugg import M_ETA, M_KAON
-from ctpwa.model.lineshapes.channels import read_channels
 from ctpwa.model.lineshapes.continuation import SAME_THRESHOLD, Continuation, FormulaContinuation, continuation
-from ctpwa.model.lineshapes.formula import Basis, Formula
-from ctpwa.model.lineshapes.kmatrix import PIPI_CHANNELS
+from ctpwa.model.lineshapes.formula import Basis, Formula, OtherChannel
 from ctpwa.model.lineshapes.parts import NotAnalytic
 from ctpwa.model.model import Model
 from ctpwa.model.placing import PlacedLineshape
 from ctpwa.observables.pole_search import Root, all_edges, below_threshold, find_roots, near_edges, starts_around, starts_everywhere
 
 NEAREST, ALL = "nearest", "all"
-# lineshapes whose 1/F is M(s) − i Σ_j g_j² ρ_j with an M that no momentum turns the sign of
-UNITARY = ("breit_wigner", "breit_wigner_channels", "flatte", "gounaris_sakurai", "bugg_sigma", "bugg_one_channel", "lass")
 BROADEST = 0.6  # GeV; width of poles that are looked for without a start
 
 
@@ -140,15 +135,6 @@ class Pole:
                 for c in self.couplings
             ],
         }
-
-
-@dataclass(frozen=True)
-class _Channel:
-    """A channel by name, with the masses of its particles."""
-
-    name: str
-    m1: float
-    m2: float
 
 
 @dataclass(frozen=True)
@@ -305,25 +291,20 @@ def _weight(root: Root) -> float:
     return float(np.abs(root.residues).max() / max(root.distance, 1e-15))
 
 
-def _known_channels(entry: PlacedLineshape, decay: str) -> list[_Channel]:
-    """Channels that have a name: the own one, and those that the options of the lineshape name."""
-    vertex, name = entry.vertex, entry.lineshape.name
-    known = [_Channel(decay, vertex.m1, vertex.m2)]
-    if name in ("flatte", "breit_wigner_channels", "k_matrix"):
-        known += [_Channel(c.label, c.m1, c.m2) for c in read_channels(entry.resonance.options.get("channels"), vertex, name) if not c.own]
-    if name == "bugg_sigma":
-        known += [_Channel("KK", M_KAON, M_KAON), _Channel("etaeta", M_ETA, M_ETA)]
-    return known
+def _known_channels(entry: PlacedLineshape, decay: str) -> list[OtherChannel]:
+    """Channels that have a name: the own one, and those that the lineshape declares."""
+    own = OtherChannel(decay, entry.vertex.m1, entry.vertex.m2)
+    return [own, *getattr(entry.lineshape, "channels", ())]
 
 
-def _name(threshold: float, known: Sequence[_Channel]) -> str:
+def _name(threshold: float, known: Sequence[OtherChannel]) -> str:
     for channel in known:
         if abs(channel.m1 + channel.m2 - threshold) <= SAME_THRESHOLD:
             return channel.name
     return f"{threshold:.3f} GeV"
 
 
-def _pole(base: Pole, F: Continuation, root: Root, entry: PlacedLineshape, known: Sequence[_Channel], fit: _Fit | None) -> Pole:
+def _pole(base: Pole, F: Continuation, root: Root, entry: PlacedLineshape, known: Sequence[OtherChannel], fit: _Fit | None) -> Pole:
     """What is known of one pole, with errors."""
     w, lineshape = root.w, entry.lineshape
     notes = [f"from the piece of the formula at {root.at:.3f} GeV"] if F.piece(root.at) else []
@@ -332,7 +313,7 @@ def _pole(base: Pole, F: Continuation, root: Root, entry: PlacedLineshape, known
     reached_from = None if root.edge.low is None else root.at
     pole = replace(base, sheet=root.edge.sheet, mass=w.real, width=-2 * w.imag + 0.0, reached_from=reached_from, note="; ".join(notes))
     if isinstance(lineshape, Basis):
-        names = PIPI_CHANNELS if lineshape.name == "pipi_s_wave" else base.channels
+        names = lineshape.all_channels or base.channels
         residues = dict(zip(lineshape.labels, map(complex, root.residues), strict=True))
         return replace(pole, channels=names, residues=residues, covariance=None if fit is None else np.zeros((2, 2)))
     assert isinstance(lineshape, Formula)
@@ -340,7 +321,7 @@ def _pole(base: Pole, F: Continuation, root: Root, entry: PlacedLineshape, known
     residue = complex(root.residues[0])
     size, phase = errors.polar(residue, root.residue_slopes[0])
     couplings = []
-    if lineshape.name in UNITARY:
+    if lineshape.unitary:
         for number, name in enumerate(base.channels):
             channel = next((c for c in known if c.name == name), None)
             if channel is not None and root.edge.sheet[number] != 0:
@@ -356,7 +337,7 @@ def _pole(base: Pole, F: Continuation, root: Root, entry: PlacedLineshape, known
     )
 
 
-def _coupling(F: Continuation, root: Root, number: int, channel: _Channel) -> tuple[complex, np.ndarray]:
+def _coupling(F: Continuation, root: Root, number: int, channel: OtherChannel) -> tuple[complex, np.ndarray]:
     """g² = i w Res_w G/ρ, where G is 1/F at the pole with the other sign of one momentum; and its derivatives."""
     w, residue = root.w, complex(root.residues[0])
     other = tuple(-sign if i == number else sign for i, sign in enumerate(root.edge.sheet))

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from ctpwa.model.lineshapes.barrier import Q0, barrier_momentum, barrier_polynomial, nominal_q2
-from ctpwa.model.lineshapes.channels import DecayChannel, read_channels
+from ctpwa.model.lineshapes.channels import DecayChannel, besides_own, read_channels
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, csqrt, q2, s
 
 MASS = LineshapeParameter("mass", "GeV", "m_0", lower=0.0)
@@ -27,7 +27,7 @@ def build_breit_wigner(vertex: Vertex) -> Formula:
         in_event = barrier_momentum(vertex.L, q2, vertex.d) / sp.sqrt(s)
         return 1 / (m0**2 - s - sp.I * at_nominal_mass * in_event)
 
-    return Formula("breit_wigner", propagator(nominal_q2(m0, vertex)), (MASS, WIDTH), REFERENCE, propagator(Q0**2))
+    return Formula("breit_wigner", propagator(nominal_q2(m0, vertex)), (MASS, WIDTH), REFERENCE, propagator(Q0**2), unitary=True)
 
 
 def build_constant_width(vertex: Vertex) -> Formula:
@@ -52,7 +52,7 @@ def build_channels(vertex: Vertex, channels: Any = None) -> Formula:
 
     expression = propagator([c.nominal_q2(m0) for c in found], [_open_momentum(c, vertex.d) for c in found])
     printed = propagator([c.symbol("q", "0,") ** 2 for c in found], [barrier_momentum(c.L, c.symbol("q") ** 2, vertex.d) for c in found])
-    return Formula("breit_wigner_channels", expression, (MASS, *widths), REFERENCE, printed)
+    return Formula("breit_wigner_channels", expression, (MASS, *widths), REFERENCE, printed, besides_own(found), unitary=True)
 
 
 def _open_momentum(channel: DecayChannel, d: float) -> sp.Expr:

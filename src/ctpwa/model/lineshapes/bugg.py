@@ -8,7 +8,7 @@ import sympy as sp
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.barrier import Q0, nominal_q2
-from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, csqrt, s
+from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, OtherChannel, Vertex, csqrt, s
 from ctpwa.model.lineshapes.phase_space import own_rho, rho
 
 M_PION, M_KAON, M_ETA = 0.13957039, 0.493677, 0.547862  # GeV
@@ -68,7 +68,8 @@ def build_sigma(vertex: Vertex, adler_zero: Any = 0.41 * M_PION**2, below_thresh
     phase_space = _open_rho if below_threshold == "closed" else _continued_rho
     expression = propagator(nominal_q2(M, vertex), phase_space(M_KAON), phase_space(M_ETA))
     printed = propagator(Q0**2, sp.Symbol(r"\rho_{K\bar K}"), sp.Symbol(r"\rho_{\eta\eta}"))
-    return Formula("bugg_sigma", expression, SIGMA_PARAMETERS, SIGMA_REFERENCE, printed)
+    others = OtherChannel("KK", M_KAON, M_KAON), OtherChannel("etaeta", M_ETA, M_ETA)
+    return Formula("bugg_sigma", expression, SIGMA_PARAMETERS, SIGMA_REFERENCE, printed, others, unitary=True)
 
 
 def build_one_channel(vertex: Vertex, adler_zero: Any = None) -> Formula:
@@ -91,7 +92,7 @@ def build_one_channel(vertex: Vertex, adler_zero: Any = None) -> Formula:
     )
     M, b_1, b_2, A = (p.symbol for p in parameters)
     width = M / (M**2 - s_A) * (b_1 + b_2 * s) * sp.exp(-(s - M**2) / A) * ((s - s_A) * own_rho())
-    return Formula("bugg_one_channel", 1 / (M**2 - s - sp.I * width), parameters, ONE_CHANNEL_REFERENCE)
+    return Formula("bugg_one_channel", 1 / (M**2 - s - sp.I * width), parameters, ONE_CHANNEL_REFERENCE, unitary=True)
 
 
 def _continued_rho(mass: float) -> sp.Expr:

@@ -11,7 +11,7 @@ import sympy as sp
 
 from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.barrier import breakup_q2, effective_q2
-from ctpwa.model.lineshapes.formula import Vertex, q2, s
+from ctpwa.model.lineshapes.formula import OtherChannel, Vertex, q2, s
 from ctpwa.model.lineshapes.phase_space import own_rho, rho
 
 MAX_CHANNELS = 20
@@ -89,3 +89,8 @@ def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[DecayC
     if sum(channel.own for channel in found) > 1:
         raise fail("more than one channel is 'own'")
     return tuple(found)
+
+
+def besides_own(channels: Sequence[DecayChannel]) -> tuple[OtherChannel, ...]:
+    """The channels that are not that of the vertex."""
+    return tuple(OtherChannel(channel.label, channel.m1, channel.m2) for channel in channels if not channel.own)

@@ -8,7 +8,7 @@ import sympy as sp
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.breit_wigner import MASS
-from ctpwa.model.lineshapes.channels import read_channels
+from ctpwa.model.lineshapes.channels import besides_own, read_channels
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, s
 
 REFERENCE = "S. M. Flatté, PLB 63, 224 (1976)"
@@ -37,7 +37,9 @@ def build_flatte(vertex: Vertex, channels: Any = None, convention: str = "square
         return 1 / (m0**2 - s - sp.I * sp.Add(*(factor * g.symbol**power * rho_j for g, rho_j in zip(couplings, rho, strict=True))))
 
     printed = propagator([channel.symbol(r"\rho") for channel in found])
-    return Formula("flatte", propagator([channel.rho for channel in found]), (MASS, *couplings), REFERENCE, printed)
+    return Formula(
+        "flatte", propagator([channel.rho for channel in found]), (MASS, *couplings), REFERENCE, printed, besides_own(found), unitary=True
+    )
 
 
 KINDS = (

@@ -78,6 +78,15 @@ class LineshapeParameter:
 
 
 @dataclass(frozen=True)
+class OtherChannel:
+    """A decay channel that a lineshape knows besides that of its vertex: its name and the masses of its particles, GeV."""
+
+    name: str
+    m1: float
+    m2: float
+
+
+@dataclass(frozen=True)
 class Formula:
     """A lineshape given by one formula.
 
@@ -87,6 +96,8 @@ class Formula:
         parameters:  its real parameters
         reference:   where the formula is from
         printed:     the same formula with symbols for what would clutter it in print, e.g. q0; None: the expression itself
+        channels:    channels besides that of the vertex, for the names of Riemann sheets
+        unitary:     whether 1/F is M(s) − i Σ_j g_j² ρ_j with an M that no momentum turns the sign of: poles then have couplings g_j²
     """
 
     name: str
@@ -94,6 +105,8 @@ class Formula:
     parameters: tuple[LineshapeParameter, ...] = ()
     reference: str = ""
     printed: sp.Expr | None = None
+    channels: tuple[OtherChannel, ...] = ()
+    unitary: bool = False
 
     @property
     def latex(self) -> str:
@@ -115,6 +128,8 @@ class Basis:
         reference:  where the formula is from
         evaluate:   all functions at once, ``evaluate(s, q2)`` → [function, event]; None if that saves nothing
         origin:     what the functions are made of, if it says how they continue to complex masses
+        channels:   channels besides that of the vertex, for the names of Riemann sheets
+        all_channels:  names of all channels by threshold, where the functions are those of a known reaction
     """
 
     name: str
@@ -123,6 +138,8 @@ class Basis:
     reference: str = ""
     evaluate: Callable[[Any, Any], Any] | None = None
     origin: Any = field(default=None, compare=False)
+    channels: tuple[OtherChannel, ...] = ()
+    all_channels: tuple[str, ...] = ()
 
     def values(self, s: Any, q2: Any) -> Any:
         """All functions at numpy arrays s and q2 [event], as one array [function, event]."""

@@ -44,7 +44,7 @@ def build_gounaris_sakurai(vertex: Vertex) -> Formula:
         D = 3 / sp.pi * mu**2 / q0_2 * log0 + m0 / (2 * sp.pi * q0) - mu**2 * m0 / (sp.pi * q0**3)
         return (1 + D * gamma0 / m0) / (m0**2 - s + shift - sp.I * scale * (q**3 / m))
 
-    return Formula("gounaris_sakurai", propagator(nominal_q2(m0, vertex)), (MASS, WIDTH), REFERENCE, propagator(Q0**2))
+    return Formula("gounaris_sakurai", propagator(nominal_q2(m0, vertex)), (MASS, WIDTH), REFERENCE, propagator(Q0**2), unitary=True)
 
 
 KINDS = (LineshapeKind("gounaris_sakurai", build_gounaris_sakurai, "Gounaris-Sakurai, for ρ → ππ"),)

@@ -10,7 +10,7 @@ All masses in GeV, and the 1 in 1 − s0 is 1 GeV².
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.base.words import counted
-from ctpwa.model.lineshapes.channels import read_channels
+from ctpwa.model.lineshapes.channels import besides_own, read_channels
 from ctpwa.model.lineshapes.formula import Basis, LineshapeKind, Vertex
 
 Array = np.ndarray[Any, Any]
@@ -195,7 +195,8 @@ def build_pipi_s_wave(vertex: Vertex, channel: str = "pipi", production_s0: Any 
         (PIPI_S_A0, PIPI_S_A * M_PION**2 / 2),
         _number(production_s0, "production_s0", "pipi_s_wave"),
     )
-    return matrix.basis("pipi_s_wave", PIPI_CHANNELS, PIPI_CHANNELS.index(channel), PIPI_REFERENCE)
+    basis = matrix.basis("pipi_s_wave", PIPI_CHANNELS, PIPI_CHANNELS.index(channel), PIPI_REFERENCE)
+    return replace(basis, all_channels=PIPI_CHANNELS)
 
 
 def build_k_matrix(
@@ -234,7 +235,7 @@ def build_k_matrix(
         None if zero is None else (zero[0], zero[1]),
         _number(production_s0, "production_s0", name),
     )
-    return matrix.basis(name, labels, labels.index(chosen), REFERENCE)
+    return replace(matrix.basis(name, labels, labels.index(chosen), REFERENCE), channels=besides_own(found))
 
 
 def _poles(poles: Any, n_channels: int) -> tuple[Array, Array]:

@@ -41,7 +41,7 @@ def build_lass(vertex: Vertex, cutoff: Any = None) -> Formula:
         return background + (real + sp.I * imaginary) / (real - sp.I * imaginary) * _resonance(q0_2)
 
     m0 = MASS.symbol
-    return Formula("lass", amplitude(nominal_q2(m0, vertex)), (MASS, WIDTH, LENGTH, RANGE), REFERENCE, amplitude(Q0**2))
+    return Formula("lass", amplitude(nominal_q2(m0, vertex)), (MASS, WIDTH, LENGTH, RANGE), REFERENCE, amplitude(Q0**2), unitary=True)
 
 
 def build_generalised_lass(vertex: Vertex) -> Formula:
