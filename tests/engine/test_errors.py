@@ -233,14 +233,14 @@ def test_memory_is_what_is_allocated(name):
 def test_the_preparation_takes_no_more_than_was_said():
     """The most memory that the process ever had, beyond what it has before."""
     data, phase_space = events("kk_eta", 1000, 1), events("kk_eta", 150_000, 2)
-    Likelihood(model("kk_eta"), data, data, engine="reference")  # everything is loaded
+    build_likelihood(model("kk_eta"), data, data, engine="reference")  # everything is loaded
     give_back_freed()
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the most from now on
     except OSError:
         pytest.skip("the system does not tell")
     before = bytes_of("VmRSS")
-    like = Likelihood(model("kk_eta"), data, phase_space, engine="reference")
+    like = build_likelihood(model("kk_eta"), data, phase_space, engine="reference")
     plan = like.memory()
     assert plan.total > 30e6
     assert bytes_of("VmHWM") - before < plan.total + plan.preparing + 20e6

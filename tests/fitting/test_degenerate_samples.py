@@ -31,7 +31,7 @@ def repeated(events, n, times):
 
 
 def fit(model, data, phase_space, starts=1):
-    return ctpwa.fit(ctpwa.Likelihood(model, data, phase_space, engine="reference", device="cpu"), starts)
+    return ctpwa.fit(ctpwa.build_likelihood(model, data, phase_space, engine="reference", device="cpu"), starts)
 
 
 @pytest.mark.parametrize("starts", [1, 5])
@@ -59,9 +59,9 @@ def test_events_without_weight_do_not_count(model, flat):
 def test_two_data_sets_determine_their_parameters_together(model, flat):
     """Each alone has too few events; their phase space must do for each alone."""
     parts = [ctpwa.Events({name: p[i : i + 3] for name, p in flat.items()}) for i in (0, 3)]
-    terms = [ctpwa.Likelihood(model, part, flat, engine="reference", device="cpu") for part in parts]
+    terms = [ctpwa.build_likelihood(model, part, flat, engine="reference", device="cpu") for part in parts]
     assert ctpwa.fit(terms[0] + terms[1], max_iterations=1).n_events == 6
-    few = ctpwa.Likelihood(model, flat, first(flat, 2), engine="reference", device="cpu")
+    few = ctpwa.build_likelihood(model, flat, first(flat, 2), engine="reference", device="cpu")
     with pytest.raises(ctpwa.DataError, match="phase space: only 2 different events"):
         ctpwa.fit(terms[0] + few)
 

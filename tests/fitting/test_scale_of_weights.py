@@ -37,13 +37,13 @@ def samples():
 def likelihood(scale, kind="weights"):
     model, momenta, weights, flat = samples()
     if kind == "weights":
-        return ctpwa.Likelihood(model, ctpwa.Events(momenta, scale * weights), flat, engine="reference", device="cpu")
+        return ctpwa.build_likelihood(model, ctpwa.Events(momenta, scale * weights), flat, engine="reference", device="cpu")
     if kind == "phase space":
         flat = ctpwa.Events(flat.momenta, torch.full((300,), scale, dtype=torch.float64))
-        return ctpwa.Likelihood(model, ctpwa.Events(momenta, weights), flat, engine="reference", device="cpu")
+        return ctpwa.build_likelihood(model, ctpwa.Events(momenta, weights), flat, engine="reference", device="cpu")
     side = ctpwa.Events({name: p[:20] for name, p in flat.items()}, torch.full((20,), 0.1 * scale, dtype=torch.float64))
     ones = torch.full_like(weights, scale)
-    return ctpwa.Likelihood(model, ctpwa.Events(momenta, ones), flat, side, engine="reference", device="cpu")
+    return ctpwa.build_likelihood(model, ctpwa.Events(momenta, ones), flat, side, engine="reference", device="cpu")
 
 
 @cache
@@ -111,7 +111,7 @@ def test_a_point_that_is_no_minimum_is_not_good(scale):
 
 def test_the_unit_is_1_without_weights():
     model, momenta, weights, flat = samples()
-    plain = ctpwa.Likelihood(model, momenta, flat, engine="reference", device="cpu")
+    plain = ctpwa.build_likelihood(model, momenta, flat, engine="reference", device="cpu")
     assert plain.unit == 1
     assert likelihood(1.0).unit == pytest.approx(float(weights.square().sum() / weights.sum()), rel=1e-12)
     assert (plain + plain).unit == 1

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 import torch
 
 from ctpwa.base.errors import CtpwaError, suggest
 from ctpwa.base.words import counted
-from ctpwa.engine import backends
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.plan.plan import Plan
 
@@ -60,8 +60,8 @@ _registered: dict[str, Backend] = {}
 @cache
 def _own() -> dict[str, Backend]:
     """The backends of the folders here, by name."""
-    names = [folder.name for folder in iter_modules(backends.__path__) if folder.ispkg]
-    found = [import_module(f"{backends.__name__}.{name}.backend").BACKEND for name in names]
+    names = [folder.name for folder in iter_modules([str(Path(__file__).parent)]) if folder.ispkg]
+    found = [import_module(f"{__package__}.{name}.backend").BACKEND for name in names]
     return {backend.name: backend for backend in found}
 
 

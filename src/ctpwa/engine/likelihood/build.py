@@ -10,6 +10,7 @@ import torch
 from ctpwa.base.errors import DataError, PhysicsError
 from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_rank
 from ctpwa.engine.backends.registry import all_backends, make_engine
+from ctpwa.engine.backends.turns import in_turn
 from ctpwa.engine.likelihood.collapsed import collapsed
 from ctpwa.engine.likelihood.integrals import Integrator
 from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -19,7 +20,7 @@ from ctpwa.engine.likelihood.weight_sums import Totals
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
-from ctpwa.engine.samples.own_events import SampleInput, Share, own_share
+from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, checked_precision, planned
 from ctpwa.engine.samples.prepare import Preparation
 from ctpwa.engine.samples.stored_sample import StoredSample
@@ -30,6 +31,7 @@ from ctpwa.model.parameters import CARTESIAN, Parameters, make_parameters
 from ctpwa.spin.rotate import RowRotation
 
 
+@in_turn
 def build_likelihood(
     model: Model,
     data: SampleInput,
@@ -94,7 +96,7 @@ def build_likelihood(
     _check_ranks(ranks, amplitude, parameters, constraints or {}, shares, precision)
     resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits)
     stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
-    samples = _fit_samples(stored, shares, resources)
+    samples = _fit_samples(stored, shares, resources, len(parameters.names))
     norm = _normalisation(amplitude, stored, shares, resources, progress)
     resources.preparation.stage.release()
     return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints or {}))
@@ -166,13 +168,14 @@ def _resources(
     return Resources(ranks, precision, limits, memory, streamer, preparation)
 
 
-def _fit_samples(stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources) -> FitSamples:
+def _fit_samples(stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, n_free: int) -> FitSamples:
     background = stored.get("background", StoredSample(resources.streamer))
     totals = Totals.of(stored["data"].weights, background.weights, resources.ranks)
     own = {name: share.rows for name, share in shares.items()}
     n_summed = sum(part.total for name, part in own.items() if name != "phase space")
     momenta = shares if resources.precision == MIXED else {}  # for ``in_double``
-    return FitSamples(stored["data"], background, own, totals, n_summed, momenta)
+    distinct = {name: count_distinct(shares[name], n_free, resources.ranks) for name in ("data", "phase space")}
+    return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta)
 
 
 def _normalisation(

@@ -19,6 +19,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import score_products
+from ctpwa.engine.backends.turns import in_turn
 from ctpwa.engine.likelihood import relatives
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.evaluation import Evaluation
@@ -170,10 +171,12 @@ class Likelihood:
         x = self._vector(p)
         return self.evaluation.batch_task(x, order) if x.ndim == 2 else self.evaluation.task(x, order)
 
+    @in_turn
     def _evaluate(self, p: Any, order: int) -> tuple[Any, np.ndarray, np.ndarray]:
         x = self._vector(p)
         return run_together(self.ranks, [self.task(x, order)], x.tobytes(), self.engine.device)[0]
 
+    @in_turn
     def intensity(self, p: Any, sample: str = "data") -> Tensor:
         """I of every event of ``data``, ``background`` or ``phase space``, in the order of the input; with several ranks of this one's."""
         c, theta = self.parameters.native(self._vector(p))
@@ -210,6 +213,15 @@ class Likelihood:
         return self.samples.own["data"].total
 
     @property
+    def unit(self) -> float:
+        """Twice what one standard deviation adds to the NLL, Σ w² / Σ w: 1 without weights, and as large as they are."""
+        return self.weight_variance / self.weight
+
+    def distinct_events(self, sample: str) -> int:
+        """Different events of ``data`` or ``phase space``, counted to the number of free parameters; of several ranks an upper limit."""
+        return self.samples.distinct[sample]
+
+    @property
     def weight(self) -> float:
         """Σ w of data minus background."""
         return self.samples.weight
@@ -219,6 +231,7 @@ class Likelihood:
         """Σ w² over data and background: the variance of ``weight``."""
         return self.samples.totals.squared
 
+    @in_turn
     def score_products(self, p: Any) -> np.ndarray:
         """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next.
 
@@ -251,6 +264,7 @@ class Likelihood:
             S[index, index] += 1 / sigma**2
         return S
 
+    @in_turn
     def integrals(self, p: Any, truth: SampleInput | None = None) -> WaveIntegrals:
         """Integrals of products of waves over the phase-space sample, or over another one.
 
@@ -310,6 +324,7 @@ class Likelihood:
         """
         return relatives.fixed(self, values)
 
+    @in_turn
     def with_weights(self, weights: Any) -> Likelihood:
         """The same measured events with other weights, for a bootstrap or sWeights.
 
@@ -318,6 +333,7 @@ class Likelihood:
         """
         return relatives.with_weights(self, weights)
 
+    @in_turn
     def with_data(self, data: SampleInput, background: SampleInput | None = None) -> Likelihood:
         """Other measured events on the same normalisation, for toys.
 
@@ -327,6 +343,7 @@ class Likelihood:
         """
         return relatives.with_data(self, data, background)
 
+    @in_turn
     def subsample(self, n_events: int, seed: int = 0) -> Likelihood:
         """A random part of data and background, with weights that make up for the others.
 
@@ -336,6 +353,7 @@ class Likelihood:
         """
         return relatives.subsample(self, n_events, seed)
 
+    @in_turn
     def without(self, waves: Iterable[str]) -> Likelihood:
         """The same without some waves, for their significance.
 
@@ -344,6 +362,7 @@ class Likelihood:
         """
         return relatives.without(self, waves)
 
+    @in_turn
     def with_still_lineshapes(self, p: Any) -> Likelihood:
         """The same with a normalisation whose lineshapes stand still at ``p``: exact there, quick elsewhere.
 
@@ -366,6 +385,7 @@ class Likelihood:
         """The same computed by another engine, which works on the same tables and device."""
         return replace(self, amplitude=replace(self.amplitude, engine=engine))
 
+    @in_turn
     def in_double(self) -> Likelihood:
         """The same likelihood with spin amplitudes in double precision; they are computed anew, in chunks, in every evaluation."""
         return relatives.in_double(self)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks
+from ctpwa.data.checks import is_positive_total
 from ctpwa.data.own_part import OwnPart
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.likelihood.collapsed import Collapsed
@@ -86,6 +87,7 @@ class FitSamples:
         own:         which events of the whole samples this process has, by name of the sample
         totals:      sums over the weights of all processes
         n_summed:    events of data and background, of all processes
+        distinct:    how many different events there are of data and phase space, counted to the number of free parameters
         shares:      the momenta, where samples are computed anew from them; empty otherwise
     """
 
@@ -94,13 +96,18 @@ class FitSamples:
     own: Mapping[str, OwnPart]
     totals: Totals
     n_summed: int
+    distinct: Mapping[str, int]
     shares: Mapping[str, Share] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.weight <= 0:
+        if self.subtracts and self.totals.background <= 0:
             raise DataError(
-                f"the weights of the data minus the background add up to {self.weight:.6g}\n fix: check the scale of the background weights"
+                f"the weights of the background add up to {self.totals.background:.6g}\n"
+                " fix: give positive weights; the background is subtracted"
             )
+        if not is_positive_total(self.weight, self.totals.absolute):
+            what, fix = ("data minus the background", "the scale of the background weights") if self.subtracts else ("data", "them")
+            raise DataError(f"the weights of the {what} add up to {self.weight:.6g}\n fix: check {fix}")
 
     @property
     def weight(self) -> float:

@@ -19,7 +19,7 @@ from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation
 from ctpwa.engine.likelihood.weight_sums import Totals
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.memory_plan import plan_memory
-from ctpwa.engine.samples.own_events import SampleInput, own_share
+from ctpwa.engine.samples.own_events import SampleInput, count_distinct, own_share
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt
 from ctpwa.engine.samples.reweighted import reweighted
 from ctpwa.engine.samples.sample import checked_weights
@@ -67,7 +67,8 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     own |= {name: share.rows for name, share in shares.items()}
     subtracted = stored.get("background", StoredSample(likelihood.streamer))
     n_summed = sum(share.rows.total for share in shares.values())
-    samples = FitSamples(stored["data"], subtracted, own, _totals(stored["data"], subtracted, likelihood), n_summed)
+    distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], len(likelihood.names), resources.ranks)}
+    samples = FitSamples(stored["data"], subtracted, own, _totals(stored["data"], subtracted, likelihood), n_summed, distinct)
     return replace(likelihood, samples=samples, resources=replace(resources, preparation=preparation))
 
 

@@ -84,6 +84,12 @@ class Share:
             raise DataError(f"{self.name}: {found} events came, and {announced} were announced\n fix: check its n_events")
 
 
+def count_distinct(share: Share, enough: int, ranks: Ranks) -> int:
+    """Different events of a sample, counted to ``enough``; of several ranks the sum of what they have, an upper limit."""
+    count = ranks.together(lambda: share.distinct(enough))
+    return int(ranks.sum(1, lambda: np.array([float(count)]), b"distinct")[0])
+
+
 def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks) -> Share:
     """The events of a sample that belong to this rank, on the device they came on.
 
