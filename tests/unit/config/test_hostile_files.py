@@ -213,7 +213,7 @@ def test_too_many_starts():
         names = ("a",)
 
     with pytest.raises(CtpwaError, match="at most 100000"):
-        start_points(build_likelihood(), 10**15, None, 0)
+        start_points(Likelihood(), 10**15, None, 0)
 
 
 def test_powers_of_ten_need_a_point(refused):
