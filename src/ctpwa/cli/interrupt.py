@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.cli.console import FAILED, echo
-from ctpwa.errors import CtpwaError
+from ctpwa.errors import CtpwaError, printable
 from ctpwa.ranks import ONE, Ranks
 from ctpwa.results.checkpoint import Checkpoint
 
@@ -170,7 +170,7 @@ class Rescue:
         saved = self._best.write()
         message = lost_message("other processes of this fit do not answer any more", self._best.path if saved else None)
         if self._ranks.reports(message):
-            os.write(sys.stderr.fileno(), f"{message}\n".encode())
+            os.write(sys.stderr.fileno(), f"{printable(message)}\n".encode())
         os._exit(FAILED)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
