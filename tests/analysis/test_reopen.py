@@ -161,7 +161,8 @@ def test_changed_weights(copied):
 
 
 def test_one_more_file(copied):
-    shutil.copy(copied / "work" / "one_1.npz", copied / "work" / "one_3.npz")
+    with np.load(copied / "work" / "one_1.npz") as first:
+        np.savez(copied / "work" / "one_3.npz", **{name: p[::2] for name, p in first.items()})
     with pytest.raises(DataError, match=r"one data: 3 files are there, and 2 were fitted\n fix: remove files that came later"):
         open_fit(copied / "work" / "result.json").read()
 

@@ -82,9 +82,8 @@ def test_a_search_from_many_starts_does_not_depend_on_the_scale(scale):
 
 @cache
 def asymmetric(scale):
-    minos = ctpwa.fit(likelihood(scale), start={p.name: p.value for p in fitted(1.0).parameters}, minos=["phi(1680).mass"])[
-        "phi(1680).mass"
-    ].minos
+    start = {p.name: p.value for p in fitted(1.0).parameters}
+    minos = ctpwa.fit(likelihood(scale), start=start, minos=["phi(1680).mass"])["phi(1680).mass"].minos
     assert minos.valid
     return [minos.lower, minos.upper]
 
