@@ -14,13 +14,8 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
 from ctpwa.cli.console import echo
 from ctpwa.errors import CtpwaError
-=======
-from ctpwa.cli.console import FAILED, echo
-from ctpwa.errors import CtpwaError, printable
->>>>>>> results
 from ctpwa.ranks import ONE, Ranks
 from ctpwa.results.checkpoint import Checkpoint
 from ctpwa.results.journal import Journal
@@ -146,64 +141,6 @@ class BestPoint:
         self._written = now
         return True
 
-<<<<<<< HEAD
-=======
-    def remove(self) -> None:
-        """There is something better now."""
-        self.path.unlink(missing_ok=True)
-
-
-class Rescue:
-    """Saves the best point when a signal comes while this rank waits for another one that is gone, and then ends this process.
-
-    Python handles signals between two of its own steps only, and a wait for a GPU or for the network may never end. A thread is told of
-    signals at once.
-
-    Args:
-        ranks:  processes that fit together; nothing is done for one alone
-        best:   the best point
-    """
-
-    def __init__(self, ranks: Ranks, best: BestPoint) -> None:
-        self._ranks, self._best = ranks, best
-        self._ours, self._theirs = socket.socketpair()
-        self._before = -1
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Rescue:
-        if self._ranks.size > 1 and threading.current_thread() is threading.main_thread():
-            self._theirs.setblocking(False)
-            self._before = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
-            self._thread.start()
-        return self
-
-    def _watch(self) -> None:
-        while content := self._ours.recv(1):
-            if content[0] in SIGNALS:
-                signalled = time.monotonic()
-                if self._ranks.first:
-                    self._best.write()
-                while (since := self._ranks.waiting_since) is not None:
-                    if time.monotonic() - max(since, signalled) > STUCK:
-                        self._end()
-                    time.sleep(0.1)
-
-    def _end(self) -> None:
-        saved = self._best.write()
-        message = lost_message("other processes of this fit do not answer any more", self._best.path if saved else None)
-        if self._ranks.reports(message):
-            os.write(sys.stderr.fileno(), f"{printable(message)}\n".encode())
-        os._exit(FAILED)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._thread.is_alive():
-            signal.set_wakeup_fd(self._before)
-            self._ours.shutdown(socket.SHUT_RDWR)
-            self._thread.join(1.0)
-        self._ours.close()
-        self._theirs.close()
-
->>>>>>> results
 
 def lost_message(what: str, saved: Path | None) -> str:
     """What to say when other ranks are gone."""
