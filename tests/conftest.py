@@ -1,6 +1,7 @@
 """What every test relies on: double precision, fixed seeds, no time limits, poisoned memory, golden files, a cache of their own."""
 
 import os
+import signal
 import warnings
 from pathlib import Path
 
@@ -31,6 +32,14 @@ def cache_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CTPWA_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c():
+    """Ctrl-C is what it is in a terminal: a shell that starts the tests in the background has it ignored, also by what they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 @pytest.fixture(scope="session", autouse=True)

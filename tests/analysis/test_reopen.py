@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.analysis.reopen import open_fit
+from ctpwa.analysis.reopen import _check_hashes, open_fit
 from ctpwa.base.errors import CtpwaError, DataError
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
@@ -178,3 +178,11 @@ def test_a_result_from_python(fitted):
         CtpwaError, match=r"the result does not say which model and which samples it belongs to: it was fitted in Python\n fix"
     ):
         open_fit(fitted[1].with_origin(model=None, samples=()))
+
+
+def test_the_same_files_with_another_number_of_events():
+    """Other versions may read a file differently, and generate other events."""
+    fitted = {"name": "phase space", "n_events": 300, "files": [], "weight_files": []}
+    _check_hashes([fitted], [fitted])
+    with pytest.raises(DataError, match=r"phase space: 299 events, and 300 were fitted\n fix: fit again"):
+        _check_hashes([fitted | {"n_events": 299}], [fitted])
