@@ -29,8 +29,8 @@ performance: $(READY)
 	$(BIN)/python benchmarks/paper.py --docs paper-output/results.json
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks tools
+	$(BIN)/ruff format --check src tests benchmarks tools
 	$(BIN)/mypy
 
 $(READY): pyproject.toml constraints.txt

@@ -128,3 +128,12 @@ def test_importing_ctpwa_does_not_import_what_only_pictures_need():
 
     code = "import sys, ctpwa; print(*sorted({'matplotlib', 'rich', 'particle', 'uproot', 'pyarrow', 'awkward'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+def test_the_import_graph_in_the_architecture_is_that_of_the_code():
+    import subprocess
+    import sys
+
+    script = Path(__file__).parents[1] / "tools" / "import_graph.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
