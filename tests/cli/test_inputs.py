@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import ctpwa
-from ctpwa.analysis import demo
 from ctpwa.base.output import check_inputs
+from ctpwa.cli import demonstration as demo
 from ctpwa.cli.main import app
 from ctpwa.cli.output_kinds import FIGURES, REPORT
 from ctpwa.report.figures.style import save_figure

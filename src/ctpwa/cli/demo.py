@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ctpwa.analysis.demo import N_EVENTS, N_PHASE_SPACE, N_STARTS, OUTPUT, main
 from ctpwa.cli.console import NOT_GOOD
+from ctpwa.cli.demonstration import N_EVENTS, N_PHASE_SPACE, N_STARTS, OUTPUT, main
 
 
 def demo(

@@ -8,8 +8,8 @@ import torch
 from typer.testing import CliRunner
 
 import ctpwa
-from ctpwa.analysis import demo
 from ctpwa.analysis.reopen import OpenedFit
+from ctpwa.cli import demonstration as demo
 from ctpwa.cli.main import app
 from ctpwa.generate import toys
 
