@@ -9,8 +9,8 @@ import torch
 
 from ctpwa.base.errors import DataError, PhysicsError
 from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_rank
+from ctpwa.base.turns import TURN
 from ctpwa.engine.backends.registry import all_backends, make_engine
-from ctpwa.engine.backends.turns import in_turn
 from ctpwa.engine.likelihood.collapsed import collapsed
 from ctpwa.engine.likelihood.integrals import Integrator
 from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -31,7 +31,6 @@ from ctpwa.model.parameters import CARTESIAN, Parameters, make_parameters
 from ctpwa.spin.rotate import RowRotation
 
 
-@in_turn
 def build_likelihood(
     model: Model,
     data: SampleInput,
@@ -78,6 +77,7 @@ def build_likelihood(
                          started, or this one alone
         precision:       ``double``; or ``mixed``: spin amplitudes are stored in single precision, everything is computed in double
     """
+    TURN.check()
     precision = checked_precision(precision)
     memory_limits = Limits.read(device_memory, host_memory, scratch)
     ranks = current_ranks() if ranks is None else ranks

@@ -12,6 +12,7 @@ from math import log
 
 import numpy as np
 
+from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import coupling_mix
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import Expansion
@@ -26,6 +27,7 @@ from ctpwa.model.parameters import Parameters
 
 Native = tuple[np.ndarray, np.ndarray]  # couplings and lineshape parameters
 Sums = tuple[Expansion, Expansion, Expansion]  # of data, background and phase space
+Normalised = tuple[np.ndarray, np.ndarray]  # σ of many vectors and its derivatives over (Re c, Im c)
 Found = tuple[float, np.ndarray, np.ndarray]  # value, gradient and Hessian
 
 
@@ -76,6 +78,7 @@ class Evaluation:
         size = summed * packed_size(n, order)
         return RankTask(lambda: self.local_sums(native, order), finish, size, lambda sums: pack(sums[:summed], n, order), whole)
 
+    @in_turn
     def local_sums(self, native: Native, order: int) -> Sums:
         """Σ w ln I of data and background and Σ w I of phase space, over (Re c, Im c, floating p), of the events of this process."""
         plan, (c, theta) = self.engine.plan, native
@@ -148,7 +151,11 @@ class Evaluation:
         n_c = 2 * self.engine.plan.n_couplings
         size = len(x) * (1 + n_c + (n_c**2 if order == 2 else 0))
         return RankTask(
-            lambda: self._begin_batch(x, order), lambda wait: self._finish_batch(x, wait, order), size, lambda wait: wait().ravel(), _ready
+            lambda: self._local_batch(x, order),
+            lambda found: self._finish_batch(x, found[0], found[1], order),
+            size,
+            lambda found: found[0].ravel(),
+            lambda row: (row.reshape(len(x), -1), self._collapsed_batch(x)),
         )
 
     def shares_passes(self, order: int) -> bool:
@@ -156,11 +163,9 @@ class Evaluation:
         few = order < 2 or self.samples.n_summed <= self.engine.most_together
         return isinstance(self.norm.source, Collapsed) and self.engine.shares_passes and few
 
-    def _begin_batch(self, x: np.ndarray, order: int) -> Callable[[], np.ndarray]:
-        """Begin the sums over the events for many couplings, one pass for all.
-
-        What is returned waits for −Σ w ln I of every vector and its derivatives over (Re c, Im c), one row for each.
-        """
+    @in_turn
+    def _local_batch(self, x: np.ndarray, order: int) -> tuple[np.ndarray, Normalised]:
+        """−Σ w ln I of every vector and its derivatives over (Re c, Im c), one row for each, with one pass for all; and σ of them."""
         plan = self.engine.plan
         mix = coupling_mix(self.parameters.couplings_of(x))
         _, theta = self.parameters.native(x[0])  # the same for all
@@ -169,15 +174,18 @@ class Evaluation:
         begun = [(sign, begin_batches(self.engine, source, mix, numbers, order)) for sign, source in signed]
         n_c = 2 * plan.n_couplings
         nothing = np.zeros((len(x), 1 + n_c + (n_c**2 if order == 2 else 0)))
-        return lambda: sum((sign * result() for sign, result in begun), nothing)
+        norm = self._collapsed_batch(x)  # while the device computes
+        return sum((sign * result() for sign, result in begun), nothing), norm
 
-    def _finish_batch(self, x: np.ndarray, wait: Callable[[], np.ndarray], order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        source, W = self.norm.source, self.samples.weight
+    def _collapsed_batch(self, x: np.ndarray) -> Normalised:
+        assert isinstance(self.norm.source, Collapsed)
+        return self.norm.source.expand_batch(self.parameters.couplings_of(x))
+
+    def _finish_batch(self, x: np.ndarray, rows: np.ndarray, norm: Normalised, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        source, W, (sigma, d_sigma) = self.norm.source, self.samples.weight, norm
         assert isinstance(source, Collapsed)
         n_c = 2 * self.engine.plan.n_couplings
-        sigma, d_sigma = source.expand_batch(self.parameters.couplings_of(x))
         relative = d_sigma / sigma[:, None]
-        rows = wait().reshape(len(x), -1)
         values = W * (np.log(sigma) - np.log(self.norm.weight)) + rows[:, 0]
         grads = W * relative + rows[:, 1 : 1 + n_c]
         H = np.zeros((len(x), 0, 0))
@@ -189,10 +197,6 @@ class Evaluation:
         for k, row in enumerate(x if self.constraints else ()):
             values[k], grads[k], H[k] = self._add_constraints(row, values[k], grads[k], H[k])
         return values, grads, H
-
-
-def _ready(sums: np.ndarray) -> Callable[[], np.ndarray]:
-    return lambda: sums
 
 
 def _stacked(results: Sequence[Found], x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

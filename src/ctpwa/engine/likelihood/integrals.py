@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import ONE, Ranks
+from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.registry import make_engine
 from ctpwa.engine.plan.plan import Plan
@@ -89,6 +90,7 @@ class Integrator:
         own_p = np.concatenate([p[self._source], p[plan.n_floating :]])
         size = n + len(self._owner)
 
+        @in_turn
         def local() -> np.ndarray:
             self.engine.set_numbers(np.ones(n, dtype=complex), own_p)
             refresh = CallbackValues(plan, theta, self.engine.device)

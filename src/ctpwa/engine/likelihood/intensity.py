@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.base.progress import Progress
+from ctpwa.base.turns import TURN, in_turn
 from ctpwa.data.momenta import read_momenta
 from ctpwa.engine.backends.batch import coupling_mix
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.registry import make_engine
-from ctpwa.engine.backends.turns import TURN, in_turn
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues, find_rotation, in_pieces, sample_of, spin_stage

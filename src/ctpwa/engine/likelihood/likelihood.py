@@ -17,9 +17,9 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks
+from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import score_products
-from ctpwa.engine.backends.turns import in_turn
 from ctpwa.engine.likelihood import relatives
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.evaluation import Evaluation
@@ -171,7 +171,6 @@ class Likelihood:
         x = self._vector(p)
         return self.evaluation.batch_task(x, order) if x.ndim == 2 else self.evaluation.task(x, order)
 
-    @in_turn
     def _evaluate(self, p: Any, order: int) -> tuple[Any, np.ndarray, np.ndarray]:
         x = self._vector(p)
         return run_together(self.ranks, [self.task(x, order)], x.tobytes(), self.engine.device)[0]
@@ -231,7 +230,6 @@ class Likelihood:
         """Σ w² over data and background: the variance of ``weight``."""
         return self.samples.totals.squared
 
-    @in_turn
     def score_products(self, p: Any) -> np.ndarray:
         """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next.
 
@@ -246,6 +244,7 @@ class Likelihood:
         d_norm = evaluation.pull_back.gradient(x, floating, norm.gradient) / norm.value
         n = len(x)
 
+        @in_turn
         def local() -> np.ndarray:
             sums = np.zeros(n * n + n)
             J = evaluation.pull_back.matrix(x, floating)
@@ -264,7 +263,6 @@ class Likelihood:
             S[index, index] += 1 / sigma**2
         return S
 
-    @in_turn
     def integrals(self, p: Any, truth: SampleInput | None = None) -> WaveIntegrals:
         """Integrals of products of waves over the phase-space sample, or over another one.
 
@@ -324,7 +322,6 @@ class Likelihood:
         """
         return relatives.fixed(self, values)
 
-    @in_turn
     def with_weights(self, weights: Any) -> Likelihood:
         """The same measured events with other weights, for a bootstrap or sWeights.
 
@@ -333,7 +330,6 @@ class Likelihood:
         """
         return relatives.with_weights(self, weights)
 
-    @in_turn
     def with_data(self, data: SampleInput, background: SampleInput | None = None) -> Likelihood:
         """Other measured events on the same normalisation, for toys.
 
@@ -343,7 +339,6 @@ class Likelihood:
         """
         return relatives.with_data(self, data, background)
 
-    @in_turn
     def subsample(self, n_events: int, seed: int = 0) -> Likelihood:
         """A random part of data and background, with weights that make up for the others.
 
@@ -353,7 +348,6 @@ class Likelihood:
         """
         return relatives.subsample(self, n_events, seed)
 
-    @in_turn
     def without(self, waves: Iterable[str]) -> Likelihood:
         """The same without some waves, for their significance.
 
@@ -362,7 +356,6 @@ class Likelihood:
         """
         return relatives.without(self, waves)
 
-    @in_turn
     def with_still_lineshapes(self, p: Any) -> Likelihood:
         """The same with a normalisation whose lineshapes stand still at ``p``: exact there, quick elsewhere.
 
@@ -385,7 +378,6 @@ class Likelihood:
         """The same computed by another engine, which works on the same tables and device."""
         return replace(self, amplitude=replace(self.amplitude, engine=engine))
 
-    @in_turn
     def in_double(self) -> Likelihood:
         """The same likelihood with spin amplitudes in double precision; they are computed anew, in chunks, in every evaluation."""
         return relatives.in_double(self)

@@ -10,7 +10,6 @@ import numpy as np
 from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.ranks import CPU, ONE, Ranks
 from ctpwa.base.words import counted
-from ctpwa.engine.backends.turns import in_turn
 from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.samples.precision import DOUBLE, MIXED
 from ctpwa.model.model import Model
@@ -82,7 +81,6 @@ class LikelihoodSum:
         """Value, gradient and Hessian of the sum in one go; arrays for a batch [vector, parameter]."""
         return self._evaluate(p, 2)
 
-    @in_turn
     def _evaluate(self, p: Any, order: int) -> tuple[Any, np.ndarray, np.ndarray]:
         """With one sum over all ranks for all terms."""
         x = checked_vector(p, len(self.names))

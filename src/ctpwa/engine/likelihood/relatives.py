@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
+from ctpwa.base.turns import in_turn
 from ctpwa.data.own_part import OwnPart
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.collapsed import Collapsed, collapsed
@@ -223,6 +224,7 @@ def _stored(what: str, source: SampleSource) -> StoredSample:
     return source
 
 
+@in_turn
 def _random_part(likelihood: Likelihood, own: OwnPart, source: SampleSource, share: float, seed: int) -> StoredSample:
     """A share of the events of a sample, on the device."""
     part = random_part_of(_stored("part of", source).wherever(), own, share, seed, likelihood.engine.device)

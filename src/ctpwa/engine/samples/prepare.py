@@ -9,6 +9,7 @@ import torch
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import processes_here
 from ctpwa.base.progress import Progress
+from ctpwa.base.turns import in_turn
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import PROBE_EVENTS, sample_of, spin_stage
@@ -107,6 +108,7 @@ class Preparation:
                 bar.advance(sample.n_events)
                 del sample  # before the next one takes as much again
 
+    @in_turn
     def sample(self, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0) -> Sample:
         """Events on the device, or what is wrong with them; see ``sample_of``."""
         try:

@@ -10,12 +10,12 @@ import numba
 import numpy as np
 import torch
 
+from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import batch_sums, weigh
 from ctpwa.engine.backends.cpu.source import cpu_source
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
-from ctpwa.engine.backends.turns import in_turn
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.machine_code import keep_machine_code
 from ctpwa.engine.plan.plan import Plan

@@ -1,8 +1,11 @@
 """Evaluations take turns, whichever threads ask for them.
 
 Of the numbers an engine computes with, its buffers, recordings and streams there is one each, and kernels use all cores as it is: a second
-evaluation at the same time would gain nothing. Of two processes that were one until a ``fork``, only the first has the threads of the
-kernels; the other would wait for them for ever, and is told so.
+evaluation at the same time would gain nothing. A turn is for what a process computes of its own events: nobody waits for other processes
+in it.
+
+Of two processes that were one until a ``fork``, only the first has the threads of the kernels; the other would wait for them for ever, and
+is told so.
 """
 
 from __future__ import annotations
@@ -20,21 +23,24 @@ R = TypeVar("R")
 
 
 class _Turn:
-    """The one turn of this process; a context, which the same thread may enter again."""
+    """The turn of this process; a context, which the same thread may enter again."""
 
     def __init__(self) -> None:
         self._lock = RLock()
         self.process: int | None = None  # where something was computed first
 
-    def __enter__(self) -> None:
-        here = os.getpid()
-        if self.process not in (None, here):  # before the lock, which another thread may have held at the fork
+    def check(self) -> None:
+        """Refuse to compute in a process that was forked too late."""
+        if self.process not in (None, os.getpid()):
             raise CtpwaError(
                 "this process was forked from one that had computed before, and the threads that compute did not come along\n"
                 " fix: start workers with multiprocessing.get_context('spawn'), or fork before anything is computed, or use threads"
             )
+
+    def __enter__(self) -> None:
+        self.check()  # before the lock, which another thread may have held at the fork
         self._lock.acquire()
-        self.process = here
+        self.process = os.getpid()
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
