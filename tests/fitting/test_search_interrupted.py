@@ -1,0 +1,26 @@
+"""Ctrl-C in a search from many starts ends the fit, not the search alone."""
+
+import signal
+
+from ctpwa.progress import Progress
+
+import ctpwa
+from ctpwa.fitting.starts import coarse_search
+from fitting.cases import likelihood
+
+
+def test_ctrl_c_in_the_search(monkeypatch):
+    real = Progress.advance
+
+    def advance(self, amount):
+        real(self, amount)
+        if self.title.startswith("search"):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Progress, "advance", advance)
+    like = likelihood("fixed")
+    found = coarse_search(like, like.random_couplings(like.start, 4, seed=3), 0, False)
+    assert found.interrupted
+    result = ctpwa.fit(like, 4, seed=3, progress=False)
+    assert not result.verdict.good
+    assert "interrupted" in result.verdict.reasons
