@@ -2,9 +2,8 @@
 
 import signal
 
-from ctpwa.progress import Progress
-
 import ctpwa
+from ctpwa.base.progress import Progress
 from ctpwa.fitting.starts import coarse_search
 from fitting.cases import likelihood
 
