@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_written(fitted, monkeypatch, options):
     monkeypatch.setattr("ctpwa.cli.export.export_result", lambda *_, **__: pytest.fail("too late"))
     result = run(*options)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "cannot write into '.': permission denied\n fix: change its permissions, or name another folder\n"
+    assert result.stderr == f"cannot write {options[1]!r}: the folder cannot be written\n fix: check permissions, or name another one\n"
 
 
 @pytest.mark.parametrize("option", ["--root", "--csv", "--latex"])

@@ -256,13 +256,14 @@ def test_what_preparation_takes():
     for name in ("small", "kk_eta fixed"):
         plan = likelihood(name, "reference").plan
         few, many, most = (
-            plan_memory(plan, {"data": 10, "phase space": n}, "cpu", torch.device("cpu"), Limits(host=10**12)) for n in (1000, 10**8, 10**9)
+            plan_memory(plan, {"data": 10, "phase space": n}, torch.device("cpu"), Limits(host=10**12), separate=False)
+            for n in (1000, 10**8, 10**9)
         )
         assert 0 < few.preparing < 1e7 < many.preparing == most.preparing
         piece = 0 if name == "small" else many.piece_events * plan.exact_bytes_per_event
         assert many.preparing > piece
         assert f"up to {format_bytes(few.total + few.preparing)} while events are prepared" in str(few)
-        tight = plan_memory(plan, {"data": 10, "phase space": 10**6}, "cpu", torch.device("cpu"), Limits(host=2 * 10**8))
+        tight = plan_memory(plan, {"data": 10, "phase space": 10**6}, torch.device("cpu"), Limits(host=2 * 10**8), separate=False)
         assert tight.preparing < many.preparing
 
 

@@ -78,7 +78,8 @@ def scores_of_single_events():
             single = replace(sample, K=sample.K[..., [i]], E=sample.E[:, [i]], w=w, n_positive=1)
             data, nothing = (StoredSample.on_device(own, every.streamer) for own in ([single], []))
             totals = replace(every.samples.totals, data=1.0, background=0.0)
-            one = replace(every, samples=replace(every.samples, data=data, background=nothing, totals=totals))
+            own = {"data": every.samples.own["data"]}
+            one = replace(every, samples=replace(every.samples, data=data, background=nothing, totals=totals, own=own))
             score = one.value_and_grad(x)[1]
             total += float(sample.w[i]) ** 2 * np.outer(score, score)
     return total

@@ -485,15 +485,16 @@ class TestInterruption:
         with pytest.raises(KeyboardInterrupt):
             ctpwa.fit(like)
 
-    def test_in_the_search_of_many_starts(self, monkeypatch):
+    @pytest.mark.parametrize("n", [4, 8, 10, 12, 14, 15])
+    def test_in_the_search_of_many_starts(self, n, monkeypatch):
         """The best point of the search, and all starts that have ended are counted; no fit follows."""
         like = likelihood("fixed")
-        Interrupted(monkeypatch, 15)
+        Interrupted(monkeypatch, n)
         found = ctpwa.fit(like, 6, seed=4)
         assert found.verdict.reasons[0] == "interrupted"
         assert not found.verdict.good
         assert found.n_starts == 6
-        assert 0 <= sum(minimum.starts for minimum in found.minima) < 6
+        assert (sum(minimum.starts for minimum in found.minima) == 6) == (n == 15)  # then all have ended, and the first whole fit begins
         assert found.minima[0].nll == found.nll == min(minimum.nll for minimum in found.minima)
         assert like.value(found.x) == pytest.approx(found.nll, abs=1e-9)
 

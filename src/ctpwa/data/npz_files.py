@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from math import prod
@@ -84,10 +83,13 @@ class NpzFile(EventFile):
         rows, inner = header.shape[0], header.shape[1:]
         stop, per_row = rows if last is None else last, prod(inner)
         columns = per_row if header.fortran else 1
-        files = [stack.enter_context(self._zip.open(self._members[name])) for _ in range(columns)]
-        for k, file in enumerate(files):
+        files = []
+        for k in range(columns):
+            files.append(stack.enter_context(self._zip.open(self._members[name])))
             before = k * rows + first if header.fortran else first * per_row
-            file.seek(header.length + before * header.dtype.itemsize, os.SEEK_SET)
+            files[k].seek(
+                header.length + before * header.dtype.itemsize
+            )  # at once: zipfile loses its place when another one is opened first
         for start in range(first, stop, size):
             n = min(size, stop - start)
             parts = [read_numbers(file, header.dtype, n * per_row // columns, f"array {name!r}") for file in files]

@@ -61,7 +61,7 @@ class Checkpoint:
             if content.pop("checkpoint") != SCHEMA:
                 raise CtpwaError(f"{str(path)!r} is a checkpoint of another version of ctpwa, {content.get('version')}\n fix: {fix}")
             search = content.pop("journal", None)
-            loaded: Checkpoint = build(cls, content)
+            loaded: Checkpoint = build(cls, content | {"journal": None})
             if len(loaded.values) != len(set(loaded.names)) or len(loaded.names) != len(loaded.values):
                 raise ValueError("names and values do not match")
             journal = None if search is None else Journal.from_dict(search)

@@ -293,6 +293,7 @@ def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, 
     known, n_known = _known(likelihood, points, seed, how)
     total = Record(values=n_known)
     others: list[Minimum] = []
+    coarse: Coarse | None = None
     if len(points) == 1 or _lineshapes_differ(likelihood, points):
         candidates = [Minimum(np.nan, point, (k,)) for k, point in enumerate(points)]
     else:
@@ -301,10 +302,15 @@ def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, 
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")
         if coarse.interrupted:
-            stop, found = _cut_short(likelihood, coarse, known, how.journal.ends)
-            return stop, total, found
+            return _interrupted_search(likelihood, coarse, known, how, total)
         candidates, others = list(coarse.minima[: coarse.promising]), list(coarse.minima[coarse.promising :])
     stops, interrupted = _run_all(likelihood, candidates, how, total)
+    if not stops:  # interrupted before the first of them had a point
+        if coarse is not None:
+            return _interrupted_search(likelihood, coarse, known, how, total)
+        if known is None:
+            raise KeyboardInterrupt
+        return known, total, (FoundMinimum(known.value, 0, False, tuple(map(float, known.x))),)
     others = [*candidates[len(stops) :], *others]
     candidates = candidates[: len(stops)]
     best, as_it_is = _lowest(stops), None
@@ -340,6 +346,14 @@ def _known(likelihood: Fittable, points: np.ndarray, seed: int, how: _How) -> tu
     if how.watch is not None:
         how.watch(known[best], float(values[best]))
     return Stop(known[best], float(values[best]), False, INTERRUPTED, 0), len(known)
+
+
+def _interrupted_search(
+    likelihood: Fittable, coarse: Coarse, known: Stop | None, how: _How, total: Record
+) -> tuple[Stop, Record, tuple[FoundMinimum, ...]]:
+    """What ``_minimise`` gives of a search after which no whole fit has a point."""
+    stop, found = _cut_short(likelihood, coarse, known, how.journal.ends)
+    return stop, total, found
 
 
 def _cut_short(likelihood: Fittable, coarse: Coarse, known: Stop | None, ended: Container[int]) -> tuple[Stop, tuple[FoundMinimum, ...]]:
@@ -415,8 +429,6 @@ def _run_all(likelihood: Fittable, candidates: Sequence[Minimum], how: _How, tot
                 stops.append(stop)
                 bar.advance(1)
             except KeyboardInterrupt:  # between two of them
-                if not stops:
-                    raise
                 return stops, True
             if stop.reason == INTERRUPTED:
                 return stops, True
