@@ -47,7 +47,7 @@ def assert_same(found, expected):
         for one, other in zip(found, expected, strict=True):
             assert_same(one, other)
     else:
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+        np.testing.assert_array_equal(*(x.cpu() if isinstance(x, torch.Tensor) else np.asarray(x) for x in (found, expected)))
 
 
 def all_at(like, x):
