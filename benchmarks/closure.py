@@ -9,7 +9,7 @@ kk_eta_four) the pulls of couplings, masses, widths and fit fractions are collec
 1, the spread of the values over the toys should be the error that the fits claim, and so should MINOS errors. Everything is saved as
 JSON, pulls as a figure.
 
-Sizes. Each toy has its own phase-space sample, and errors contain what its finite size adds (see ctpwa/results/closure.py), which is
+Sizes. Each toy has its own phase-space sample, and errors contain what its finite size adds (see ctpwa/observables/closure.py), which is
 printed as "norm": its variance over that of the data. For intensities with narrow peaks in a flat phase space it is much larger than
 N_data/N_phsp. Errors from second derivatives hold for many events: with few, and many waves, likelihoods are not parabolic, so that
 pulls are not normal although the fits are right. Hence few waves for many toys, and larger toys for large models. The likelihood ratio
