@@ -1,14 +1,18 @@
 """Generated modules that several processes want at once: whoever looks finds a whole file or none."""
 
+import hashlib
 import sys
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
 from between import between_calls, seen_by_a_reader
+from ctpwa.engine.codegen import generated_modules
 from ctpwa.engine.codegen.generated_modules import load_generated
 
 TEXT = "".join(f"X{i} = {i}\n" for i in range(50)) + "END = 'end'\n"
+NAME = f"ctpwa_shared_{hashlib.sha256(TEXT.encode()).hexdigest()[:20]}"
 
 
 @pytest.fixture
@@ -23,9 +27,12 @@ def cache(tmp_path, monkeypatch):
 
 
 def load():
-    """Load the module as a process that has not loaded it yet."""
-    module = load_generated("shared", TEXT)
-    del sys.modules[module.__name__]
+    """Load the module as a process that has not loaded it yet, whatever this one is about to do: with its own modules and its own lock."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generated_modules, "_loading", Lock())
+        patch.delitem(sys.modules, NAME, raising=False)
+        module = load_generated("shared", TEXT)
+        del sys.modules[module.__name__]
     return module
 
 
@@ -47,7 +54,7 @@ def test_two_processes_at_once(cache):
     cache("alone")
     name = Path(load().__file__).name
     _, moments = between_calls(load, lambda _: None)
-    for moment in range(0, moments, 3):
+    for moment in range(0, moments, 7):
         folder = cache(str(moment))
         halves = []
 
