@@ -234,7 +234,7 @@ def test_a_rank_that_is_stopped_in_the_fit(folder, job, who, name):
 @pytest.mark.parametrize(
     ("where", "message", "code"),
     [
-        ("fit._write", "the result is in model.result.json, but rank 1 does not answer any more: stopped", 1),
+        ("fit._meet_others", "the result is in model.result.json, but rank 1 does not answer any more: stopped", 1),
         ("ProcessRanks.leave", "all is done, but rank 1 does not answer any more: stopped", 0),
     ],
 )
@@ -286,7 +286,7 @@ def test_variables_that_make_no_sense(monkeypatch, name, value):
         monkeypatch.setenv(key, text)
     found = CliRunner().invoke(app, ["fit", "model.yml"])
     assert (found.exit_code, found.stdout) == (1, "")
-    assert found.stderr.startswith(f"the variable {name} is {value!r}, which is no number of processes\n fix: start with torchrun")
+    assert found.stderr.startswith(f"the environment variable {name} is {value!r}, not a whole number from ")
 
 
 def test_a_port_that_nobody_listens_to(folder, monkeypatch):
