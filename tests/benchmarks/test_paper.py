@@ -47,7 +47,7 @@ def run(paper, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["common"], "KK_ETA", folder / "model.yml")
         patch.setattr(sys.modules["likelihood"], "FOUR_PIONS", FOUR_BODIES)
-        patch.setattr("ctpwa.report.figures.style.SUFFIXES", (".png",))
+        patch.setattr("ctpwa.report.figures.style.SUFFIXES", {".png": {}})
         patch.setattr("ctpwa.generate.toys.PILOT_EVENTS", 1 << 9)
         patch.setattr("ctpwa.generate.toys.MAXIMUM_EVENTS", 1 << 11)
         patch.setattr(paper, "BUDGET_S", 0.0)
