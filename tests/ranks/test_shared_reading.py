@@ -118,7 +118,7 @@ def test_several_sources_make_one_sample(tmp_path):
             "background": {"file": str(tmp_path / "2.npz"), "scale": 0.1},
             "truth": {"generate": 50, "seed": 6},
         },
-        "fit": {"engine": "reference"},
+        "fit": {"engine": "reference", "starts": 1},
     }
 
     def look(ranks):
