@@ -161,6 +161,8 @@ def test_other_data(name):
     options = {"background": None} if "background" in samples(name) else {}
     agree(found, make(name, "reference", data=data, **options), point(like))
     assert found.phase_space is like.phase_space
+    assert found.memory().placed["data"].device == 40
+    assert found.memory().placed.get("phase space") == like.memory().placed.get("phase space")
 
 
 # fewer waves

@@ -18,7 +18,7 @@ from ctpwa.engine.likelihood.likelihood_sum import advice_on
 from ctpwa.engine.likelihood.parts import Amplitude, CouplingOptions, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.weight_sums import Totals
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
-from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation
+from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation, spin_stage
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, checked_precision, planned
@@ -164,7 +164,8 @@ def _resources(
     counts = {name: share.rows.count for name, share in shares.items()}
     memory = plan_memory(engine.plan, counts, engine.device, limits, separate=separate)
     streamer = Streamer(engine.device, separate)
-    preparation = Preparation(amplitude.model, engine.plan, rotation, engine.device, memory, streamer)
+    stage = spin_stage(amplitude.model, rotation, engine.device, memory.working_bytes)
+    preparation = Preparation(engine.plan, memory, streamer, stage)
     return Resources(ranks, precision, limits, memory, streamer, preparation)
 
 

@@ -61,7 +61,7 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     counts = {name: share.rows.count for name, share in shares.items()}
     separate = all_backends()[likelihood.engine.name].own_memory(likelihood.engine.device)
     memory = plan_memory(likelihood.plan, counts, likelihood.engine.device, resources.limits, separate=separate)
-    preparation = resources.preparation.with_memory(memory)
+    preparation = replace(resources.preparation, memory=memory)
     stored = resources.ranks.together(lambda: preparation.stored(shares, False))
     preparation.stage.release()
     own = {name: part for name, part in likelihood.samples.own.items() if name == "phase space"}
@@ -70,7 +70,9 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     n_summed = sum(share.rows.total for share in shares.values())
     distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], len(likelihood.names), resources.ranks)}
     samples = FitSamples(stored["data"], subtracted, own, _totals(stored["data"], subtracted, likelihood), n_summed, distinct)
-    return replace(likelihood, samples=samples, resources=replace(resources, preparation=preparation))
+    kept = {name: placed for name, placed in resources.memory.placed.items() if name == "phase space"}  # shared with the other one
+    whole = replace(memory, placed={**memory.placed, **kept}, integrated=resources.memory.integrated)
+    return replace(likelihood, samples=samples, resources=replace(resources, preparation=preparation, memory=whole))
 
 
 def subsample(likelihood: Likelihood, n_events: int, seed: int) -> Likelihood:

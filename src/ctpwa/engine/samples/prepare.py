@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass
 
 import torch
 
@@ -12,7 +13,7 @@ from ctpwa.base.progress import Progress
 from ctpwa.base.turns import in_turn
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
-from ctpwa.engine.samples.build import PROBE_EVENTS, sample_of, spin_stage
+from ctpwa.engine.samples.build import PROBE_EVENTS, sample_of
 from ctpwa.engine.samples.chunk_bytes import ChunkLayout
 from ctpwa.engine.samples.memory_plan import MemoryPlan, Placement
 from ctpwa.engine.samples.own_events import Share
@@ -20,35 +21,27 @@ from ctpwa.engine.samples.sample import CHUNK_EVENTS, Sample
 from ctpwa.engine.samples.scratch_file import ScratchFile, check_scratch
 from ctpwa.engine.samples.stored_sample import StoredSample, WeightSums
 from ctpwa.engine.samples.streamer import Chunk, Streamer
-from ctpwa.model.model import Model
-from ctpwa.spin.rotate import RowRotation, RowsNeeded
+from ctpwa.spin.rotate import RowsNeeded
+from ctpwa.spin.stage import SpinStage
 
 MANY_PIECES, SHORT_PIECE = 100, 1 << 16  # so many pieces of a sample, of at least so many events, take little memory beside the whole
 
 
+@dataclass(frozen=True)
 class Preparation:
     """Prepares samples for the kernels.
 
-    Args:
-        model:     the model
-        plan:      its tables
-        rotation:  which polarisation rows to keep
-        device:    where the engine computes
+    Attributes:
+        plan:      the tables of the model
         memory:    where to keep what
         streamer:  brings chunks to the device later
+        stage:     computes spin amplitudes, in the polarisation rows that are kept
     """
 
-    def __init__(
-        self, model: Model, plan: Plan, rotation: RowRotation, device: torch.device, memory: MemoryPlan, streamer: Streamer
-    ) -> None:
-        self.plan, self.memory, self.streamer = plan, memory, streamer
-        self.stage = spin_stage(model, rotation, device, memory.working_bytes)
-
-    def with_memory(self, memory: MemoryPlan) -> Preparation:
-        """The same for other samples, which are kept elsewhere."""
-        other = Preparation.__new__(Preparation)
-        other.plan, other.memory, other.streamer, other.stage = self.plan, memory, self.streamer, self.stage
-        return other
+    plan: Plan
+    memory: MemoryPlan
+    streamer: Streamer
+    stage: SpinStage
 
     def stored(self, shares: Mapping[str, Share], progress: bool | None) -> dict[str, StoredSample]:
         """All samples that are kept."""
