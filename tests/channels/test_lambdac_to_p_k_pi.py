@@ -30,6 +30,6 @@ def test_a_strong_first_vertex_would_halve_the_waves(example):
 
 def test_a_polarised_parent_has_one_row_for_each_of_its_states(example):
     model = load_model(example("lambdac_p_k_pi"))
-    assert model.polarisation.kind == "density matrix"
-    assert model.polarisation.rho[0, 0] == 0.65
-    assert model.polarisation.rows().shape == (2, 2)
+    assert model.production.kind == "density matrix"
+    assert model.production.rho[0, 0] == 0.65
+    assert model.production.states.shape == (2, 2)

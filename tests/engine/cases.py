@@ -20,11 +20,14 @@ import yaml
 
 import ctpwa
 from ctpwa.data.events import Events
+from ctpwa.decay.chain import Decay
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples import memory_plan
 from ctpwa.model.lineshapes.formula import Callback, Formula, LineshapeParameter, s
 from ctpwa.model.model import Model
+from ctpwa.spin.polarisation import Polarisation
+from ctpwa.spin.production import Production, Rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GPU = torch.cuda.is_available()
@@ -161,6 +164,57 @@ def arctangent() -> Model:
     return ctpwa.load_model(every | {"resonances": resonances | {"X(1750)": resonances["X(1750)"] | bent}})
 
 
+class TwoBeams(Production):
+    """Parents of two beams whose shares P differ event by event: each wave has a coupling for either, and they do not interfere."""
+
+    def rows(self, decay: Decay) -> Rows:
+        return TwoBeamRows(Polarisation.of("transverse", decay.parent).rows(decay))
+
+
+class TwoBeamRows(Rows):
+    feeds, columns = ("first", "second"), ("P", "e")
+    n_rows = property(lambda self: 2 * self.one.n_rows)
+    real = property(lambda self: self.one.real)
+    two_ms = property(lambda self: self.one.two_ms)
+    labels = property(lambda self: tuple(f"{feed}, {label}" for feed in self.feeds for label in self.one.labels))
+
+    def __init__(self, one: Rows) -> None:
+        self.one = one
+
+    def store(self, A: torch.Tensor, total_L: int, columns: Any, out: torch.Tensor) -> None:
+        n, size = self.one.n_rows, columns["e"].square().sum(dim=0)
+        K = out.new_empty(1, n, out.shape[-1])
+        self.one.store(A, total_L, {}, K)
+        out.zero_()
+        out[0, :n] = ((1 + columns["P"]) * size).sqrt() * K[0]
+        out[1, n:] = ((1 - columns["P"]) * size).sqrt() * K[0]
+
+    def phase(self, total_L: int) -> complex:
+        return self.one.phase(total_L)
+
+
+def delayed_shape(s, q2, parameters, columns):
+    """A function that looks at an event column."""
+    return 1 / (parameters["mass"] ** 2 - s - 1j * parameters["width"] * (1 + 0.3 * columns["t"] * q2))
+
+
+DELAYED = "exp(-t/tau)/(mass**2 - s - i*mass*width*(1 + 0.1*t)) + 0.2*t"
+DELAYED_CALLBACK = Callback("delayed", delayed_shape, (LineshapeParameter("mass"), LineshapeParameter("width")), ("t",))
+
+
+def columns() -> Model:
+    """Numbers of every event in a formula, in a Python function and in the rows of a production with two feeds."""
+    every = example("jpsi_kk_eta")
+    resonances = {
+        "phi(1680)": {**every["resonances"]["phi(1680)"], "lineshape": DELAYED, "parameters": {"tau": 1.5}, "float": ["mass", "tau"]},
+        "K*(1410)": every["resonances"]["K*(1410)"],
+    }
+    declared = {"t": {"limits": [0, 10]}, "P": {"limits": [0, 1]}, "e": {"size": 3}}
+    samples = {"data": "x.root", "phase_space": "y.root"}
+    model = ctpwa.load_model(every | {"resonances": resonances, "columns": declared, "samples": samples})
+    return replace(with_resonance(model, "K*(1410)", lineshape=DELAYED_CALLBACK), production=TwoBeams())
+
+
 @dataclass(frozen=True)
 class Case:
     """A likelihood to test.
@@ -199,6 +253,7 @@ CASES = {
     "literals": Case(literals, 64, 65),
     "arctangent": Case(arctangent, 64, 65),
     "own_lineshapes": Case(own_lineshapes, 127, 129, 30, "mixed"),
+    "columns": Case(columns, 127, 129, 30, "mixed"),
 }
 
 
@@ -217,6 +272,10 @@ def samples(name: str) -> dict[str, Events]:
 
 def events(name: str, n: int, seed: int, weights: str = "none") -> Events:
     flat = ctpwa.generate_phase_space(model(name), n, seed=seed)
+    if model(name).columns:
+        random = np.random.default_rng(200 + seed)
+        numbers = {"t": random.uniform(0, 3, n), "P": random.uniform(0, 1, n), "e": random.normal(size=(n, 3))}
+        flat = replace(flat, columns={key: torch.from_numpy(values) for key, values in numbers.items()})
     if weights == "none":
         return flat
     random = np.random.default_rng(100 + seed)
@@ -224,7 +283,7 @@ def events(name: str, n: int, seed: int, weights: str = "none") -> Events:
     if weights == "mixed":
         w[random.random(n) < 0.15] *= -0.5
     w *= {1: 1.0, 2: 1.0, 3: 0.3}[seed]
-    return Events(flat.momenta, torch.from_numpy(w))
+    return replace(flat, weights=torch.from_numpy(w))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import torch
 
 import ctpwa
 from ctpwa.data.events import Events
+from ctpwa.data.stream import Piece
 from ctpwa.engine.backends.cuda import engine as cuda
 from ctpwa.engine.backends.reference import definition as reference
 from ctpwa.engine.codegen.tensors import evaluate
@@ -64,9 +65,9 @@ def test_intensities_are_the_same(name):
     plan = plan_of(own)
     less = compacted(plan)
     assert less.n_event_rows < plan.n_event_rows
-    stage = spin_stage(own, find_rotation(own, [p4]), CPU)
+    stage = spin_stage(own, find_rotation(own, [Piece(p4)]), CPU)
     plans = [replace(p, n_rows=stage.n_rows) for p in (less, plan)]
-    found, expected = (intensity(p, sample_of(stage, p, len(p4[0]), in_pieces(p4))) for p in plans)
+    found, expected = (intensity(p, sample_of(stage, p, len(p4[0]), in_pieces(Piece(p4)))) for p in plans)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14 * float(expected.max()))
 
 
@@ -137,8 +138,8 @@ def test_without_square_roots_q2_is_kept():
     assert {quantity.source for quantity in less.quantities} == {s, q2}
     p4 = momenta("small")
     one, other = (torch.empty(p.n_event_rows, 40, dtype=torch.float64) for p in (plan, less))
-    fill_table(plan, one, p4)
-    fill_table(less, other, p4)
+    fill_table(plan, one, p4, {})
+    fill_table(less, other, p4, {})
     p = torch.from_numpy(plan.iteration.values(np.full(len(plan.parameters), 1.9)))
     found, expected = (reference.channel_values(own, p, table) for own, table in ((less, other), (plan, one)))
     order = [[c.p for c in less.channels].index(c.p) for c in plan.channels]
@@ -156,9 +157,9 @@ def test_expensive_and_complex_numbers_are_kept(monkeypatch):
     less = compacted(plan)
     assert less.n_event_rows == 15 - 2 * 1  # s, L = 1 and 2 at two vertices of Kη become s and v; the third vertex has L = 1 and 3
     p4 = momenta("kk_eta")
-    stage = spin_stage(model("kk_eta"), find_rotation(model("kk_eta"), [p4]), CPU)
+    stage = spin_stage(model("kk_eta"), find_rotation(model("kk_eta"), [Piece(p4)]), CPU)
     plans = [replace(p, n_rows=1) for p in (plan, less)]
-    found, expected = (intensity(p, sample_of(stage, p, 40, in_pieces(p4))) for p in plans)
+    found, expected = (intensity(p, sample_of(stage, p, 40, in_pieces(Piece(p4)))) for p in plans)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
     monkeypatch.undo()
     monkeypatch.setattr(compact, "LEAST_SAVING", 0.0)
@@ -175,7 +176,7 @@ def test_at_threshold():
     rest = torch.tensor([[m_K, 0.0, 0.0, 0.0]], dtype=torch.float64)
     p4 = [rest, rest.clone(), torch.tensor([[np.hypot(m_eta, 0.3), 0.0, 0.0, 0.3]], dtype=torch.float64)]
     E = torch.empty(less.n_event_rows, 1, dtype=torch.float64)
-    fill_table(less, E, p4)
+    fill_table(less, E, p4, {})
     velocity = next(row for q, row in less.quantities.items() if q.system == (0, 1) and q.source != s)
     assert float(E[velocity]) == 0.0
     p = torch.from_numpy(less.iteration.values(np.array([plan_value(less, name) for name in less.parameters])))
@@ -188,7 +189,7 @@ def test_at_threshold():
 def test_what_is_kept_is_what_it_says():
     less, p4 = compacted(plan_of(model("kk_eta"))), momenta("kk_eta")
     E = torch.empty(less.n_event_rows, 40, dtype=torch.float64)
-    fill_table(less, E, p4)
+    fill_table(less, E, p4, {})
     for quantity, row in less.quantities.items():
         i, j = quantity.system
         P = p4[i] + p4[j]
@@ -303,9 +304,9 @@ def test_weights_on_a_cpu_are_an_array():
 
 def test_weights_that_come_later_are_taken():
     own, p4 = model("small"), momenta("small", 30)
-    stage = spin_stage(own, find_rotation(own, [p4]), CPU)
+    stage = spin_stage(own, find_rotation(own, [Piece(p4)]), CPU)
     w = torch.arange(1.0, 21.0, dtype=torch.float64)
-    pieces = [([p[:10] for p in p4], None), ([p[10:] for p in p4], w)]
+    pieces = [Piece([p[:10] for p in p4]), Piece([p[10:] for p in p4], w)]
     sample = sample_of(stage, replace(plan_of(own), n_rows=stage.n_rows), 30, pieces, one_weight=True)
     assert sample.w.tolist() == [1.0] * 10 + w.tolist()
 

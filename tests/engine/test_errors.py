@@ -221,7 +221,7 @@ def test_memory_is_what_is_allocated(name):
         held = sum(
             t.numel() * t.element_size()
             for sample in groups[key].resident
-            for t in (sample.K, sample.E, sample.w, *chain(*sample.vertices.values()))
+            for t in (sample.K, sample.E, sample.w, *chain(*sample.inputs.values()))
         )
         n = sum(sample.n_events for sample in groups[key].resident)
         assert held == planned == n * plan.bytes_per_event

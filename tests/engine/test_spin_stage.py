@@ -10,11 +10,11 @@ from tests.engine.cases import GPU
 
 import ctpwa
 from ctpwa.base.errors import DataError
+from ctpwa.data.stream import Piece
 from ctpwa.engine.samples.build import find_rotation, spin_stage
 from ctpwa.spin import stage as stage_module
 from ctpwa.spin.build import collect_structures
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed
-from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.stage import SpinStage, _sum_parts, chunks_to_record
 
@@ -44,7 +44,7 @@ def momenta(name, n_events=230):
 def filled(stage, p4, **options):
     K = stage.allocate(len(p4[0]), options.get("storage"))
     done = []
-    stage.fill(K, [p.to(stage.device) for p in p4], advance=done.append, **options)
+    stage.fill(K, [p.to(stage.device) for p in p4], {}, advance=done.append, **options)
     stage.finish()
     return K
 
@@ -52,7 +52,7 @@ def filled(stage, p4, **options):
 def stage_of(name, device=CPU, rotation=None, **options):
     own = model(name)
     structures, _ = collect_structures(own.waves, barrier=True)
-    rows = PolarisationRows(own.decay, own.polarisation)
+    rows = own.production.rows(own.decay)
     return SpinStage(own.decay, structures, rows, device, rotation, barrier=True, zou_bugg=own.zou_bugg, **options)
 
 
@@ -66,7 +66,7 @@ def test_forgetting_changes_nothing(name):
     evaluator = Evaluator(own.decay.final, stage._evaluator(p4).p4, harmonics_needed(tops), barrier=True, zou_bugg=own.zou_bugg)
     expected = torch.empty_like(K)
     for index, parts in enumerate(stage.structures):
-        stage.rows.store(_sum_parts(evaluator, parts, stage.rows.two_ms), parts[0][0].total_L, expected[index])
+        stage.rows.store(_sum_parts(evaluator, parts, stage.rows.two_ms), parts[0][0].total_L, {}, expected[index : index + 1])
     torch.testing.assert_close(K, expected, rtol=1e-11, atol=1e-13 * float(expected.abs().max()))
 
 
@@ -74,12 +74,12 @@ def test_forgetting_saves_memory():
     stage = stage_of("jpsi_kk_eta")
     evaluator = stage._evaluator([p[:1].T.contiguous() for p in momenta("jpsi_kk_eta")])
     target = torch.empty(len(stage.structures), stage.rows.n_rows, 1, dtype=stage.rows.dtype)
-    stage._evaluate(evaluator, target, [])
+    stage._evaluate(evaluator, {}, target, [])
     everything = sum(t.numel() * t.element_size() for v in evaluator._cache.values() for t in (v.values() if isinstance(v, dict) else [v]))
     assert evaluator.most_bytes() < 0.6 * everything
     expiring = evaluator.expiring()
     evaluator = stage._evaluator([p[:1].T.contiguous() for p in momenta("jpsi_kk_eta")])
-    stage._evaluate(evaluator, target, expiring)
+    stage._evaluate(evaluator, {}, target, expiring)
     assert not evaluator._cache  # everything is forgotten in the end
 
 
@@ -92,14 +92,14 @@ def test_chunks(size):
 
 def test_events_of_a_chunk():
     stage = stage_of("jpsi_kk_eta")
-    found = stage.chunk_events(momenta("jpsi_kk_eta"))
-    assert found == stage_of("jpsi_kk_eta").chunk_events([p[:1] for p in momenta("jpsi_kk_eta")])
+    found = stage.chunk_events(momenta("jpsi_kk_eta"), {})
+    assert found == stage_of("jpsi_kk_eta").chunk_events([p[:1] for p in momenta("jpsi_kk_eta")], {})
     filled(stage, momenta("jpsi_kk_eta"))
     assert stage._chunk_size == found
     bad = [p.clone() for p in momenta("jpsi_kk_eta")]
     bad[2][0, 0] = torch.nan
     with pytest.raises(DataError, match=r"'eta' in event 0 .* is not finite"):
-        stage_of("jpsi_kk_eta").chunk_events(bad)
+        stage_of("jpsi_kk_eta").chunk_events(bad, {})
 
 
 def test_only_harmonics_that_are_needed_are_kept():
@@ -111,7 +111,7 @@ def test_only_harmonics_that_are_needed_are_kept():
 def test_progress_counts_every_event_and_bad_momenta_are_named():
     stage, p4 = stage_of("jpsi_kk_eta", chunk_size=100), [p.clone() for p in momenta("jpsi_kk_eta")]
     done = []
-    stage.fill(stage.allocate(230), p4, advance=done.append)
+    stage.fill(stage.allocate(230), p4, {}, advance=done.append)
     assert sum(done) == 230
     p4[1][210, 2] = torch.nan
     with pytest.raises(DataError, match=r"'K-' in event 1210 .* is not finite"):
@@ -160,7 +160,7 @@ def test_what_a_gpu_would_do(name, monkeypatch):
     monkeypatch.setattr(stage_module, "_Recorded", Unrecorded)
     Unrecorded.made = 0
     p4 = momenta(name)
-    rotation = find_rotation(model(name), [p4])
+    rotation = find_rotation(model(name), [Piece(p4)])
     expected = filled(stage_of(name, rotation=rotation), p4)
     stage = stage_of(name, rotation=rotation, chunk_size=100)
     stage._on_gpu = True
@@ -185,7 +185,7 @@ def test_what_a_gpu_would_do(name, monkeypatch):
 def test_recorded_amplitudes(name):
     """Few events first, which are no reason for short chunks; then three chunks, and more events with the same recording."""
     p4, device = momenta(name), torch.device("cuda", 0)
-    rotation = find_rotation(model(name), [p4])
+    rotation = find_rotation(model(name), [Piece(p4)])
     expected = filled(stage_of(name, rotation=rotation), p4)
     stage = stage_of(name, device, rotation, chunk_size=100)
     for n in (7, 230, 100, 157, 230, 60):
@@ -201,7 +201,7 @@ def test_recorded_amplitudes(name):
 @pytest.mark.skipif(not GPU, reason="no GPU")
 def test_recorded_amplitudes_are_checked():
     name, device = "jpsi_p_pbar_eta", torch.device("cuda", 0)
-    rotation = find_rotation(model(name), [momenta(name)])
+    rotation = find_rotation(model(name), [Piece(momenta(name))])
     few = RowRotation(rotation.n_rows - 1, rotation.scale)
     with pytest.raises(RowsNeeded):
         filled(stage_of(name, device, few, chunk_size=50), momenta(name))

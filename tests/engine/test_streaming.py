@@ -85,7 +85,7 @@ def test_a_chunk_of_negative_weights(engine):
 @pytest.mark.parametrize("spill", [False, True])
 def test_lineshapes_without_a_formula(spill):
     whole, streamed = likelihood("own_lineshapes", "reference"), make("own_lineshapes", "reference", chunk=63, spill=spill)
-    assert streamed.data.chunks[0].layout.vertices
+    assert streamed.data.chunks[0].layout.inputs
     x = point(whole)
     for own, other in zip(streamed.value_grad_hessian(x), whole.value_grad_hessian(x), strict=True):
         assert_close(own, other, TOLERANCE, 300)

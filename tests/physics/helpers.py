@@ -109,7 +109,7 @@ def propagators(model, momenta, wave, systems):
 def dressed_amplitudes(model, momenta, **options):
     """Amplitudes with Breit–Wigners in every term, [wave, parent state, final spin 1, …, final spin n, event]."""
     spin = model.spin_amplitudes(momenta, **options)
-    restored = [spin.rows.restore(K, parts[0][0].total_L).numpy() for K, parts in zip(spin.K, spin.structures, strict=True)]
+    restored = [spin.rows.restore(K[None], parts[0][0].total_L)[0].numpy() for K, parts in zip(spin.K, spin.structures, strict=True)]
     A = np.stack(
         [
             sum(term.factor * restored[term.structure] * propagators(model, momenta, wave, term.systems) for term in terms)

@@ -180,7 +180,7 @@ def test_a_share_of_which_events_were_lost():
     def build(ranks):
         first, last = ranks.share(N)
         own = part(events, range(first, last - 1))
-        data = Events(own.momenta, rows=OwnPart(((first, last),), N))
+        data = Events(own.momenta, part=OwnPart(((first, last),), N))
         return ctpwa.build_likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference", ranks=ranks)
 
     with pytest.raises(DataError, match=f"data: {N - 2} events are left of a sample of {N}"):
@@ -188,7 +188,7 @@ def test_a_share_of_which_events_were_lost():
 
 
 def test_a_share_alone_is_not_the_sample():
-    data = Events(toy(N).momenta, rows=OwnPart(((N, 2 * N),), 2 * N))
+    data = Events(toy(N).momenta, part=OwnPart(((N, 2 * N),), 2 * N))
     with pytest.raises(DataError, match=f"data: {N} events are left of a sample of {2 * N}"):
         ctpwa.build_likelihood(model("fixed"), data, samples("plain")["phase_space"], engine="reference")
 

@@ -19,9 +19,9 @@ SUFFIXES = ("root", "parquet", "npz", "txt")
 
 def joined(parts):
     """All rows in their order."""
-    numbers = np.concatenate([p.rows.numbers() for p in parts])
+    numbers = np.concatenate([p.part.numbers() for p in parts])
     order = torch.from_numpy(np.argsort(numbers))
-    assert sorted(numbers) == list(range(parts[0].rows.total))
+    assert sorted(numbers) == list(range(parts[0].part.total))
     weights = None if parts[0].weights is None else torch.cat([p.weights for p in parts])[order]
     return {name: torch.cat([p[name] for p in parts])[order] for name in parts[0]}, weights
 

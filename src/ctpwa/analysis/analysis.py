@@ -315,7 +315,7 @@ class Analysis:
         if not files or room is None:
             return False
         n_events = sum(self._open(source, name, None).n_events for source, name in files if _in_pieces(source))
-        needed = 4 * 8 * len(self.model.decay.labels) * n_events
+        needed = 8 * (4 * len(self.model.decay.labels) + sum(column.size for column in self.model.columns)) * n_events
         return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
     def _check_total(self, kind: str, sample: Events | EventStream, data_set: str) -> None:
@@ -345,6 +345,7 @@ class Analysis:
             unit=options.unit,
             mass_tolerance=options.mass_tolerance,
             parent_tolerance=options.parent_tolerance,
+            columns=options.columns,
             name=name,
             progress=progress,
             ranks=self.ranks,
@@ -354,7 +355,7 @@ class Analysis:
         if isinstance(source, FileSource):
             files = self._open(source, name, progress)
             return files if in_pieces and _in_pieces(source) else files.load()
-        events = generate_phase_space(self.model, source.n_events, source.seed, progress=progress, ranks=self.ranks)
+        events = generate_phase_space(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)
         checks = SampleChecks(self.model.decay)
         for start in range(0, events.n_events, CHUNK):
             checks.check([p[start : start + CHUNK] for p in events.values()], start)

@@ -37,7 +37,7 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
     model = report.model
     return {
         "decay": str(model.decay),
-        "polarisation": str(model.polarisation),
+        "polarisation": str(model.production),
         "waves": [
             {"name": w.name, "ls": [[ls.L, float(ls.S)] for ls in w.ls], "coupling": w.coupling, "factor": w.factor} for w in model.waves
         ],

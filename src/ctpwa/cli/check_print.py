@@ -30,7 +30,7 @@ def print_tables(report: CheckReport) -> None:
     """Tables with colours."""
     console = out()
     model = report.model
-    console.print(Text.assemble((str(model.decay), "bold"), f"   {model.polarisation}"))
+    console.print(Text.assemble((str(model.decay), "bold"), f"   {model.production}"))
     console.print(_wave_table(report))
     if report.channels.theta:
         console.print(_parameter_table(report))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from torch import Tensor
-
 from ctpwa.analysis.analysis import Analysis, SampleSet
 from ctpwa.data.events import Events
-from ctpwa.data.stream import EventStream
+from ctpwa.data.stream import EventStream, Piece
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.backends.registry import choose_backend
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
@@ -24,7 +21,7 @@ from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model
 from ctpwa.spin.rotate import RowRotation
 
-PROBE_EVENTS = 200  # of phase space, to see how many polarisation rows are needed
+PROBE_EVENTS = 200  # of phase space, to see how many rows of K are needed
 
 
 @dataclass(frozen=True)
@@ -45,13 +42,13 @@ class CheckReport:
 
     @classmethod
     def of(cls, analysis: Analysis) -> CheckReport:
-        """Look at the model; a few generated events show which polarisation rows the waves need."""
+        """Look at the model; a few generated events show which rows of K the waves need."""
         model, settings = analysis.model, analysis.settings
         channels = model_channels(model)
         probe = generate_phase_space(model, PROBE_EVENTS, seed=0, progress=False)
         numbers = map_couplings(model, channels.couplings, settings.couplings, settings.ties, settings.reference_wave)
         free = [name for name in numbers.numbers if name not in numbers.fixed]
-        return cls(model, channels, _plan(analysis, channels, find_rotation(model, [_momenta(model, probe)])), len(free))
+        return cls(model, channels, _plan(analysis, channels, find_rotation(model, [_piece(model, probe)])), len(free))
 
     @property
     def couplings(self) -> dict[str, complex]:
@@ -96,7 +93,7 @@ class SampleReport:
             summaries += samples.summaries
             shares = {name: own_share(name, events, report.model, analysis.ranks) for name, events in _parts(samples).items()}
             rotation = find_rotation(report.model, [share.first(PROBE_EVENTS) for share in shares.values()])
-            counts = {name: share.rows.count for name, share in shares.items()}
+            counts = {name: share.part.count for name, share in shares.items()}
             backend, device = choose_backend(analysis.settings.engine, analysis.settings.device)
             own = backend.adapt(_plan(analysis, report.channels, rotation))
             separate = backend.own_memory(device)
@@ -115,5 +112,6 @@ def _parts(samples: SampleSet) -> dict[str, Events | EventStream]:
     return parts if samples.background is None else parts | {"background": samples.background}
 
 
-def _momenta(model: Model, events: Events) -> Sequence[Tensor]:
-    return [events[label] for label in model.decay.labels]
+def _piece(model: Model, events: Events) -> Piece:
+    columns = {column.name: column.probe(events.n_events) for column in model.columns}
+    return Piece([events[label] for label in model.decay.labels], None, columns)

@@ -7,6 +7,7 @@ from math import prod
 
 from ctpwa.base.errors import PhysicsError, Problem
 from ctpwa.config.chains import FoundChain
+from ctpwa.config.columns import event_columns
 from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
 from ctpwa.config.fit_settings import check_fit
@@ -43,12 +44,13 @@ def build_model(spec: ModelSpec) -> Model:
     table = ParticleTable(_own_particles(spec, problems))
     problems.stop()
     decay = _decay(spec, table, problems)
-    check_samples(spec, decay, problems)
+    columns = event_columns(spec, problems)
+    check_samples(spec, decay, columns, problems)
     check_projections(spec.projections, decay, problems)
     polarisation: Polarisation | None = None
     with problems.collect(("polarisation",)):
         polarisation = Polarisation.of(spec.polarisation, decay.parent)
-    draft = Draft(spec, decay, table, problems)
+    draft = Draft(spec, decay, table, problems, columns)
     draft.notes += notes
     waves = _waves(draft)
     values: dict[str, complex] = {}
@@ -56,7 +58,8 @@ def build_model(spec: ModelSpec) -> Model:
         values = read_couplings(spec.couplings, waves, problems)
     problems.stop()
     assert polarisation is not None
-    model = Model(decay, tuple(waves), draft.resonances, polarisation, spec.formalism == "zou-bugg", tuple(draft.notes), values)
+    zou_bugg = spec.formalism == "zou-bugg"
+    model = Model(decay, tuple(waves), draft.resonances, polarisation, zou_bugg, tuple(draft.notes), values, columns)
     check_fit(spec.fit, model, problems)
     problems.stop()
     return model

@@ -12,6 +12,7 @@ from ctpwa.config.chains import VertexRules
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.propagators import build_resonance, check_on_shell
 from ctpwa.config.schema import ModelSpec, ResonanceSpec
+from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Decay, Node
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
@@ -31,10 +32,13 @@ class Draft:
         decay:     the decay
         table:     the PDG and the user's own particles
         problems:  where to put what is wrong
+        columns:   event columns of the model
     """
 
-    def __init__(self, spec: ModelSpec, decay: Decay, table: ParticleTable, problems: Problems) -> None:
-        self.spec, self.decay, self.table, self.problems = spec, decay, table, problems
+    def __init__(
+        self, spec: ModelSpec, decay: Decay, table: ParticleTable, problems: Problems, columns: Sequence[EventColumn] = ()
+    ) -> None:
+        self.spec, self.decay, self.table, self.problems, self.columns = spec, decay, table, problems, tuple(columns)
         self.notes: list[str] = []
         self.resonances: dict[str, Resonance] = {}
         self.undeclared: dict[str, ResonanceSpec] = {}  # resonances that only occur in chains
@@ -42,7 +46,8 @@ class Draft:
 
     def add_resonance(self, name: str, spec: ResonanceSpec, state: Particle, leaves: tuple[int, ...]) -> None:
         """Check a resonance in a system and keep its propagator."""
-        resonance = build_resonance(name, spec, state, self.decay, leaves, self.spec.radius)
+        scalars = tuple(column.name for column in self.columns if column.size == 1)
+        resonance = build_resonance(name, spec, state, self.decay, leaves, self.spec.radius, scalars)
         check_on_shell(resonance, spec, self.decay, leaves)
         self.resonances.setdefault(name, resonance)
 

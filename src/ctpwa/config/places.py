@@ -15,7 +15,7 @@ from ctpwa.model.placing import Places, UnknownMassError, uses_masses
 
 def check_places(draft: Draft, found: Sequence[FoundChain]) -> None:
     """Every resonance that decays to another one is put at its vertex; what is wrong there becomes a problem of a resonance."""
-    places = Places(draft.resonances)
+    places = Places(draft.resonances, draft.columns)
     needed: set[str] = set()
     for each in found:
         for node in each.chain.nodes[1:]:

@@ -21,10 +21,12 @@ MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
 TRIAL_MASS = 0.14  # of daughters that are not known yet
 
 
-def build_resonance(name: str, spec: ResonanceSpec, state: Particle, decay: Decay, leaves: tuple[int, ...], radius: float) -> Resonance:
+def build_resonance(
+    name: str, spec: ResonanceSpec, state: Particle, decay: Decay, leaves: tuple[int, ...], radius: float, columns: tuple[str, ...]
+) -> Resonance:
     """The propagator of a resonance in a system; mass and width not given come from the PDG."""
     system = tuple(decay.final[i] for i in leaves)
-    lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.weak, spec.radius or radius))
+    lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.weak, spec.radius or radius, columns))
     known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
     _check_parameter_names(name, spec, [parameter.name for parameter in known])
     values = {parameter.name: _value(name, spec, state, parameter) for parameter in known}
@@ -66,15 +68,15 @@ def _trial_lineshape(name: str, spec: ResonanceSpec, vertex: Vertex) -> Lineshap
         raise SpecError(f"{name!r}: {error.what}", error.fix, key=("options",) if "option" in error.what else ("lineshape",)) from None
 
 
-def _vertex(state: Particle, system: tuple[Particle, ...], weak: bool | None, radius: float) -> Vertex:
+def _vertex(state: Particle, system: tuple[Particle, ...], weak: bool | None, radius: float, columns: tuple[str, ...]) -> Vertex:
     """The vertex where the state decays; daughters of a larger system are only known once there are chains."""
     if len(system) != 2:
-        return Vertex(TRIAL_MASS, TRIAL_MASS, 0, radius)
+        return Vertex(TRIAL_MASS, TRIAL_MASS, 0, radius, columns)
     try:
         L = min(ls.L for ls in allowed_ls(state, *system, weak=changes_flavour(state, system) if weak is None else weak))
     except PhysicsError:  # reported with the chain it stands in
         L = state.two_J // 2
-    return Vertex(system[0].mass or 0.0, system[1].mass or 0.0, L, radius)
+    return Vertex(system[0].mass or 0.0, system[1].mass or 0.0, L, radius, columns)
 
 
 def _check_parameter_names(name: str, spec: ResonanceSpec, known: list[str]) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
 from ctpwa.base.errors import DataError, Path, suggest
 from ctpwa.base.words import counted
+from ctpwa.config.columns import check_sample_columns
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import DataSetSpec, ModelSpec, SampleSpec
+from ctpwa.data.event_column import EventColumn
 from ctpwa.data.located import SUFFIXES, TEXT
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import ReadOptions, expand
@@ -51,10 +53,12 @@ class GeneratedSource:
     Attributes:
         n_events:  how many events
         seed:      seed of the random numbers
+        columns:   event columns, with the numbers that all events have
     """
 
     n_events: int
     seed: int
+    columns: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{counted(self.n_events, 'generated event')}, seed {self.seed}"
@@ -130,7 +134,7 @@ def _identities(source: Source) -> Iterator[tuple[FilePath, Identity]]:
     return ((path, identity) for identity, path in found.items())
 
 
-def check_samples(spec: ModelSpec, decay: Decay, problems: Problems) -> None:
+def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn], problems: Problems) -> None:
     """Everything about samples that is wrong for sure becomes a problem; no file is opened."""
     if "samples" in spec.model_fields_set and spec.samples is None:
         fix = "write  samples: {data: data.root, phase_space: {generate: 500000}}, or remove the key"
@@ -141,6 +145,7 @@ def check_samples(spec: ModelSpec, decay: Decay, problems: Problems) -> None:
         for kind in KINDS:
             for i, sample in enumerate(getattr(entry, kind)):
                 _check_sample(sample, kind, decay, (*path, kind, i), problems)
+                check_sample_columns(sample, columns, (*path, kind, i), problems)
 
 
 def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
@@ -152,7 +157,8 @@ def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
 
 def _source(sample: SampleSpec, folder: FilePath) -> Source:
     if sample.generate is not None:
-        return GeneratedSource(sample.generate, sample.seed or 0)
+        numbers = {name: source for name, source in sample.columns.items() if not isinstance(source, str)}
+        return GeneratedSource(sample.generate, sample.seed or 0, numbers)  # type: ignore[arg-type]
     files, weight_files = (tuple(_in_folder(file, folder) for file in files) for files in (sample.file, sample.weight_file))
     return FileSource(files, _options(sample), weight_files, sample.scale)
 
@@ -169,7 +175,7 @@ def _options(sample: SampleSpec) -> ReadOptions:
     else:
         momenta = sample.momenta
     return ReadOptions(
-        sample.tree, momenta, sample.weight, sample.order, sample.unit, sample.mass_tolerance, sample.parent_tolerance
+        sample.tree, momenta, sample.weight, sample.order, sample.unit, sample.mass_tolerance, sample.parent_tolerance, sample.columns
     )  # fmt: skip
 
 
@@ -200,7 +206,7 @@ def _check_source(sample: SampleSpec, kind: str) -> None:
     if sample.generate is not None:
         if kind not in GENERATED:
             raise SpecError(f"{kind!r} cannot be generated here", "give a file; ctpwa generate makes toy data", key=("generate",))
-        for key in sample.model_fields_set - {"generate", "seed"}:
+        for key in sample.model_fields_set - {"generate", "seed", "columns"}:
             raise SpecError(f"{key!r} beside 'generate'", "generate events or read them from files, not both", key=(key,))
         return
     if not sample.file:

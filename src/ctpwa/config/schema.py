@@ -119,6 +119,18 @@ class PolarSpec(_Strict):
 CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=2)] | PolarSpec
 
 
+class ColumnSpec(_Strict):
+    """An event column: numbers of each event besides momenta and weights."""
+
+    size: int = Field(1, ge=1, le=16, description="numbers for each event: 1, or the components of a vector")
+    limits: Pair | None = Field(None, description="lowest and highest number that an event may have")
+
+
+def _column_names(value: Any) -> Any:
+    names = [value] if isinstance(value, str) else value
+    return {name: {} for name in names} if isinstance(names, list) and all(isinstance(name, str) for name in names) else names
+
+
 class SampleSpec(_Strict):
     """Where the events of a sample come from: files, or generated phase space."""
 
@@ -139,6 +151,10 @@ class SampleSpec(_Strict):
         None, description="by how much masses of final particles may differ from nominal ones, GeV; for all or by name"
     )
     parent_tolerance: Tolerance | None = Field(None, description="the same for the mass of all particles together, GeV")
+    columns: dict[str, str | Finite | list[str] | list[Finite]] = Field(
+        default_factory=dict,
+        description="event column: its column in the files, those of the components of a vector, or numbers that all events have",
+    )
     generate: int | None = Field(None, ge=1, description="how many events of phase space to generate instead of reading files")
     seed: int | None = Field(None, ge=0, description="seed of generated events; 0 if left out")
 
@@ -235,6 +251,10 @@ class ModelSpec(_Strict):
     couplings: dict[str, CouplingValue] = Field(
         default_factory=dict,
         description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
+    )
+    columns: Annotated[dict[str, ColumnSpec], BeforeValidator(_column_names)] = Field(
+        default_factory=dict,
+        description="numbers of each event besides momenta and weights, which formulas may use; names, or {name: {limits: …}}",
     )
     samples: DataSetSpec | None = Field(None, description="the samples of one data set")
     data_sets: dict[str, DataSetSpec] = Field(default_factory=dict, description="several data sets with shared parameters, by name")

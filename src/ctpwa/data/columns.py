@@ -30,15 +30,15 @@ class Column:
     """A branch of a ROOT tree, a Parquet column, an array of an npz file, or a particle of a text file.
 
     Attributes:
-        name:    how the file calls it
-        kind:    what it holds
-        rows:    number of events
-        detail:  its type in the file's own words
+        name:      how the file calls it
+        kind:      what it holds
+        n_events:  number of events
+        detail:    its type in the file's own words
     """
 
     name: str
     kind: ColumnKind
-    rows: int
+    n_events: int
     detail: str = ""
 
 

@@ -12,9 +12,9 @@ from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.checks import MassTolerance, WeightRange, weight_range
 from ctpwa.data.events import Events
-from ctpwa.data.files import Found, HasDecay, SampleReader
+from ctpwa.data.files import Found, HasEvents, SampleReader
 from ctpwa.data.naming import MomentaNames
-from ctpwa.data.options import FilePath, ReadOptions, expand
+from ctpwa.data.options import ColumnSources, FilePath, ReadOptions, expand
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
@@ -39,13 +39,13 @@ class EventFiles(EventStream):
         self._progress = progress if reader.ranks.first else False
         self._found: Found | None = None
         self._summary: SampleSummary | None = None
-        rows = reader.ranks.together(self._rows)
-        self.n_events = rows.count
-        self.rows = rows if reader.ranks.size > 1 else None
+        part = reader.ranks.together(self._own_part)
+        self.n_events = part.count
+        self.part = part if reader.ranks.size > 1 else None
 
-    def _rows(self) -> OwnPart:
+    def _own_part(self) -> OwnPart:
         with self.reader.located(self._paths, self._weight_paths) as located:
-            return located.rows
+            return located.part
 
     def pieces(self) -> Iterator[Events]:
         """All events of this process in their order, checked, some at a time.
@@ -53,15 +53,14 @@ class EventFiles(EventStream):
         Raises:
             DataError: if anything is wrong; the message names file, particle and event
         """
-        checks, ranges, done = self.reader.new_checks(), list[WeightRange](), 0
+        checks, ranges = self.reader.new_checks(), list[WeightRange]()
         labels = self.reader.decay.labels
         try:
             with self.reader.located(self._paths, self._weight_paths) as located:
-                for p4, weights in self.reader.chunks(located, checks):
-                    if weights is not None:
-                        ranges.append(weight_range(weights))
-                    done += len(p4[0])
-                    yield Events(dict(zip(labels, p4, strict=True)), weights)
+                for piece in self.reader.chunks(located, checks):
+                    if piece.weights is not None:
+                        ranges.append(weight_range(piece.weights))
+                    yield Events(dict(zip(labels, piece.p4, strict=True)), piece.weights, piece.columns)
                 if self._found is None:
                     self._found = self.reader.found(located, self.name, checks, ranges if located.weighted else None)
         except DataError as error:
@@ -98,7 +97,7 @@ class EventFiles(EventStream):
 
 
 def open_events(
-    model: HasDecay,
+    model: HasEvents,
     path: FilePath | Sequence[FilePath],
     *,
     tree: str | None = None,
@@ -110,6 +109,7 @@ def open_events(
     unit: str = "GeV",
     mass_tolerance: MassTolerance = None,
     parent_tolerance: float | None = None,
+    columns: ColumnSources | None = None,
     name: str = "",
     progress: bool | None = None,
     ranks: Ranks | None = None,
@@ -119,16 +119,17 @@ def open_events(
     Only the columns are looked for now. Parquet and ROOT files are best: any part of them can be read without the rest.
 
     Args:
-        model, path, tree, momenta, weight, weight_file, scale, order, unit, mass_tolerance, parent_tolerance, name:  as in ``read_events``
+        model, path, tree, momenta, weight, weight_file, scale, order, unit, mass_tolerance, parent_tolerance, columns, name:
+                   as in ``read_events``
         progress:  show a progress bar when files are read for a summary; default: on a terminal when it takes more than two seconds
         ranks:     processes that share the sample: each reads its own rows; default: this process reads everything
 
     Raises:
         DataError: if files or columns are missing or ambiguous; what is wrong with events is found when they are read
     """
-    options = ReadOptions(tree, {} if momenta is None else momenta, weight, order, unit, mass_tolerance, parent_tolerance)
+    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {})
     try:
-        reader = SampleReader(model.decay, options, torch.device("cpu"), ranks or ONE, scale)
+        reader = SampleReader(model, options, torch.device("cpu"), ranks or ONE, scale)
         weight_paths = [] if weight_file is None else expand(weight_file)
         return EventFiles(reader, expand(path), weight_paths, name, progress)
     except DataError as error:

@@ -1,13 +1,15 @@
-"""Events: momenta of all final particles and a weight for each event."""
+"""Events: momenta of all final particles, and a weight and further columns for each event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
+from ctpwa.base.errors import DataError
+from ctpwa.data.event_column import Columns
 from ctpwa.data.own_part import OwnPart, join_parts
 from ctpwa.data.summary import SampleSummary
 
@@ -19,14 +21,16 @@ class Events(Mapping[str, Tensor]):
     Attributes:
         momenta:  name → [event, 4], (E, px, py, pz) in GeV
         weights:  [event]; None if all are 1
+        columns:  further numbers of each event, name → [event], or [event, component] of a vector
         summary:  where they come from, if they were read from files
-        rows:     which rows of the whole sample they are, if several processes share it; None: they are the whole sample
+        part:     which events of the whole sample they are, if several processes share it; None: they are the whole sample
     """
 
     momenta: Mapping[str, Tensor]
     weights: Tensor | None = None
+    columns: Columns = field(default_factory=dict)
     summary: SampleSummary | None = field(default=None, compare=False)
-    rows: OwnPart | None = field(default=None, compare=False)
+    part: OwnPart | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.momenta[name]
@@ -42,15 +46,31 @@ class Events(Mapping[str, Tensor]):
         """Number of events."""
         return len(next(iter(self.momenta.values())))
 
+    def picked(self, which: Tensor | slice) -> Events:
+        """Some of the events, by their numbers."""
+        momenta = {name: p4[which] for name, p4 in self.momenta.items()}
+        columns = {name: values[which] for name, values in self.columns.items()}
+        return replace(self, momenta=momenta, weights=None if self.weights is None else self.weights[which], columns=columns, part=None)
+
 
 def concatenate(parts: Sequence[Events]) -> Events:
     """Several samples as one; where only some have weights, those of the others are 1."""
     if len(parts) == 1:
         return parts[0]
     momenta = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    shared = [part.rows for part in parts if part.rows is not None]
-    rows = join_parts(shared) if len(shared) == len(parts) else None
-    if all(part.weights is None for part in parts):
-        return Events(momenta, rows=rows)
-    weights = [part[next(iter(part))].new_ones(part.n_events) if part.weights is None else part.weights for part in parts]
-    return Events(momenta, torch.cat(weights), rows=rows)
+    for part in parts[1:]:
+        if set(part.columns) != set(parts[0].columns):
+            missing = sorted(set(part.columns) ^ set(parts[0].columns))[0]
+            raise DataError(f"event column {missing!r} is in some of the samples that are joined\n fix: give it to all of them, or to none")
+    columns = {name: torch.cat([part.columns[name] for part in parts]) for name in parts[0].columns}
+    shared = [part.part for part in parts if part.part is not None]
+    whole = join_parts(shared) if len(shared) == len(parts) else None
+    return Events(momenta, joined_weights([piece.weights for piece in parts], [piece.n_events for piece in parts]), columns, part=whole)
+
+
+def joined_weights(weights: Sequence[Tensor | None], lengths: Sequence[int]) -> Tensor | None:
+    """Weights of several samples as one; None if all are 1."""
+    some = next((own for own in weights if own is not None), None)
+    if some is None:
+        return None
+    return torch.cat([some.new_ones(n) if own is None else own for own, n in zip(weights, lengths, strict=True)])

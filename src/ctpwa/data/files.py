@@ -19,12 +19,14 @@ from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.checks import MassTolerance, SampleChecks, WeightRange, check_weights, joined_weights, weight_range
 from ctpwa.data.columns import as_doubles, sha256_of
+from ctpwa.data.event_column import EventColumn
 from ctpwa.data.events import Events
 from ctpwa.data.located import SUFFIXES, LocatedFile, check_suffix, open_file
 from ctpwa.data.naming import MomentaNames
-from ctpwa.data.options import ORDERS, FilePath, ReadOptions, expand
+from ctpwa.data.options import ORDERS, ColumnSources, FilePath, ReadOptions, expand
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.regular import check_regular, refuse_repeated
+from ctpwa.data.stream import Piece
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.data.weights import read_weight_files
 from ctpwa.decay.chain import Decay
@@ -32,16 +34,20 @@ from ctpwa.decay.chain import Decay
 CHUNK = 1 << 17  # events at a time
 
 
-class HasDecay(Protocol):
-    """A model: what decays into what is all that reading needs to know."""
+class HasEvents(Protocol):
+    """A model: what its events hold is all that reading needs to know."""
 
     @property
     def decay(self) -> Decay:
         """Parent and final particles."""
 
+    @property
+    def columns(self) -> tuple[EventColumn, ...]:
+        """Event columns besides momenta and weights."""
+
 
 def read_events(
-    model: HasDecay,
+    model: HasEvents,
     path: FilePath | Sequence[FilePath],
     *,
     tree: str | None = None,
@@ -53,6 +59,7 @@ def read_events(
     unit: str = "GeV",
     mass_tolerance: MassTolerance = None,
     parent_tolerance: float | None = None,
+    columns: ColumnSources | None = None,
     name: str = "",
     device: str | torch.device = "cpu",
     progress: bool | None = None,
@@ -76,6 +83,8 @@ def read_events(
         mass_tolerance:    GeV by which masses of final particles may differ from nominal ones, for all or by name;
                            default: 0.001 + 20 Γ
         parent_tolerance:  the same for the mass of all particles together; default: 0.005 + 20 Γ
+        columns:           event column → its column in the files (for a vector those of its components), or numbers that all events have;
+                           those that the model declares are looked for under their own names, others are read besides
         name:              what the sample is, for messages
         device:            where to put the tensors
         progress:          show a progress bar; default: on a terminal when it takes more than two seconds
@@ -85,9 +94,9 @@ def read_events(
     Raises:
         DataError: if anything is missing, ambiguous or wrong; the message names file, particle and event
     """
-    options = ReadOptions(tree, {} if momenta is None else momenta, weight, order, unit, mass_tolerance, parent_tolerance)
+    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {})
     try:
-        reader = SampleReader(model.decay, options, torch.device(device), ranks or ONE, scale)
+        reader = SampleReader(model, options, torch.device(device), ranks or ONE, scale)
         weight_paths = [] if weight_file is None else expand(weight_file)
         return reader.read(expand(path), weight_paths, name, progress if reader.ranks.first else False)
     except DataError as error:
@@ -118,8 +127,8 @@ class Located:
     weighted: bool
 
     @property
-    def rows(self) -> OwnPart:
-        """Which rows of the whole sample belong to this process."""
+    def part(self) -> OwnPart:
+        """Which events of the whole sample belong to this process."""
         return OwnPart(((self.first, self.last),), self.n_events)
 
 
@@ -160,15 +169,21 @@ class SampleReader:
     """Reads the files of one sample.
 
     Args:
-        decay:    parent and final particles
+        model:    parent, final particles and event columns
         options:  how to understand the files
         device:   where to put the tensors
         ranks:    processes that share the sample
         scale:    multiplies all weights
     """
 
-    def __init__(self, decay: Decay, options: ReadOptions, device: torch.device, ranks: Ranks = ONE, scale: float = 1.0) -> None:
-        self.decay, self.options, self.device, self.ranks, self.scale = decay, options, device, ranks, scale
+    def __init__(self, model: HasEvents, options: ReadOptions, device: torch.device, ranks: Ranks = ONE, scale: float = 1.0) -> None:
+        self.decay, self.options, self.device, self.ranks, self.scale = model.decay, options, device, ranks, scale
+        self.columns = options.event_columns(model.columns)
+        sources = {column: options.source_of(column) for column in self.columns}
+        self._constants = {column.name: numbers for column, numbers in sources.items() if not isinstance(numbers[0], str)}
+        for column in self.columns:
+            if column.name in self._constants:
+                column.same_for_all(self._constants[column.name], 1)  # what is wrong with them is said here
         if not math.isfinite(scale) or scale == 0:
             raise DataError(f"scale is {scale}\n fix: give a finite number other than zero")
 
@@ -181,20 +196,22 @@ class SampleReader:
         checks = self.new_checks()
         with self.located(paths, weight_paths) as located:
             n = located.last - located.first
-            momenta, weights = self._allocate(n, located.weighted)
+            momenta, weights, columns = self._allocate(n, located.weighted)
             with Progress(f"reading {name or paths[0].name}", n, show=progress) as bar:
                 start = 0
-                for p4, own in self.chunks(located, checks):
-                    into = slice(start, start + len(p4[0]))
-                    for label, p in zip(self.decay.labels, p4, strict=True):
+                for piece in self.chunks(located, checks):
+                    into = slice(start, start + piece.n_events)
+                    for label, p in zip(self.decay.labels, piece.p4, strict=True):
                         momenta[label][into] = p.to(self.device)
-                    if weights is not None and own is not None:
-                        weights[into] = own.to(self.device)
+                    if weights is not None and piece.weights is not None:
+                        weights[into] = piece.weights.to(self.device)
+                    for name, values in piece.columns.items():
+                        columns[name][into] = values.to(self.device)
                     start = into.stop
-                    bar.advance(len(p4[0]))
+                    bar.advance(piece.n_events)
             ranges = None if weights is None else ([weight_range(weights)] if len(weights) else [])
             found = self.found(located, name, checks, ranges)
-        return Events(momenta, weights, rows=located.rows if self.ranks.size > 1 else None), found
+        return Events(momenta, weights, columns, part=located.part if self.ranks.size > 1 else None), found
 
     def new_checks(self) -> SampleChecks:
         """Checks of one pass over the events."""
@@ -212,8 +229,8 @@ class SampleReader:
                 check_suffix(path)
             refuse_repeated(paths, [check_regular(path, SUFFIXES) for path in paths])
             opened = [stack.enter_context(open_file(path, self.decay, self.options)) for path in paths]
-            files = tuple(LocatedFile.of(file, self.decay, self.options, bool(weight_paths)) for file in opened)
-            n_events = sum(file.rows for file in files)
+            files = tuple(LocatedFile.of(file, self.decay, self.options, bool(weight_paths), self.columns) for file in opened)
+            n_events = sum(file.n_events for file in files)
             if n_events == 0:
                 raise DataError(f"{', '.join(file.place for file in opened)}: no events\n fix: check the selection that wrote the file")
             given, weight_records = read_weight_files(weight_paths, n_events)
@@ -225,25 +242,26 @@ class SampleReader:
         """What a summary needs after a pass; hashes the files on the first process."""
         files = located.files
         hashes = [sha256_of(file.file.path) if self.ranks.first else "" for file in files]
-        records = tuple(FileRecord(str(file.file.path), file.rows, sha256) for file, sha256 in zip(files, hashes, strict=True))
+        records = tuple(FileRecord(str(file.file.path), file.n_events, sha256) for file, sha256 in zip(files, hashes, strict=True))
         _refuse_copies(records)
         return Found(name, records, located.n_events, located.weight_records, checks, weights, self._weight_notes(files))
 
-    def chunks(self, located: Located, checks: SampleChecks) -> Iterator[tuple[list[Tensor], Tensor | None]]:
-        """The events of this process in order, checked: momenta of all particles and weights of some at a time."""
+    def chunks(self, located: Located, checks: SampleChecks) -> Iterator[Piece]:
+        """The events of this process in order, checked, some at a time."""
         before, done = 0, 0
         for file in located.files:
-            first, last = max(located.first - before, 0), min(located.last - before, file.rows)
-            for p4, weights in self._file_chunks(file, first, last, checks):
+            first, last = max(located.first - before, 0), min(located.last - before, file.n_events)
+            for piece in self._file_chunks(file, first, last, checks):
+                weights = piece.weights
                 if located.weights is not None:
-                    weights = torch.from_numpy(located.weights[done : done + len(p4[0])].copy())
+                    weights = torch.from_numpy(located.weights[done : done + piece.n_events].copy())
                 elif located.weighted and weights is None:
-                    weights = torch.ones(len(p4[0]), dtype=torch.float64)
-                done += len(p4[0])
-                yield p4, weights if weights is None or self.scale == 1 else weights * self.scale
-            before += file.rows
+                    weights = torch.ones(piece.n_events, dtype=torch.float64)
+                done += piece.n_events
+                yield replace(piece, weights=weights if weights is None or self.scale == 1 else weights * self.scale)
+            before += file.n_events
 
-    def _file_chunks(self, file: LocatedFile, first: int, last: int, checks: SampleChecks) -> Iterator[tuple[list[Tensor], Tensor | None]]:
+    def _file_chunks(self, file: LocatedFile, first: int, last: int, checks: SampleChecks) -> Iterator[Piece]:
         """The events ``first`` to ``last`` of one file."""
         done = 0
         for chunk in file.chunks(CHUNK, first, last) if first < last else ():
@@ -253,21 +271,39 @@ class SampleReader:
             if file.weight is not None:
                 weights = torch.from_numpy(as_doubles(chunk[file.weight]))
                 check_weights(weights, file.file.place, first + done)
+            columns = self._event_columns(file, chunk, len(p4[0]), first + done)
             done += len(p4[0])
-            yield p4, weights
+            yield Piece(p4, weights, columns)
         if done != max(last - first, 0):
             raise DataError(f"{file.file.place}: {last - first} events expected, {done} found\n fix: the file is damaged; write it again")
 
-    def _allocate(self, n_events: int, weighted: bool) -> tuple[dict[str, Tensor], Tensor | None]:
-        """Room for all momenta, and for weights if there are any."""
-        needed, free = n_events * len(self.decay.labels) * 4 * 8, available_bytes(self.device)
+    def _event_columns(self, file: LocatedFile, chunk: Mapping[str, np.ndarray], n_events: int, first_event: int) -> dict[str, Tensor]:
+        """The event columns of a chunk, checked."""
+        found: dict[str, Tensor] = {}
+        for column in self.columns:
+            if column.name in self._constants:
+                found[column.name] = column.same_for_all(self._constants[column.name], n_events)
+                continue
+            found[column.name] = file.column(column.name, chunk)
+            column.check(found[column.name], file.file.place, first_event)
+        return found
+
+    def _allocate(self, n_events: int, weighted: bool) -> tuple[dict[str, Tensor], Tensor | None, dict[str, Tensor]]:
+        """Room for all momenta and event columns, and for weights if there are any."""
+        numbers = len(self.decay.labels) * 4 + sum(column.size for column in self.columns)
+        needed, free = n_events * numbers * 8, available_bytes(self.device)
         if free is not None and needed > free:
             raise DataError(
                 f"{n_events} events need {format_bytes(needed)}, but {self.device} has {format_bytes(free)} left\n"
                 " fix: read fewer events; a likelihood takes files that open_events has opened, and reads them in pieces"
             )
         momenta = {label: torch.empty(n_events, 4, dtype=torch.float64, device=self.device) for label in self.decay.labels}
-        return momenta, torch.empty(n_events, dtype=torch.float64, device=self.device) if weighted else None
+        weights = torch.empty(n_events, dtype=torch.float64, device=self.device) if weighted else None
+        columns = {
+            column.name: torch.empty((n_events, *([column.size] if column.size > 1 else [])), dtype=torch.float64, device=self.device)
+            for column in self.columns
+        }
+        return momenta, weights, columns
 
     def _weighted(self, files: Sequence[LocatedFile]) -> bool:
         """Whether the events get weights from the files, or from the scale alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.data.columns import ColumnKind, EventFile, as_doubles
-from ctpwa.data.naming import Place, find_momenta, find_weight, refuse_two_of_a_name
+from ctpwa.data.event_column import EventColumn
+from ctpwa.data.naming import Place, find_column, find_momenta, find_weight, refuse_two_of_a_name
 from ctpwa.data.npz_files import NpzFile
 from ctpwa.data.options import ReadOptions
 from ctpwa.data.parquet_files import ParquetFile
@@ -49,24 +50,33 @@ class LocatedFile:
     """An open file with the place of every momentum and of the weights.
 
     Attributes:
-        file:    the file
-        places:  final particle → its columns
-        weight:  column of the weights; None if there is none
-        rows:    number of events
+        file:      the file
+        places:    final particle → its columns
+        weight:    column of the weights; None if there is none
+        columns:   event column → its columns in the file; those that are the same for all events are not among them
+        n_events:  number of events
     """
 
     file: EventFile
     places: Mapping[str, Place]
     weight: str | None
-    rows: int
+    columns: Mapping[str, tuple[str, ...]]
+    n_events: int
 
     @classmethod
-    def of(cls, file: EventFile, decay: Decay, options: ReadOptions, weights_elsewhere: bool) -> LocatedFile:
-        """Find everything in a file, or refuse it."""
+    def of(cls, file: EventFile, decay: Decay, options: ReadOptions, weights_elsewhere: bool, wanted: Sequence[EventColumn]) -> LocatedFile:
+        """Find everything in a file, or refuse it; ``wanted`` are the event columns."""
+        sources = {column.name: options.source_of(column) for column in wanted}
+        named = {name: tuple(map(str, source)) for name, source in sources.items() if isinstance(source[0], str)}
         if isinstance(file, TextFile):
             if options.weight:
                 raise DataError(f"{file.place}: a text file has no column {options.weight!r}\n fix: give the weights as 'weight_file'")
-            return cls(file, {label: Place((label,)) for label in decay.labels}, None, file.columns[0].rows)
+            for name in named:
+                raise DataError(
+                    f"{file.place}: a text file has no event column {name!r}\n"
+                    f" fix: use ROOT, Parquet or npz, or say  columns: {{{name}: …}}  with a number for all events"
+                )
+            return cls(file, {label: Place((label,)) for label in decay.labels}, None, {}, file.columns[0].n_events)
         assert isinstance(options.momenta, Mapping)
         places = find_momenta(file, decay, options.momenta, options.positions)
         _refuse_useless_order(file, places, options)
@@ -76,20 +86,27 @@ class LocatedFile:
                 f"{file.place}: weights in {file.word} {weight!r}, and in files of their own\n"
                 " fix: say weight: false to use the files of weights only, or leave 'weight_file' out"
             )
-        used = [name for place in places.values() for name in place.columns] + ([] if weight is None else [weight])
-        refuse_two_of_a_name(file, used)
-        rows = _rows(file, used[0])
-        if rows < 0:
-            raise DataError(f"{file.place}: it says that it has {rows} events\n fix: the file is damaged; write it again")
-        if weight is not None and _rows(file, weight) != rows:
-            raise DataError(f"{file.place}: {_rows(file, weight)} weights in {weight!r} for {rows} events\n fix: give one weight per event")
-        file.check(used)
-        return cls(file, places, weight, rows)
+        columns = {name: find_column(file, name, source) for name, source in named.items()}
+        momenta = [name for place in places.values() for name in place.columns]
+        per_event = [*([] if weight is None else [weight]), *(name for source in columns.values() for name in source)]
+        refuse_two_of_a_name(file, [*momenta, *per_event])
+        n_events = _n_events(file, momenta[0])
+        if n_events < 0:
+            raise DataError(f"{file.place}: it says that it has {n_events} events\n fix: the file is damaged; write it again")
+        for name in per_event:
+            if _n_events(file, name) != n_events:
+                what, one = ("weights", "weight") if name == weight else ("numbers", "number")
+                raise DataError(
+                    f"{file.place}: {_n_events(file, name)} {what} in {name!r} for {n_events} events\n fix: give one {one} per event"
+                )
+        file.check([*momenta, *per_event])
+        return cls(file, places, weight, columns, n_events)
 
     def chunks(self, size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """All columns that are needed, some ``size`` events at a time, from one event to another."""
-        names = [name for place in self.places.values() for name in place.columns]
-        return self.file.chunks(names if self.weight is None else [*names, self.weight], size, first, last)
+        names = [name for place in self.places.values() for name in place.columns] + ([] if self.weight is None else [self.weight])
+        names += [name for source in self.columns.values() for name in source]
+        return self.file.chunks(list(dict.fromkeys(names)), size, first, last)
 
     def momentum(self, label: str, chunk: Mapping[str, np.ndarray], options: ReadOptions) -> Tensor:
         """A particle's momentum in a chunk, [event, 4] as (E, px, py, pz) in GeV."""
@@ -102,6 +119,11 @@ class LocatedFile:
         if options.units_per_gev != 1:
             p4 /= options.units_per_gev
         return torch.from_numpy(p4)
+
+    def column(self, name: str, chunk: Mapping[str, np.ndarray]) -> Tensor:
+        """An event column in a chunk, [event], or [event, component] of a vector."""
+        values = [torch.from_numpy(as_doubles(chunk[part])) for part in self.columns[name]]
+        return values[0] if len(values) == 1 else torch.stack(values, dim=1)
 
     @property
     def order_unknown(self) -> bool:
@@ -121,7 +143,7 @@ def _refuse_useless_order(file: EventFile, places: Mapping[str, Place], options:
         raise DataError(f"{file.place}: order is {options.order!r}, but the components have names\n fix: leave 'order' out")
 
 
-def _rows(file: EventFile, name: str) -> int:
+def _n_events(file: EventFile, name: str) -> int:
     column = file.column(name)
     assert column is not None
-    return column.rows
+    return column.n_events

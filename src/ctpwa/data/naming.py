@@ -99,6 +99,21 @@ def find_weight(file: EventFile, given: str | bool | None) -> str | None:
     return _weight_column(file, found[0]) if found else None
 
 
+def find_column(file: EventFile, wanted: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of an event column, or why they cannot be used."""
+    for name in names:
+        column = file.column(name)
+        if column is None:
+            advice = f"{_advice(file, name, ColumnKind.NUMBER)} Or say  columns: {{{wanted}: …}}  with its {file.word} or a number"
+            raise DataError(f"{file.place}: no {file.word} {name!r} for the event column {wanted!r}\n fix: {advice}")
+        if column.kind is not ColumnKind.NUMBER:
+            raise DataError(
+                f"{file.place}: {file.word} {name!r} is {_described(column)}, not the event column {wanted!r}\n"
+                " fix: write one real number per event there; a vector has one for each component"
+            )
+    return tuple(names)
+
+
 def _weight_column(file: EventFile, column: Column) -> str:
     if column.kind is not ColumnKind.NUMBER:
         raise DataError(
@@ -278,9 +293,9 @@ def _refuse_shared(file: EventFile, places: Mapping[str, Place]) -> None:
 
 
 def _refuse_unequal(file: EventFile, places: Mapping[str, Place]) -> None:
-    rows = {name: column.rows for place in places.values() for name in place.columns if (column := file.column(name)) is not None}
-    if len(set(rows.values())) > 1:
-        listed = ", ".join(f"{name} {number}" for name, number in rows.items())
+    lengths = {name: column.n_events for place in places.values() for name in place.columns if (column := file.column(name)) is not None}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {number}" for name, number in lengths.items())
         raise DataError(f"{file.place}: different numbers of events: {listed}\n fix: give every particle the same number of events")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ctpwa.base.errors import DataError, suggest
 from ctpwa.data.checks import MassTolerance
+from ctpwa.data.event_column import EventColumn
 from ctpwa.data.naming import MomentaNames
 
 COMPONENTS = ("E", "px", "py", "pz")
@@ -18,6 +19,8 @@ ORDERS = ("E px py pz", "px py pz E")  # the usual ones
 UNITS = {"GeV": 1.0, "MeV": 1000.0}
 
 FilePath = str | os.PathLike[str]
+# event column → its column in the files, those of the components of a vector, or numbers that all events have
+ColumnSources = Mapping[str, str | float | Sequence[str] | Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,28 @@ class ReadOptions:
     unit: str = "GeV"
     mass_tolerance: MassTolerance = None
     parent_tolerance: float | None = None
+    columns: ColumnSources = field(default_factory=dict)
+
+    def event_columns(self, declared: Sequence[EventColumn]) -> tuple[EventColumn, ...]:
+        """All event columns to read: those that a model declares, and those that are asked for besides."""
+        known = {column.name for column in declared}
+        others = {name: source for name, source in self.columns.items() if name not in known}
+        sizes = {name: 1 if isinstance(source, (str, int, float)) else len(source) for name, source in others.items()}
+        return (*declared, *(EventColumn(name, size) for name, size in sizes.items()))
+
+    def source_of(self, column: EventColumn) -> tuple[str, ...] | tuple[float, ...]:
+        """Where the numbers of an event column stand in the files, or the numbers that all events have."""
+        given = self.columns.get(column.name, column.parts)
+        source = (given,) if isinstance(given, (str, int, float)) else tuple(given)
+        if len(source) != column.size:
+            each = "one" if column.size == 1 else f"{column.size}"
+            raise DataError(f"columns: {len(source)} given for {column.name!r}\n fix: name {each}, or give as many numbers")
+        if all(isinstance(entry, str) for entry in source):
+            return tuple(map(str, source))
+        numbers = [entry for entry in source if isinstance(entry, (int, float)) and not isinstance(entry, bool)]
+        if len(numbers) < len(source):
+            raise DataError(f"columns: {column.name!r} is {given!r}\n fix: name columns of the files, or give numbers for all events")
+        return tuple(map(float, numbers))
 
     @cached_property
     def positions(self) -> list[int]:

@@ -4,16 +4,47 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import available_bytes, format_bytes
-from ctpwa.data.events import Events, concatenate
+from ctpwa.data.event_column import Columns, EventColumn, checked_columns
+from ctpwa.data.events import Events, concatenate, joined_weights
 from ctpwa.data.own_part import OwnPart, join_parts
 
-Piece = tuple[list[Tensor], Tensor | None]  # momenta of all particles, each [event, 4]; weights, None if all are 1
+
+@dataclass(frozen=True)
+class Piece:
+    """Some events of a sample, as the engine takes them.
+
+    Attributes:
+        p4:       momenta of the final particles in their order, each [event, 4]
+        weights:  [event]; None if all are 1
+        columns:  event columns by name
+    """
+
+    p4: list[Tensor]
+    weights: Tensor | None = None
+    columns: Columns = field(default_factory=dict)
+
+    @property
+    def n_events(self) -> int:
+        """Number of events."""
+        return len(self.p4[0])
+
+    def part(self, start: int, stop: int) -> Piece:
+        """The events from one number to another."""
+        here = slice(start, stop)
+        weights = None if self.weights is None else self.weights[here]
+        return Piece([p[here] for p in self.p4], weights, {name: values[here] for name, values in self.columns.items()})
+
+    def to(self, device: torch.device) -> Piece:
+        """The same events on a device."""
+        weights = None if self.weights is None else self.weights.to(device)
+        return Piece([p.to(device) for p in self.p4], weights, {name: values.to(device) for name, values in self.columns.items()})
 
 
 class EventStream(ABC):
@@ -21,11 +52,11 @@ class EventStream(ABC):
 
     Attributes:
         n_events:  events of this process
-        rows:      which rows of the whole sample they are, if several processes share it; None: they are the whole sample
+        part:      which events of the whole sample they are, if several processes share it; None: they are the whole sample
     """
 
     n_events: int
-    rows: OwnPart | None = None
+    part: OwnPart | None = None
 
     @abstractmethod
     def pieces(self) -> Iterator[Events]:
@@ -42,8 +73,8 @@ class JoinedStream(EventStream):
     def __init__(self, parts: Sequence[Events | EventStream]) -> None:
         self.parts = tuple(parts)
         self.n_events = sum(part.n_events for part in parts)
-        shared = [part.rows for part in parts if part.rows is not None]
-        self.rows = join_parts(shared) if len(shared) == len(parts) else None
+        shared = [part.part for part in parts if part.part is not None]
+        self.part = join_parts(shared) if len(shared) == len(parts) else None
 
     def pieces(self) -> Iterator[Events]:
         """See ``EventStream``."""
@@ -54,22 +85,27 @@ class JoinedStream(EventStream):
                 yield from part.pieces()
 
 
-def regrouped(pieces: Iterator[Events], labels: Sequence[str], size: int) -> Generator[Piece]:
+def regrouped(
+    pieces: Iterator[Events], labels: Sequence[str], columns: Sequence[EventColumn], size: int, name: str = "sample"
+) -> Generator[Piece]:
     """The same events, exactly ``size`` at a time except the last ones.
 
     Args:
-        pieces:  the events
-        labels:  the particles in the order in which they are wanted
-        size:    how many at a time
+        pieces:   the events
+        labels:   the particles in the order in which they are wanted
+        columns:  the event columns that are wanted
+        size:     how many at a time
+        name:     of the sample, for messages
     """
     waiting: list[Piece] = []
     n = 0
-    for piece in pieces:
+    for events in pieces:
+        own = checked_columns(events.columns, columns, events.n_events, name)
+        piece = Piece([events[label] for label in labels], events.weights, own)
         start, length = 0, piece.n_events
         while start < length:
             stop = min(start + size - n, length)
-            weights = None if piece.weights is None else piece.weights[start:stop]
-            waiting.append(([piece[label][start:stop] for label in labels], weights))
+            waiting.append(piece.part(start, stop))
             n, start = n + stop - start, stop
             if n == size:
                 yield _joined(waiting)
@@ -81,10 +117,9 @@ def regrouped(pieces: Iterator[Events], labels: Sequence[str], size: int) -> Gen
 def _joined(parts: Sequence[Piece]) -> Piece:
     if len(parts) == 1:
         return parts[0]
-    p4 = [torch.cat(particle) for particle in zip(*(own for own, _ in parts), strict=True)]
-    if all(weights is None for _, weights in parts):
-        return p4, None
-    return p4, torch.cat([own[0].new_ones(len(own[0])) if weights is None else weights for own, weights in parts])
+    p4 = [torch.cat(particle) for particle in zip(*(part.p4 for part in parts), strict=True)]
+    columns = {name: torch.cat([part.columns[name] for part in parts]) for name in parts[0].columns}
+    return Piece(p4, joined_weights([part.weights for part in parts], [part.n_events for part in parts]), columns)
 
 
 def picked_events(events: Events | EventStream, most: int | None) -> Events:
@@ -101,21 +136,16 @@ def picked_events(events: Events | EventStream, most: int | None) -> Events:
     count = n if most is None else min(n, most)
     chosen = (torch.arange(count, dtype=torch.float64) * (n / max(count, 1))).to(torch.int64)
     if isinstance(events, Events):
-        return _some(events, chosen)
+        return events.picked(chosen)
     parts: list[Events] = []
     done = 0
     for piece in events.pieces():
         if not parts:
             _check_room(count, len(piece))
         own = chosen[(chosen >= done) & (chosen < done + piece.n_events)] - done
-        parts.append(_some(piece, own))
+        parts.append(piece.picked(own))
         done += piece.n_events
     return concatenate(parts)
-
-
-def _some(events: Events, chosen: Tensor) -> Events:
-    weights = None if events.weights is None else events.weights[chosen]
-    return Events({name: p4[chosen] for name, p4 in events.items()}, weights, events.summary)
 
 
 def _check_room(n_events: int, n_particles: int) -> None:

@@ -79,10 +79,10 @@ def _read_npz(path: Path, wanted: int) -> np.ndarray:
         if len(found) != 1 or found[0].kind is not ColumnKind.NUMBER:
             listed = ", ".join(f"{column.name} ({column.detail})" for column in file.columns[:10]) or "nothing"
             raise DataError(f"{path}: which array holds the weights? It has {listed}\n fix: call it 'weight', with one number per event")
-        name, rows = found[0].name, found[0].rows
+        name, n_events = found[0].name, found[0].n_events
         file.check([name])
-        _check_number(path, rows, wanted)
-        return as_doubles(np.concatenate([np.empty(0), *(chunk[name] for chunk in file.chunks([name], max(rows, 1)))]))
+        _check_number(path, n_events, wanted)
+        return as_doubles(np.concatenate([np.empty(0), *(chunk[name] for chunk in file.chunks([name], max(n_events, 1)))]))
 
 
 def _check_number(path: Path, found: int, wanted: int) -> None:

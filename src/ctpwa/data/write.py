@@ -15,7 +15,8 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.output import written_whole
 from ctpwa.base.progress import Progress
 from ctpwa.base.words import counted
-from ctpwa.data.files import CHUNK, HasDecay
+from ctpwa.data.event_column import EventColumn
+from ctpwa.data.files import CHUNK, HasEvents
 from ctpwa.data.marks import MARK
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.naming import written_stems
@@ -25,14 +26,12 @@ TREE = "events"
 WEIGHT = "weight"
 DIGITS = "%.17g"  # enough to find every double again
 
-Chunk = tuple[list[np.ndarray], np.ndarray | None]  # momenta [event, 4] in the order of the particles, weights
-
 
 def write_events(
     path: FilePath,
     events: Mapping[str, Any],
     *,
-    model: HasDecay | None = None,
+    model: HasEvents | None = None,
     weight_file: FilePath | None = None,
     made_by: str = "",
     progress: bool | None = None,
@@ -40,11 +39,12 @@ def write_events(
     """Write a sample; if anything goes wrong or it is interrupted, what was at ``path`` before is still there.
 
     ROOT and Parquet files get columns ``Kp_E``, ``Kp_px``, … in double precision, npz files one array [event, 4] per particle, text files
-    one line ``E px py pz`` per particle with 17 digits. Weights are called ``weight``.
+    one line ``E px py pz`` per particle with 17 digits. Weights are called ``weight``; event columns have their own names, the components
+    of a vector ``e`` are ``e_1``, ``e_2``, ….
 
     Args:
         path:         .root, .parquet, .npz, .txt or .dat
-        events:       momenta by name, weights if it is an ``Events``
+        events:       momenta by name; weights and event columns if it is an ``Events``
         model:        gives the order of the particles, and checks that they are all there; default: as in ``events``
         weight_file:  .txt or .dat, for the weights of text files, which have no place for them
         made_by:      a mark by which the file can be recognised, see ``mark_of``; text files have no place for it
@@ -56,11 +56,13 @@ def write_events(
     labels = tuple(events) if model is None else model.decay.labels
     if not labels:
         raise DataError("no particles to write\n fix: give momenta by name")
-    sample = _Sample(labels, read_momenta(dict(events), labels), getattr(events, "weights", None), goal.name, made_by, progress)
+    sample = _Sample(labels, read_momenta(dict(events), labels), events, goal.name, made_by, progress)
     text = goal.suffix.lower() in (".txt", ".dat")
+    for name in sample.numbers.keys() - {WEIGHT} if text else ():
+        raise DataError(f"{goal.name} has no place for the event column {name!r}\n fix: write another format")
     if weight_file is not None and not text:
         raise DataError(f"{goal.name} holds its weights itself\n fix: leave weight_file out")
-    if text and (sample.weights is None) != (weight_file is None):
+    if text and (WEIGHT not in sample.numbers) != (weight_file is None):
         fix = "give weight_file" if weight_file is None else "leave weight_file out"
         raise DataError(f"{'weights' if weight_file is None else 'no weights'} to write beside {goal.name}\n fix: {fix}")
     with ExitStack() as stack:
@@ -77,38 +79,59 @@ def check_suffix(path: FilePath) -> None:
 
 
 class _Sample:
-    """What is to be written, in chunks."""
+    """What is to be written, in chunks.
 
-    def __init__(self, labels: Sequence[str], p4: Sequence[Tensor], weights: Any, title: str, made_by: str, progress: bool | None) -> None:
+    Attributes:
+        p4:       momenta, each [event, 4]
+        numbers:  weights and event columns, each [event]
+    """
+
+    def __init__(
+        self, labels: Sequence[str], p4: Sequence[Tensor], events: Mapping[str, Any], title: str, made_by: str, progress: bool | None
+    ) -> None:
         self.labels, self.p4, self.title, self.made_by, self.progress = tuple(labels), tuple(p4), title, made_by, progress
         self.n_events = len(p4[0])
-        self.weights: np.ndarray | None = None
+        self.numbers: dict[str, np.ndarray] = {}
+        weights = getattr(events, "weights", None)
         if weights is not None:
-            self.weights = np.asarray(weights.cpu() if isinstance(weights, Tensor) else weights, dtype=np.float64)
-            if self.weights.shape != (self.n_events,):
-                shape = "×".join(map(str, self.weights.shape))
-                raise DataError(f"weights of shape {shape} for {counted(self.n_events, 'event')}\n fix: give one weight per event")
+            self._add(WEIGHT, weights, "weight")
+        for name, values in getattr(events, "columns", {}).items():
+            column = EventColumn(name, 1 if values.ndim == 1 else values.shape[1])
+            for i, part in enumerate(column.parts):
+                self._add(part, values if column.size == 1 else values[:, i], f"number of {name!r}")
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Momenta and weights of some events at a time."""
+    def _add(self, name: str, values: Any, what: str) -> None:
+        own = np.asarray(values.cpu() if isinstance(values, Tensor) else values, dtype=np.float64)
+        if own.shape != (self.n_events,):
+            shape = "×".join(map(str, own.shape))
+            raise DataError(f"{what}s of shape {shape} for {counted(self.n_events, 'event')}\n fix: give one {what} per event")
+        if name in self.numbers or name in self._components() or name in self.labels:
+            raise DataError(f"{name!r} would be the name of two columns\n fix: call the event column otherwise")
+        self.numbers[name] = own
+
+    def chunks(self) -> Iterator[list[np.ndarray]]:
+        """Momenta of some events at a time."""
         with Progress(f"writing {self.title}", self.n_events, show=self.progress) as bar:
             for start in range(0, self.n_events, CHUNK):
-                part = slice(start, start + CHUNK)
-                yield [p[part].cpu().numpy() for p in self.p4], None if self.weights is None else self.weights[part]
+                yield [p[start : start + CHUNK].cpu().numpy() for p in self.p4]
                 bar.advance(min(CHUNK, self.n_events - start))
+
+    def _components(self) -> list[str]:
+        stems = written_stems(self.labels)
+        return [f"{stems[label]}_{component}" for label in self.labels for component in COMPONENTS]
 
     def columns(self) -> list[str]:
         """Names of all columns of numbers."""
-        stems = written_stems(self.labels)
-        names = [f"{stems[label]}_{component}" for label in self.labels for component in COMPONENTS]
-        return names if self.weights is None else [*names, WEIGHT]
+        return [*self._components(), *self.numbers]
 
     def tables(self) -> Iterator[dict[str, np.ndarray]]:
         """Column → numbers, for some events at a time."""
-        names = self.columns()
-        for p4, weights in self.chunks():
+        names, start = self.columns(), 0
+        for p4 in self.chunks():
+            here = slice(start, start + len(p4[0]))
             values = [np.ascontiguousarray(p[:, i]) for p in p4 for i in range(4)]
-            yield dict(zip(names, values if weights is None else [*values, weights], strict=True))
+            yield dict(zip(names, [*values, *(np.ascontiguousarray(own[here]) for own in self.numbers.values())], strict=True))
+            start = here.stop
 
 
 def _write_root(path: Path, sample: _Sample) -> None:
@@ -136,8 +159,7 @@ def _write_parquet(path: Path, sample: _Sample) -> None:
 
 def _write_npz(path: Path, sample: _Sample) -> None:
     arrays: list[tuple[str, np.ndarray | Tensor]] = [*zip(sample.labels, sample.p4, strict=True)]
-    if sample.weights is not None:
-        arrays.append((WEIGHT, sample.weights))
+    arrays += sample.numbers.items()
     with ZipFile(path, "w") as file, Progress(f"writing {sample.title}", len(arrays), show=sample.progress) as bar:
         for name, values in arrays:
             array = values.cpu().numpy() if isinstance(values, Tensor) else values
@@ -149,15 +171,14 @@ def _write_npz(path: Path, sample: _Sample) -> None:
 
 def _write_text(path: Path, sample: _Sample) -> None:
     with open(path, "w", encoding="utf-8") as file:
-        for p4, _ in sample.chunks():
+        for p4 in sample.chunks():
             np.savetxt(file, np.stack(p4, axis=1).reshape(-1, 4), fmt=DIGITS)
 
 
 def _write_weights(path: Path, sample: _Sample) -> None:
     if path.suffix.lower() not in (".txt", ".dat"):
         raise DataError(f"cannot write weights with suffix {path.suffix!r}\n fix: use .txt or .dat")
-    assert sample.weights is not None
-    np.savetxt(path, sample.weights, fmt=DIGITS)
+    np.savetxt(path, sample.numbers[WEIGHT], fmt=DIGITS)
 
 
 _WRITERS: dict[str, Callable[[Path, _Sample], None]] = {

@@ -15,6 +15,7 @@ from ctpwa.base.errors import GenerationError
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.base.words import counted
+from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
 from ctpwa.generate.room import check_count
@@ -32,6 +33,7 @@ def generate_phase_space(
     seed: int = 0,
     *,
     weighted: bool = False,
+    columns: Mapping[str, float | Sequence[float]] | None = None,
     device: str | torch.device = "cpu",
     progress: bool | None = None,
     ranks: Ranks | None = None,
@@ -45,9 +47,10 @@ def generate_phase_space(
         n:                number of events
         seed:             seed of the random numbers
         weighted:         keep all generated events and give weights (mean 1) instead of accept–reject
+        columns:          event columns of the model by name, with the numbers that all events get
         device:           where to generate
         progress:         show a progress bar; default: on a terminal when it takes more than two seconds
-        ranks:            processes that share the events: all of them generate, each keeps its own rows; default: all are kept
+        ranks:            processes that share the events: all of them generate, each keeps its own; default: all are kept
     """
     parent, final = particle_masses(model_or_masses)
     ranks = ranks or ONE
@@ -70,12 +73,14 @@ def generate_phase_space(
             bar.advance(weight.numel())
     momenta = torch.cat([p4 for p4, _ in pieces], dim=-1)
     by_name = {name: momenta[i].T.contiguous() for i, name in enumerate(final)}
-    rows = OwnPart(((first, last),), n) if ranks.size > 1 else None
+    part = OwnPart(((first, last),), n) if ranks.size > 1 else None
+    declared = model_or_masses.columns if isinstance(model_or_masses, Model) else ()
+    constant = constant_columns(columns or {}, declared, momenta.shape[-1])
     if not weighted:
-        return Events(by_name, rows=rows)
+        return Events(by_name, None, constant, part=part)
     weights = torch.cat([weight for _, weight in pieces])
     mean = total / max(n, 1) if ranks.size > 1 else weights.mean()
-    return Events(by_name, weights / mean if n else weights, rows=rows)
+    return Events(by_name, weights / mean if n else weights, constant, part=part)
 
 
 def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tuple[float, dict[str, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ctpwa.base.errors import GenerationError
 from ctpwa.base.progress import Progress
+from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.generate.phase_space import checked_device
@@ -35,6 +36,7 @@ def generate_toy(
     couplings: Mapping[str, complex] | None = None,
     parameters: Mapping[str, float] | None = None,
     efficiency: Efficiency | None = None,
+    columns: Mapping[str, float | Sequence[float]] | None = None,
     device: str | torch.device = "cpu",
     engine: str = "auto",
     progress: bool | None = None,
@@ -51,12 +53,15 @@ def generate_toy(
         couplings:   true values of the complex couplings by name; those left out have the model's value, or are 1
         parameters:  true values of lineshape parameters by name; those left out have the model's value
         efficiency:  probability in [0, 1] with which each of some events is kept; default: all are
+        columns:     event columns of the model by name, with the numbers that all events get
         device:      where to generate
         engine:      engine that computes intensities
         progress:    show a progress bar; default: on a terminal when it takes more than two seconds
     """
     check_count(n, seed, len(model.final_names), checked_device(device))  # before the generator, which takes seconds
-    generator = ToyGenerator(model, couplings=couplings, parameters=parameters, efficiency=efficiency, device=device, engine=engine)
+    generator = ToyGenerator(
+        model, couplings=couplings, parameters=parameters, efficiency=efficiency, columns=columns, device=device, engine=engine
+    )
     return generator.generate(n, seed, progress=progress).events
 
 
@@ -92,6 +97,7 @@ class ToyGenerator:
         couplings:   true values of the complex couplings by name; those left out have the model's value, or are 1
         parameters:  true values of lineshape parameters by name; those left out have the model's value
         efficiency:  probability in [0, 1] with which each of some events is kept; default: all are
+        columns:     event columns of the model by name, with the numbers that all events get
         device:      where to generate
         engine:      engine that computes intensities
     """
@@ -103,10 +109,12 @@ class ToyGenerator:
         couplings: Mapping[str, complex] | None = None,
         parameters: Mapping[str, float] | None = None,
         efficiency: Efficiency | None = None,
+        columns: Mapping[str, float | Sequence[float]] | None = None,
         device: str | torch.device = "cpu",
         engine: str = "auto",
     ) -> None:
         self.model, self.efficiency, self.device = model, efficiency, checked_device(device)
+        self._columns = dict(columns or {})
         self.intensity = ModelIntensity(model, couplings=couplings, parameters=parameters, engine=engine, device=self.device)
         self.proposal = EventProposal(model, self.intensity.parameters, self.device)
         random = torch.Generator(device=self.device).manual_seed(PILOT_SEED)
@@ -146,7 +154,8 @@ class ToyGenerator:
         return Toy(self._events(accepted.momenta()), accepted.tried, accepted.raised)
 
     def _events(self, p4: Tensor) -> Events:
-        return Events({name: p4[i].T.contiguous() for i, name in enumerate(self.model.final_names)})
+        momenta = {name: p4[i].T.contiguous() for i, name in enumerate(self.model.final_names)}
+        return Events(momenta, None, constant_columns(self._columns, self.model.columns, p4.shape[-1]))
 
     def _try(self, n: int, random: torch.Generator) -> tuple[Tensor, Tensor]:
         """Momenta [particle, 4, event] of the proposal, and a uniform number for each event; an event takes its random numbers in a row."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.base.words import counted
+from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Decay
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Term, symmetrised_terms
@@ -15,6 +17,7 @@ from ctpwa.model.resonance import Resonance
 from ctpwa.spin.amplitudes import SpinAmplitudes
 from ctpwa.spin.build import build_spin_amplitudes
 from ctpwa.spin.polarisation import Polarisation
+from ctpwa.spin.production import Production
 
 if TYPE_CHECKING:
     import torch
@@ -57,19 +60,28 @@ class Model:
         decay:            parent and final particles
         waves:            all waves, in the order of the model file
         resonances:       the propagators by name
-        polarisation:     spin state of the parent
+        production:       how the parent was made; ``Polarisation``: with one spin density matrix
         zou_bugg:         transverse projection of daughter spins instead of the canonical rotation-free boost
         notes:            what was decided on the way and may interest the user
         coupling_values:  couplings that were given values, by name; all others are 1
+        columns:          event columns that lineshapes and the production may use
     """
 
     decay: Decay
     waves: tuple[Wave, ...]
     resonances: Mapping[str, Resonance]
-    polarisation: Polarisation
+    production: Production
     zou_bugg: bool = False
     notes: tuple[str, ...] = ()
     coupling_values: Mapping[str, complex] = field(default_factory=dict)
+    columns: tuple[EventColumn, ...] = ()
+
+    def __post_init__(self) -> None:
+        declared = [column.name for column in self.columns]
+        for name in self.production.rows(self.decay).columns:
+            if name not in declared:
+                fix = suggest(name, declared) or f"declare it: columns: [{name}]"
+                raise PhysicsError(f"the production uses the event column {name!r}, which the model does not declare", fix)
 
     @property
     def final_names(self) -> tuple[str, ...]:
@@ -94,19 +106,20 @@ class Model:
         """Spin amplitudes K of all waves for all events                                          (F5.1)
 
         Args:
-            momenta:       final-particle name → [event, 4], (E, px, py, pz) in GeV, in any one frame
+            momenta:       final-particle name → [event, 4], (E, px, py, pz) in GeV, in any one frame; ``Events`` if columns are needed
             barrier:       multiply every vertex by 1/√N_L(|q|d), the event part of the barrier factor
             polarisation:  overrides the model's: ``"unpolarised"``, ``"transverse"`` or a density matrix
             device:        where to compute; default: where the momenta are
             chunk_size:    events at a time; default: from a memory budget
             progress:      show a progress bar; default: on a terminal when it takes more than two seconds
         """
-        state = self.polarisation if polarisation is None else Polarisation.of(polarisation, self.decay.parent)
+        production = self.production if polarisation is None else Polarisation.of(polarisation, self.decay.parent)
         return build_spin_amplitudes(
             self.decay,
             self.waves,
             momenta,
-            state,
+            production,
+            self.columns,
             barrier=barrier,
             zou_bugg=self.zou_bugg,
             device=device,
@@ -115,9 +128,7 @@ class Model:
         )
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.decay}: {counted(len(self.waves), 'wave')}, {counted(len(self.couplings), 'complex coupling')}, {self.polarisation}"
-        ]
+        lines = [f"{self.decay}: {counted(len(self.waves), 'wave')}, {counted(len(self.couplings), 'complex coupling')}, {self.production}"]
         lines += [
             f"  {wave.name}" + ("" if wave.factor == 1 and wave.coupling == wave.name else f"   = {'+-'[wave.factor < 0]} {wave.coupling}")
             for wave in self.waves

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ctpwa.base.errors import PhysicsError
+from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.waves import smallest_L
 from ctpwa.model.lineshapes.formula import Basis, Callback, Lineshape, Vertex, q2
@@ -54,10 +55,12 @@ class Places:
 
     Args:
         resonances:  the propagators by name
+        columns:     event columns that the model declares
     """
 
-    def __init__(self, resonances: Mapping[str, Resonance]) -> None:
+    def __init__(self, resonances: Mapping[str, Resonance], columns: Sequence[EventColumn] = ()) -> None:
         self._resonances = resonances
+        self._columns = tuple(column.name for column in columns if column.size == 1)
         self._smallest_L: dict[Chain, dict[Node, int]] = {}
         self._lineshapes: dict[tuple[str, Vertex], Lineshape] = {}
 
@@ -69,7 +72,7 @@ class Places:
         """
         masses = [self.nominal_mass(chain, daughter) for daughter in node.daughters]
         lowest = [_lowest_mass(chain, daughter) if mass is None else mass for daughter, mass in zip(node.daughters, masses, strict=True)]
-        vertex = Vertex(lowest[0], lowest[1], self._L(chain, node), node.radius)
+        vertex = Vertex(lowest[0], lowest[1], self._L(chain, node), node.radius, self._columns)
         if (resonance.name, vertex) not in self._lineshapes:
             self._lineshapes[resonance.name, vertex] = build_lineshape(resonance.lineshape, vertex, **resonance.options)
         placed = PlacedLineshape(resonance, node, vertex, self._lineshapes[resonance.name, vertex])

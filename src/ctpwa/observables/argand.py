@@ -381,7 +381,7 @@ def _callback(lineshape: Callback, m1: float, m2: float, values: Mapping[str, fl
 
     def F(theta: torch.Tensor) -> torch.Tensor:
         parameters = {p.name: theta[i] for i, p in enumerate(lineshape.parameters)}
-        return torch.view_as_real(lineshape.function(s, q2, parameters).to(torch.complex128).expand_as(s))
+        return torch.view_as_real(lineshape.values(s, q2, parameters, {}).to(torch.complex128).expand_as(s))
 
     value = torch.view_as_complex(F(theta).contiguous()).numpy()
     slopes = [torch.func.jvp(F, (theta,), (unit,))[1] for unit in torch.eye(len(theta), dtype=torch.float64)]

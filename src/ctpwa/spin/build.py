@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from ctpwa.base.progress import Progress
+from ctpwa.data.event_column import EventColumn, checked_columns
 from ctpwa.data.momenta import read_momenta
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
 from ctpwa.spin.amplitudes import SpinAmplitudes, WaveTerm
-from ctpwa.spin.polarisation import Polarisation
-from ctpwa.spin.polarisation_rows import PolarisationRows
+from ctpwa.spin.production import Production
 from ctpwa.spin.stage import Parts, SpinStage
 
 
@@ -21,7 +21,8 @@ def build_spin_amplitudes(
     decay: Decay,
     waves: Sequence[Any],
     momenta: Mapping[str, Any],
-    polarisation: Polarisation,
+    production: Production,
+    declared: Sequence[EventColumn] = (),
     *,
     barrier: bool = False,
     zou_bugg: bool = False,
@@ -31,12 +32,15 @@ def build_spin_amplitudes(
 ) -> SpinAmplitudes:
     """Compute K of all waves for all events; see ``Model.spin_amplitudes``."""
     structures, terms = collect_structures(waves, barrier)
-    rows = PolarisationRows(decay, polarisation)
+    rows = production.rows(decay)
     p4 = read_momenta(momenta, decay.labels, device)
+    used = [column for column in declared if column.name in rows.columns]
+    columns = checked_columns(getattr(momenta, "columns", {}), used, len(p4[0]), "momenta")
+    columns = {name: values.to(p4[0].device) for name, values in columns.items()}
     stage = SpinStage(decay, structures, rows, p4[0].device, barrier=barrier, zou_bugg=zou_bugg, chunk_size=chunk_size)
     K = stage.allocate(len(p4[0]))
     with Progress("spin amplitudes", len(p4[0]), show=progress) as bar:
-        stage.fill(K, p4, advance=bar.advance)
+        stage.fill(K, p4, columns, advance=bar.advance)
         stage.finish()
     stage.release()
     return SpinAmplitudes(K, structures, terms, tuple(waves), rows)

@@ -1,4 +1,4 @@
-"""Spin state of the parent: which rows the initial spin axis turns into."""
+"""A parent with one spin density matrix: which rows its spin axis turns into."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from ctpwa.base.errors import PhysicsError, suggest
+from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import format_spin, projections
+from ctpwa.spin.polarisation_rows import PolarisationRows
+from ctpwa.spin.production import Production
 
 UNPOLARISED, TRANSVERSE, DENSITY_MATRIX = "unpolarised", "transverse", "density matrix"
 TOLERANCE = 1e-10  # relative, for a density matrix given with rounded entries
 
 
 @dataclass(frozen=True)
-class Polarisation:
+class Polarisation(Production):
     """The parent's spin density matrix ρ, with I = Σ ρ_mm' A_m conj(A_m')                          (F9)
 
     Attributes:
@@ -52,8 +55,12 @@ class Polarisation:
         """ρ as an array [m, m']."""
         return np.array(self.matrix, dtype=complex)
 
+    def rows(self, decay: Decay) -> PolarisationRows:
+        """See ``Production``."""
+        return PolarisationRows(decay, self.weights, tuple(map(tuple, self.states.tolist())))
+
     @cached_property
-    def weights(self) -> np.ndarray | None:
+    def weights(self) -> tuple[float, ...] | None:
         """The diagonal of ρ if it is diagonal and even in m, else None.
 
         Only then do the rows (m, spins) and (−m, −spins) come in pairs and K can be made real.
@@ -62,9 +69,10 @@ class Polarisation:
         diagonal = rho.diagonal().real
         if np.any(rho != np.diag(diagonal)) or np.any(diagonal != diagonal[::-1]):
             return None
-        return diagonal
+        return tuple(diagonal.tolist())
 
-    def rows(self) -> np.ndarray:
+    @cached_property
+    def states(self) -> np.ndarray:
         """V [row, m] with ρ_mm' = Σ_row V_m conj(V_m'): every row is one pure state of the parent."""
         rho = self.rho
         if not np.any(rho - np.diag(rho.diagonal())):

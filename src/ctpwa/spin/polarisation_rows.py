@@ -1,4 +1,4 @@
-"""Polarisation rows: the initial spin state and all final spins, and how K is made real.
+"""Rows of a parent with one density matrix: its spin state and all final spins, and how K is made real.
 
 Conjugating a vertex turns all projections around. With Ã = i^ΣL A this reads, for every wave alike,
 
@@ -11,6 +11,7 @@ real. It takes half the memory, and only one row of each pair has to be computed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +25,7 @@ from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import projections
 from ctpwa.kinematics.constants import constants
-from ctpwa.spin.polarisation import Polarisation
+from ctpwa.spin.production import Rows
 
 Row = tuple[int, tuple[int, ...]]  # doubled m, index of every final spin state
 
@@ -35,21 +36,23 @@ def n_states(particle: Particle) -> int:
 
 
 @dataclass(frozen=True)
-class PolarisationRows:
-    """The polarisation axis of spin amplitudes.
+class PolarisationRows(Rows):
+    """The rows of a parent with one density matrix ρ = Σ_states V V†.
 
     Attributes:
-        decay:         parent and final particles
-        polarisation:  spin state of the parent
+        decay:    parent and final particles
+        weights:  ρ_mm if ρ is diagonal and even in m, for m = +J, …, −J; else None
+        states:   V [state][m]
     """
 
     decay: Decay
-    polarisation: Polarisation
+    weights: tuple[float, ...] | None
+    states: tuple[tuple[complex, ...], ...]
 
-    @cached_property
+    @property
     def real(self) -> bool:
         """Whether K can be made real."""
-        return self.polarisation.weights is not None
+        return self.weights is not None
 
     @cached_property
     def spins(self) -> tuple[tuple[int, ...], ...]:
@@ -59,10 +62,9 @@ class PolarisationRows:
     @cached_property
     def two_ms(self) -> tuple[int, ...]:
         """2m of the parent states that must be computed."""
-        weights = self.polarisation.weights
-        if weights is None:
+        if self.weights is None:
             return tuple(projections(self.decay.parent.two_J))
-        return tuple(m for m, weight in zip(projections(self.decay.parent.two_J), weights, strict=True) if m >= 0 and weight > 0)
+        return tuple(m for m, weight in zip(projections(self.decay.parent.two_J), self.weights, strict=True) if m >= 0 and weight > 0)
 
     @cached_property
     def _pairs(self) -> tuple[tuple[Row, Row], ...]:
@@ -92,25 +94,14 @@ class PolarisationRows:
     def n_rows(self) -> int:
         """Length of the polarisation axis."""
         if not self.real:
-            return self.polarisation.rows().shape[0] * len(self.spins)
+            return len(self.states) * len(self.spins)
         return sum(1 if row == mirrored else 2 for row, mirrored in self._pairs)
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """Type of the stored K."""
-        return torch.float64 if self.real else torch.complex128
-
-    def store(self, A: Tensor, total_L: int, out: Tensor) -> None:
-        """Write amplitudes into K.
-
-        Args:
-            A:        [m of ``two_ms``, final spins, event], complex
-            total_L:  Σ L of the wave structure
-            out:      [row, event] of K
-        """
+    def store(self, A: Tensor, total_L: int, columns: Mapping[str, Tensor], out: Tensor) -> None:
+        """See ``Rows``."""
+        (out,) = out  # there is one feed
         if not self.real:
-            rows = self.polarisation.rows()
-            V = constants(tuple(rows.ravel().tolist()), A.dtype, A.device).view(rows.shape)
+            V = constants(tuple(entry for state in self.states for entry in state), A.dtype, A.device).view(len(self.states), -1)
             out.copy_(torch.einsum("km,mse->kse", V, A).reshape(self.n_rows, -1))
             return
         position = 0
@@ -126,17 +117,21 @@ class PolarisationRows:
                 position += 2
 
     def _scale(self, row: Row) -> float:
-        weights = self.polarisation.weights
-        assert weights is not None
-        return sqrt(weights[(self.decay.parent.two_J - row[0]) // 2])
+        assert self.weights is not None
+        return sqrt(self.weights[(self.decay.parent.two_J - row[0]) // 2])
+
+    def phase(self, total_L: int) -> complex:
+        """(−i)^ΣL between Ã and the amplitude, if K is real."""
+        return (-1j) ** total_L if self.real else 1.0
 
     def restore(self, K: Tensor, total_L: int) -> Tensor:
-        """The complex amplitudes [row, event] behind stored ones, in the order of ``labels``."""
+        """See ``Rows``."""
         if not self.real:
             return K
+        (K,) = K
         rows: dict[Row, Tensor] = {}
         position = 0
-        phase = (-1j) ** total_L
+        phase = self.phase(total_L)
         for row, mirrored in self._pairs:
             if row == mirrored:
                 rows[row] = phase * (K[position] if self._eta(row) == 1 else 1j * K[position])
@@ -146,7 +141,7 @@ class PolarisationRows:
                 rows[row] = phase * pair
                 rows[mirrored] = phase * self._eta(row) * pair.conj()
                 position += 2
-        return torch.stack([rows[row] for row in self._all_rows])
+        return torch.stack([rows[row] for row in self._all_rows])[None]
 
     @cached_property
     def _all_rows(self) -> tuple[Row, ...]:
@@ -162,7 +157,7 @@ class PolarisationRows:
         if self.real:
             initial = [f"m={_signed(m)}" for m in dict.fromkeys(row[0] for row in self._all_rows)]
         else:
-            initial = [f"state {k}" for k in range(self.polarisation.rows().shape[0])]
+            initial = [f"state {k}" for k in range(len(self.states))]
         return tuple(", ".join(part for part in pair if part) for pair in product(initial, finals))
 
     def _spin_label(self, index: int, spins: tuple[int, ...]) -> str:

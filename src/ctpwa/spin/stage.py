@@ -6,7 +6,7 @@ CUDA graph, and that is run for every further chunk of the same size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import torch
@@ -14,11 +14,12 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import available_bytes, format_bytes, give_back_freed
+from ctpwa.data.event_column import Columns, events_last
 from ctpwa.data.momenta import check_momenta
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed, on_light_cone
-from ctpwa.spin.polarisation_rows import PolarisationRows
+from ctpwa.spin.production import Rows
 from ctpwa.spin.rotate import RowRotation
 from ctpwa.spin.storage import Storage
 
@@ -39,7 +40,7 @@ class SpinStage:
     Args:
         decay:        the decay
         structures:   what each K is: structures with integer coefficients
-        rows:         the polarisation rows
+        rows:         the rows of K
         device:       where to compute
         rotation:     keep only the rows that it needs; default: all
         barrier:      include barrier factors
@@ -55,7 +56,7 @@ class SpinStage:
         self,
         decay: Decay,
         structures: Sequence[Parts],
-        rows: PolarisationRows,
+        rows: Rows,
         device: torch.device,
         rotation: RowRotation | None = None,
         *,
@@ -82,10 +83,15 @@ class SpinStage:
         """Rows of K."""
         return self.rows.n_rows if self.rotation is None else self.rotation.n_rows
 
+    @property
+    def n_structures(self) -> int:
+        """Structures of K: each once for every feed of the production."""
+        return len(self.structures) * len(self.rows.feeds)
+
     def allocate(self, n_events: int, storage: Storage | None = None) -> Tensor:
         """Room for K of so many events, of which nothing is known yet."""
         self._left = []
-        shape = (len(self.structures), self.n_rows, n_events)
+        shape = (self.n_structures, self.n_rows, n_events)
         dtype = self.rows.dtype if storage is None else storage.dtype(self.rows.dtype)
         needed = torch.Size(shape).numel() * torch.empty((), dtype=dtype).element_size()
         free = available_bytes(self.device)
@@ -97,13 +103,21 @@ class SpinStage:
         return torch.empty(shape, dtype=dtype, device=self.device)
 
     def fill(
-        self, K: Tensor, p4: Sequence[Tensor], *, advance: Callable[[int], None], storage: Storage | None = None, first: int = 0
+        self,
+        K: Tensor,
+        p4: Sequence[Tensor],
+        columns: Columns,
+        *,
+        advance: Callable[[int], None],
+        storage: Storage | None = None,
+        first: int = 0,
     ) -> None:
-        """Compute K [structure, row, event] of events; call ``finish`` after the last ones.
+        """Compute K [structure · feed, row, event] of events; call ``finish`` after the last ones.
 
         Args:
             K:        is filled
             p4:       momenta of the final particles on the device, each [event, 4]
+            columns:  event columns on the device, at least those that rows depend on
             advance:  is told how many more events are done
             storage:  how K is stored; default: as it is computed
             first:    number of the first event, for messages
@@ -114,7 +128,8 @@ class SpinStage:
         n_events = len(p4[0])
         if not n_events:
             return
-        size, on_gpu = self._plan(p4, first), self._on_gpu
+        inputs = [*p4, *(columns[name] for name in self.rows.columns)]
+        size, on_gpu = self._plan(inputs, first), self._on_gpu
         if on_gpu:
             chunks, recorded = chunks_to_record(n_events, size, None if self._graph is None else self._graph.n_events)
             self._check(p4, 0, n_events, first)  # all at once: every look at a result makes the GPU wait
@@ -124,12 +139,12 @@ class SpinStage:
         def compute(start: int, stop: int) -> None:
             if not on_gpu:
                 self._check(p4, start, stop, first)
-            momenta = [p[start:stop].T for p in p4]
+            own_inputs = [events_last(values[start:stop]) for values in inputs]
             if recorded:
-                found, rest = self._recorded(momenta)(momenta)
+                found, rest = self._recorded(own_inputs)(own_inputs)
             else:
                 own = K[..., start:stop] if self.rotation is None and storage is None else None
-                found, rest = self._amplitudes([p.contiguous() for p in momenta], own)
+                found, rest = self._amplitudes([values.contiguous() for values in own_inputs], own)
                 if own is not None:
                     return
             K[..., start:stop] = found if storage is None else storage.stored(found, first + start)
@@ -140,13 +155,13 @@ class SpinStage:
 
         _for_chunks(compute, chunks, 1 if on_gpu else torch.get_num_threads(), advance)
 
-    def chunk_events(self, p4: Sequence[Tensor]) -> int:
+    def chunk_events(self, p4: Sequence[Tensor], columns: Columns) -> int:
         """How many events it computes at a time.
 
         Args:
-            p4:  momenta of one event or more, each [event, 4]
+            p4, columns:  momenta and event columns of one event or more
         """
-        return self._plan([p[:1].to(self.device) for p in p4], 0)
+        return self._plan([values[:1].to(self.device) for values in (*p4, *(columns[name] for name in self.rows.columns))], 0)
 
     def finish(self) -> None:
         """Wait for a GPU, and check what it did.
@@ -158,9 +173,9 @@ class SpinStage:
         if left and self.rotation is not None:
             self.rotation.check(torch.stack(left).amax(dim=0))
 
-    def _recorded(self, p4: Sequence[Tensor]) -> _Recorded:
+    def _recorded(self, inputs: Sequence[Tensor]) -> _Recorded:
         if self._graph is None:
-            self._graph = _Recorded(self._amplitudes, p4)
+            self._graph = _Recorded(self._amplitudes, inputs)
             self.recorded_bytes = self._graph.bytes
         return self._graph
 
@@ -174,13 +189,14 @@ class SpinStage:
     def _check(self, p4: Sequence[Tensor], start: int, stop: int, first: int) -> None:
         check_momenta([p[start:stop].T for p in p4], self.decay.labels, self.decay.final, first + start)
 
-    def _plan(self, p4: Sequence[Tensor], first: int) -> int:
+    def _plan(self, inputs: Sequence[Tensor], first: int) -> int:
         """Events per chunk, from the memory that a single event takes; and what can be forgotten when."""
         if self._expiring is None:
-            self._check(p4, 0, 1, first)
-            evaluator = self._evaluator([p[:1].T.contiguous() for p in p4])
-            target = torch.empty(len(self.structures), self.rows.n_rows, 1, dtype=self.rows.dtype, device=self.device)
-            self._evaluate(evaluator, target, [])
+            self._check(inputs[: len(self.decay.final)], 0, 1, first)
+            p4, columns = self._split([events_last(values[:1]).contiguous() for values in inputs])
+            evaluator = self._evaluator(p4)
+            target = torch.empty(self.n_structures, self.rows.n_rows, 1, dtype=self.rows.dtype, device=self.device)
+            self._evaluate(evaluator, columns, target, [])
             self._expiring = evaluator.expiring()
             copies = 0 if self.rotation is None else ROW_COPIES
             per_event = max(evaluator.most_bytes() + copies * target.numel() * target.element_size(), 1)
@@ -198,23 +214,34 @@ class SpinStage:
         on_shell = [on_light_cone(p) if particle.massless else p for p, particle in zip(p4, self.decay.final, strict=True)]
         return Evaluator(self.decay.final, on_shell, self._Ls, barrier=self.barrier, zou_bugg=self.zou_bugg)
 
-    def _evaluate(self, evaluator: Evaluator, target: Tensor, expiring: Sequence[Sequence[Hashable]]) -> None:
+    def _split(self, inputs: Sequence[Tensor]) -> tuple[Sequence[Tensor], dict[str, Tensor]]:
+        """Momenta, and the event columns that rows depend on by name."""
+        n = len(self.decay.final)
+        return inputs[:n], dict(zip(self.rows.columns, inputs[n:], strict=True))
+
+    def _evaluate(
+        self, evaluator: Evaluator, columns: Mapping[str, Tensor], target: Tensor, expiring: Sequence[Sequence[Hashable]]
+    ) -> None:
         """All structures, one after the other."""
+        feeds = target.unflatten(0, (-1, len(self.rows.feeds)))
         for step, index in enumerate(self._order):
             evaluator.step = step
             parts = self.structures[index]
-            self.rows.store(_sum_parts(evaluator, parts, self.rows.two_ms), parts[0][0].total_L, target[index])
+            self.rows.store(_sum_parts(evaluator, parts, self.rows.two_ms), parts[0][0].total_L, columns, feeds[index])
             evaluator.forget(expiring[step] if expiring else ())
 
-    def _amplitudes(self, p4: Sequence[Tensor], own: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """K [structure, kept row, event] of momenta [4, event], and the largest number of each structure in the rows that are left out.
+    def _amplitudes(self, inputs: Sequence[Tensor], own: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """K [structure · feed, kept row, event], and the largest number of each structure in the rows that are left out.
+
+        ``inputs`` are momenta [4, event] and the event columns that rows depend on, [event] or [component, event].
 
         Nothing here looks at a result, so that it can be recorded.
         """
         assert self._expiring is not None
-        shape = (len(self.structures), self.rows.n_rows, p4[0].shape[1])
+        p4, columns = self._split(inputs)
+        shape = (self.n_structures, self.rows.n_rows, p4[0].shape[1])
         target = torch.empty(shape, dtype=self.rows.dtype, device=self.device) if own is None else own
-        self._evaluate(self._evaluator(p4), target, self._expiring)
+        self._evaluate(self._evaluator(p4), columns, target, self._expiring)
         if self.rotation is None:
             return target, target.new_zeros(0)
         return self.rotation.rotate_(target)
@@ -224,29 +251,29 @@ class _Recorded:
     """Work on chunks of equal size as a CUDA graph.
 
     Args:
-        work:  takes momenta, each [4, event]; has run before
-        p4:    momenta of such a chunk
+        work:    takes tensors whose last axis is the event; has run before
+        inputs:  those of such a chunk
 
     Attributes:
         n_events:  in such a chunk
         bytes:     memory set aside for it
     """
 
-    def __init__(self, work: Callable[[Sequence[Tensor]], tuple[Tensor, Tensor]], p4: Sequence[Tensor]) -> None:
+    def __init__(self, work: Callable[[Sequence[Tensor]], tuple[Tensor, Tensor]], inputs: Sequence[Tensor]) -> None:
         self._graph = torch.cuda.CUDAGraph()
-        self.n_events = p4[0].shape[1]
-        self._p4 = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for p in p4]
-        with torch.cuda.device(p4[0].device):
+        self.n_events = inputs[0].shape[1]
+        self._inputs = [torch.empty(values.shape, dtype=values.dtype, device=values.device) for values in inputs]
+        with torch.cuda.device(inputs[0].device):
             torch.cuda.empty_cache()
             before = torch.cuda.memory_reserved()
             with torch.cuda.graph(self._graph):
-                self._results = work(self._p4)
+                self._results = work(self._inputs)
             self.bytes = torch.cuda.memory_reserved() - before
 
-    def __call__(self, p4: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Results that stay as they are until the next call."""
-        for own, p in zip(self._p4, p4, strict=True):
-            own.copy_(p)
+        for own, values in zip(self._inputs, inputs, strict=True):
+            own.copy_(values)
         self._graph.replay()
         return self._results
 

@@ -32,10 +32,10 @@ def test_transverse_needs_spin_one(refused):
 
 
 def test_default_is_unpolarised(load):
-    assert load(DECAY + PHI).polarisation.kind == "unpolarised"
+    assert load(DECAY + PHI).production.kind == "unpolarised"
 
 
 def test_density_matrix_with_complex_entries(load):
-    rho = load(DECAY + "polarisation: [[0.5, 0, 0.1+0.2j], [0, 0, 0], [0.1-0.2j, 0, 0.5]]\n" + PHI).polarisation.rho
+    rho = load(DECAY + "polarisation: [[0.5, 0, 0.1+0.2j], [0, 0, 0], [0.1-0.2j, 0, 0.5]]\n" + PHI).production.rho
     assert rho[0, 2] == 0.1 + 0.2j
     assert rho[2, 0] == 0.1 - 0.2j

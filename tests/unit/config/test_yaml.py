@@ -94,4 +94,4 @@ def test_errors_in_a_mapping_have_a_path_but_no_line():
 def test_a_mapping_may_hold_arrays_and_complex_numbers():
     rho = np.array([[0.5, 0, 0.1j], [0, 0, 0], [-0.1j, 0, 0.5]])
     model = load_model({"decay": "J/psi(1S) -> K+ K- eta", "polarisation": rho, "resonances": {"phi(1020)": {"in": "K+ K-"}}})
-    np.testing.assert_array_equal(model.polarisation.rho, rho)
+    np.testing.assert_array_equal(model.production.rho, rho)

@@ -21,7 +21,7 @@ def density(two_J, rank, seed=0):
 def test_pure_states_add_up_to_the_density_matrix(size, rank):
     """ρ_mm' = Σ V_m conj(V_m'), with no more rows than ρ has rank."""
     rho = density(size - 1, rank)
-    V = Polarisation("density matrix", tuple(map(tuple, rho))).rows()
+    V = Polarisation("density matrix", tuple(map(tuple, rho))).states
     assert V.shape == (rank, size)
     np.testing.assert_allclose(np.einsum("km,kn->mn", V, V.conj()), rho, rtol=0, atol=1e-13 * np.abs(rho).max())
 
@@ -60,7 +60,7 @@ def test_weights_exist_for_even_diagonal_matrices_only(parent, value, weights):
 
 
 def test_eigenvalue_that_is_negative_by_rounding_is_zero():
-    V = Polarisation.of(np.diag([1.0, -1e-12]), LAMBDA).rows()
+    V = Polarisation.of(np.diag([1.0, -1e-12]), LAMBDA).states
     np.testing.assert_array_equal(V, [[1, 0]])
 
 

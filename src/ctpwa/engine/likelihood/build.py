@@ -86,7 +86,7 @@ def build_likelihood(
     shares = {name: own_share(name, sample, model, ranks) for name, sample in given.items()}
     channels = model_channels(model)
     first = ranks.together(lambda: [share.first(PROBE_EVENTS) for share in shares.values()])
-    rotation = find_rotation(model, first, [share.rows for share in shares.values()], ranks)
+    rotation = find_rotation(model, first, [share.part for share in shares.values()], ranks)
     plan = planned(channels.plan(model, rotation.n_rows), rotation, precision)
     options = CouplingOptions(couplings, ties or {}, reference_wave)
     mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
@@ -144,7 +144,7 @@ def _check_ranks(
         parameters.start.tolist(),
         parameters.bounds.tolist(),
         sorted(constraints.items()),
-        [(name, share.rows.total) for name, share in shares.items()],
+        [(name, share.part.total) for name, share in shares.items()],
         engine.plan.n_rows,
         engine.name,
         precision,
@@ -161,7 +161,7 @@ def _resources(
 ) -> Resources:
     engine = amplitude.engine
     separate = all_backends()[engine.name].own_memory(engine.device)
-    counts = {name: share.rows.count for name, share in shares.items()}
+    counts = {name: share.part.count for name, share in shares.items()}
     memory = plan_memory(engine.plan, counts, engine.device, limits, separate=separate)
     streamer = Streamer(engine.device, separate)
     stage = spin_stage(amplitude.model, rotation, engine.device, memory.working_bytes)
@@ -172,7 +172,7 @@ def _resources(
 def _fit_samples(stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, n_free: int) -> FitSamples:
     background = stored.get("background", StoredSample(resources.streamer))
     totals = Totals.of(stored["data"].weights, background.weights, resources.ranks)
-    own = {name: share.rows for name, share in shares.items()}
+    own = {name: share.part for name, share in shares.items()}
     n_summed = sum(part.total for name, part in own.items() if name != "phase space")
     momenta = shares if resources.precision == MIXED else {}  # for ``in_double``
     distinct = {name: count_distinct(shares[name], n_free, resources.ranks) for name in ("data", "phase space")}

@@ -13,7 +13,9 @@ from torch import Tensor
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.base.progress import Progress
 from ctpwa.base.turns import TURN, in_turn
+from ctpwa.data.event_column import checked_columns
 from ctpwa.data.momenta import read_momenta
+from ctpwa.data.stream import Piece
 from ctpwa.engine.backends.batch import coupling_mix
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.registry import make_engine
@@ -23,7 +25,6 @@ from ctpwa.engine.samples.build import CallbackValues, find_rotation, in_pieces,
 from ctpwa.engine.samples.sample import Sample
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Parameter
-from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.stage import SpinStage
 
@@ -102,11 +103,11 @@ class ModelIntensity:
             progress:  show a progress bar; None: on a terminal when it takes more than two seconds
         """
         masked = {name: np.where(self._selected(waves), self._c, 0) for name, waves in groups.items()}
-        p4 = read_momenta(dict(events), self.model.decay.labels)
+        piece = self._piece(events)
         found: dict[str, list[Tensor]] = {name: [] for name in groups}
-        n_events = len(p4[0])
+        n_events = piece.n_events
         with Progress("intensities", n_events, show=progress) as bar:
-            for start, sample, plan, engine in self._samples(p4):
+            for start, sample, plan, engine in self._samples(piece):
                 with TURN:
                     numbers = self._numbers(sample, plan, engine)
                     for name, c in masked.items():
@@ -123,10 +124,10 @@ class ModelIntensity:
             progress:  show a progress bar; None: on a terminal when it takes more than two seconds
         """
         mix = coupling_mix(np.array([np.where(self._selected(waves), self._c, 0) for waves in groups.values()]).reshape(-1, len(self._c)))
-        p4 = read_momenta(dict(events), self.model.decay.labels)
-        n_events, n_c = len(p4[0]), len(self._c)
+        piece = self._piece(events)
+        n_events, n_c = piece.n_events, len(self._c)
         with Progress("amplitudes", n_events, show=progress) as bar:
-            for first, sample, plan, engine in self._samples(p4):
+            for first, sample, plan, engine in self._samples(piece):
                 with TURN:
                     numbers = self._numbers(sample, plan, engine)
                     I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
@@ -134,10 +135,10 @@ class ModelIntensity:
                 while True:
                     with TURN:  # not while the caller works with what it gets
                         engine.set_numbers(self._c, numbers)
-                        piece = next(pieces, None)
-                        if piece is None:
+                        found = next(pieces, None)
+                        if found is None:
                             break
-                        start, stop, columns = piece
+                        start, stop, columns = found
                         D = columns.view(2, -1, columns.shape[1])[:, :n_c].reshape(2 * n_c, -1)  # without those of floating numbers
                         psi = (rows @ D).view(2, len(groups), D.shape[1] // (stop - start), stop - start)
                     yield Sums(first + start, first + stop, I[start:stop], torch.complex(psi[0], psi[1]))
@@ -155,29 +156,34 @@ class ModelIntensity:
         CallbackValues(plan, theta, engine.device)(sample, 0)
         return plan.iteration.values(theta)
 
-    def _samples(self, p4: Sequence[Tensor]) -> Iterator[tuple[int, Sample, Plan, Engine]]:
+    def _piece(self, events: Mapping[str, Any]) -> Piece:
+        """Events as the engine takes them."""
+        p4 = read_momenta(dict(events), self.model.decay.labels)
+        return Piece(p4, None, checked_columns(getattr(events, "columns", {}), self.model.columns, len(p4[0]), "events"))
+
+    def _samples(self, events: Piece) -> Iterator[tuple[int, Sample, Plan, Engine]]:
         """Chunks of the events, ready for the engine."""
-        start, n_events = 0, len(p4[0])
-        while start < n_events:
-            sample, plan, engine = self._sample(p4, start)
+        start = 0
+        while start < events.n_events:
+            sample, plan, engine = self._sample(events, start)
             yield start, sample, plan, engine
             start += sample.n_events
 
     @in_turn
-    def _sample(self, p4: Sequence[Tensor], start: int) -> tuple[Sample, Plan, Engine]:
+    def _sample(self, events: Piece, start: int) -> tuple[Sample, Plan, Engine]:
         """A chunk that begins with a given event."""
         if self._ready is None:
-            self._prepare(find_rotation(self.model, [p4]))
+            self._prepare(find_rotation(self.model, [events]))
         assert self._ready is not None
         plan, stage, engine = self._ready
         size = max(CHUNK_BYTES.get(engine.device.type, CHUNK_BYTES["cuda"]) // plan.bytes_per_event, 1024)
         try:
-            chunk = [p[start : start + size] for p in p4]
-            return sample_of(stage, plan, len(chunk[0]), in_pieces(chunk)), plan, engine
+            chunk = events.part(start, start + size)
+            return sample_of(stage, plan, chunk.n_events, in_pieces(chunk)), plan, engine
         except RowsNeeded:  # the first events were not typical: keep all rows from now on
-            rows = PolarisationRows(self.model.decay, self.model.polarisation)
+            rows = self.model.production.rows(self.model.decay)
             self._prepare(RowRotation(rows.n_rows, torch.ones(plan.n_structures)))
-            return self._sample(p4, start)
+            return self._sample(events, start)
 
     def _prepare(self, rotation: RowRotation) -> None:
         plan = self._channels.plan(self._untied, rotation.n_rows)

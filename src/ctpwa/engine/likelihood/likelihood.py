@@ -288,8 +288,8 @@ class Likelihood:
     def check_truth(self, truth: SampleInput) -> None:
         """Refuse events that ``integrals`` could not use, before anything takes time; weights in files are looked at when they are read."""
         share = own_share("truth", truth, self.model, self.ranks)
-        total = self.ranks.sum(1, lambda: np.array([share.rows.count if share.weights is None else float(share.weights.sum())]), b"truth")
-        if not share.rows.total or total[0] <= 0:
+        total = self.ranks.sum(1, lambda: np.array([share.part.count if share.weights is None else float(share.weights.sum())]), b"truth")
+        if not share.part.total or total[0] <= 0:
             raise DataError("truth: there are no events, or their weights do not add up to more than 0\n fix: check the sample")
 
     def random_couplings(self, p: Any, n: int, seed: int = 0) -> np.ndarray:

@@ -58,16 +58,16 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
         raise DataError("other data for a likelihood in mixed precision\n fix: build it with precision='double', or build a new one")
     given = {"data": data} | ({} if background is None else {"background": background})
     shares = {name: own_share(name, sample, likelihood.model, resources.ranks) for name, sample in given.items()}
-    counts = {name: share.rows.count for name, share in shares.items()}
+    counts = {name: share.part.count for name, share in shares.items()}
     separate = all_backends()[likelihood.engine.name].own_memory(likelihood.engine.device)
     memory = plan_memory(likelihood.plan, counts, likelihood.engine.device, resources.limits, separate=separate)
     preparation = replace(resources.preparation, memory=memory)
     stored = resources.ranks.together(lambda: preparation.stored(shares, False))
     preparation.stage.release()
     own = {name: part for name, part in likelihood.samples.own.items() if name == "phase space"}
-    own |= {name: share.rows for name, share in shares.items()}
+    own |= {name: share.part for name, share in shares.items()}
     subtracted = stored.get("background", StoredSample(likelihood.streamer))
-    n_summed = sum(share.rows.total for share in shares.values())
+    n_summed = sum(share.part.total for share in shares.values())
     distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], len(likelihood.names), resources.ranks)}
     samples = FitSamples(stored["data"], subtracted, own, _totals(stored["data"], subtracted, likelihood), n_summed, distinct)
     kept = {name: placed for name, placed in resources.memory.placed.items() if name == "phase space"}  # shared with the other one

@@ -14,7 +14,6 @@ from ctpwa.model.parameters import Parameter
 from ctpwa.model.placing import PlacedLineshape, Places
 from ctpwa.model.resonance import Resonance
 from ctpwa.spin.build import collect_structures
-from ctpwa.spin.polarisation_rows import PolarisationRows
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,13 @@ class ModelChannels:
     placed: tuple[tuple[PlacedLineshape, ...], ...] = ()
 
     def plan(self, model: Model, n_rows: int | None = None) -> Plan:
-        """The tables of these channels; ``n_rows`` if fewer polarisation rows are enough."""
+        """The tables of these channels; ``n_rows`` if fewer rows of K are enough."""
         structures, _ = collect_structures(model.waves, barrier=True)
-        rows = PolarisationRows(model.decay, model.polarisation)
+        rows = model.production.rows(model.decay)
         return build_plan(
             self.specs,
             n_couplings=len(self.couplings),
-            n_structures=len(structures),
+            n_structures=len(structures) * len(rows.feeds),
             n_rows=rows.n_rows if n_rows is None else n_rows,
             real=rows.real,
             values={p.name: p.value for p in self.theta},
@@ -51,8 +50,8 @@ class ModelChannels:
 def model_channels(model: Model) -> ModelChannels:
     """All channels of a model.
 
-    A wave has one channel per term of its symmetrisation, and for a lineshape that is a basis one per function of it, each with a
-    coupling of its own.
+    A wave has one channel per term of its symmetrisation; for a lineshape that is a basis one per function of it, and for a production
+    with several feeds one per feed, each with a coupling of its own.
     """
     return _Collector(model).collect()
 
@@ -62,8 +61,8 @@ class _Collector:
         self.model = model
         self.couplings: dict[str, int] = {}
         self.theta: dict[str, Parameter] = {}
-        self.real = PolarisationRows(model.decay, model.polarisation).real
-        self.places = Places(model.resonances)
+        self.rows = model.production.rows(model.decay)
+        self.places = Places(model.resonances, model.columns)
 
     def collect(self) -> ModelChannels:
         structures, terms = collect_structures(self.model.waves, barrier=True)
@@ -75,11 +74,11 @@ class _Collector:
             lineshapes = [entry.lineshape for entry in own]
             for term in wave_terms:
                 total_L = structures[term.structure][0][0].total_L
-                factor = wave.factor * term.factor * ((-1j) ** total_L if self.real else 1.0)
-                for label, propagators in self._choices(wave, lineshapes, term.systems):
-                    name = wave.coupling + label
+                factor = wave.factor * term.factor * self.rows.phase(total_L)
+                for (label, propagators), (feed, way) in product(self._choices(wave, lineshapes, term.systems), enumerate(self.rows.feeds)):
+                    name = wave.coupling + label + (f":{way}" if way else "")
                     coupling = self.couplings.setdefault(name, len(self.couplings))
-                    specs.append(ChannelSpec(coupling, factor, term.structure, propagators, number))
+                    specs.append(ChannelSpec(coupling, factor, term.structure * len(self.rows.feeds) + feed, propagators, number))
         return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()), tuple(placed))
 
     def _choices(

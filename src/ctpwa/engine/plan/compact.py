@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from ctpwa.engine.plan.plan import Channel, EventQuantity, FormulaKind, Plan, System
-from ctpwa.model.lineshapes.formula import q2, s
+from ctpwa.engine.plan.plan import BasisMember, Channel, EventQuantity, FormulaKind, Plan, System
+from ctpwa.model.lineshapes.formula import event_variables, q2, s
 
 MOST_OPERATIONS = 40  # of a number that is computed in every pass
 LEAST_SAVING = 0.2  # of the bytes of an event: there are more kinds of formulas then, which take longer to compile
@@ -29,7 +29,10 @@ def compacted(plan: Plan) -> Plan:
         return plan
     groups: dict[tuple[System, tuple[System, System]], list[EventQuantity]] = {}
     for quantity in plan.quantities:
-        if isinstance(quantity.source, sp.Expr) and not quantity.complex and quantity.source.count_ops() <= MOST_OPERATIONS:
+        source = quantity.source
+        if isinstance(source, BasisMember) or quantity.complex or not event_variables(source) <= {s, q2}:
+            continue
+        if source.count_ops() <= MOST_OPERATIONS:
             groups.setdefault((quantity.system, quantity.daughters), []).append(quantity)
     large = [group for group in groups.values() if len(group) > 2]
     if not large:

@@ -19,10 +19,14 @@ import sympy as sp
 from ctpwa.base.words import counted
 from ctpwa.engine.plan.iteration import IterationNumber, IterationNumbers
 from ctpwa.engine.plan.staging import Staged, derivatives, is_complex, stage
-from ctpwa.model.lineshapes.formula import Basis, Callback, Formula
+from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, event_variables, q2, s
 
 System = tuple[int, ...]
+NOWHERE: tuple[System, tuple[System, System]] = ((), ((), ()))  # the vertex of what depends on event columns alone
 CHEAP_OPERATIONS = 10  # a fixed propagator with more than this per event is cached instead of computed again
+
+
+CallbackInputs = tuple[System, tuple[System, System], tuple[str, ...]]  # a vertex, whose s and q² are meant, and event columns
 
 
 @dataclass(frozen=True)
@@ -66,11 +70,11 @@ class ChannelSpec:
 
 @dataclass(frozen=True)
 class EventQuantity:
-    """A number cached for every event: an expression in the event variables of a vertex, or a function of a basis.
+    """A number cached for every event: an expression in s and q² of a vertex and event columns, or a function of a basis.
 
     Attributes:
         source:     expression or member of a basis
-        system:     final particles of the vertex
+        system:     final particles of the vertex; none if it depends on event columns alone
         daughters:  final particles of either daughter
         complex:    whether it takes two rows, real and imaginary part
     """
@@ -174,7 +178,7 @@ class CallbackRows:
         lineshape:  the callback
         names:      name in the model of each of its parameters
         floating:   positions of those that are fitted
-        system, daughters:  the vertex it belongs to
+        system, daughters:  the vertex it belongs to; ``inputs``: with the event columns that it needs
         row:        first of its rows: F, then ∂F for each floating parameter, then ∂²F for each pair; two rows each
     """
 
@@ -184,6 +188,11 @@ class CallbackRows:
     system: System
     daughters: tuple[System, System]
     row: int
+
+    @property
+    def inputs(self) -> CallbackInputs:
+        """What it is a function of."""
+        return self.system, self.daughters, self.lineshape.columns
 
 
 @dataclass(frozen=True)
@@ -254,7 +263,7 @@ class Plan:
 
     @property
     def bytes_per_event(self) -> int:
-        """Bytes cached for every event: K, event table, weight, and s and q² of vertices of callbacks."""
+        """Bytes cached for every event: K, event table, weight, and the inputs of callbacks."""
         return self._bytes(8 if self.exponents is None else 4)
 
     @property
@@ -268,8 +277,8 @@ class Plan:
         return self._bytes(8)
 
     def _bytes(self, number: int) -> int:
-        vertices = {(callback.system, callback.daughters) for callback in self.callbacks}
-        return number * self.n_structures * self.n_rows * (1 if self.real else 2) + 8 * (self.n_event_rows + 1 + 2 * len(vertices))
+        inputs = sum(2 + len(columns) for *_, columns in {callback.inputs for callback in self.callbacks})
+        return number * self.n_structures * self.n_rows * (1 if self.real else 2) + 8 * (self.n_event_rows + 1 + inputs)
 
     @property
     def n_native(self) -> int:
@@ -427,7 +436,7 @@ class _Planner:
         if not floats and (staged.mixed.count_ops() > CHEAP_OPERATIONS or any(is_complex(e) for e in staged.event.values())):
             numbers = {symbol: sp.Float(self.values[name], 17) for symbol, name in own.items()}
             return self._cached(lineshape.expression.xreplace(numbers), propagator)
-        rows = [self._row(EventQuantity(e, propagator.system, propagator.daughters, is_complex(e))) for e in staged.event.values()]
+        rows = [self._row(_quantity(e, propagator, is_complex(e))) for e in staged.event.values()]
         indices = [self._number(IterationNumber.of(p, own)) for p in staged.iteration.values()]
         return staged.mixed, rows, [is_complex(e) for e in staged.event.values()], indices
 
@@ -452,7 +461,7 @@ class _Planner:
 
     def _cached(self, source: sp.Expr | BasisMember, propagator: Propagator) -> tuple[sp.Expr, list[int], list[bool], list[int]]:
         complex_ = not isinstance(source, sp.Expr) or is_complex(source)
-        row = self._row(EventQuantity(source, propagator.system, propagator.daughters, complex_))
+        row = self._row(_quantity(source, propagator, complex_))
         return sp.Symbol("e0", real=None if complex_ else True), [row], [complex_], []
 
     def _number(self, number: IterationNumber) -> int:
@@ -466,3 +475,10 @@ class _Planner:
             self.quantities[quantity] = self.rows
             self.rows += 2 if quantity.complex else 1
         return self.quantities[quantity]
+
+
+def _quantity(source: sp.Expr | BasisMember, propagator: Propagator, complex_: bool) -> EventQuantity:
+    vertex = propagator.system, propagator.daughters
+    if isinstance(source, sp.Expr) and not event_variables(source) & {s, q2}:
+        vertex = NOWHERE
+    return EventQuantity(source, *vertex, complex_)

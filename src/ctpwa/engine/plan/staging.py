@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, csqrt
+from ctpwa.model.lineshapes.formula import csqrt, event_variables
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,10 @@ def _dependence(node: sp.Expr) -> str:
     symbols = node.free_symbols
     if not symbols:
         return "number"
-    if not symbols & set(EVENT_VARIABLES):
+    of_event = event_variables(node)
+    if not of_event:
         return "mixed" if is_complex(node) else "iteration"  # iteration numbers are real
-    return "event" if symbols <= set(EVENT_VARIABLES) else "mixed"
+    return "event" if symbols <= of_event else "mixed"
 
 
 def derivatives(expression: sp.Expr, symbols: Iterable[sp.Symbol]) -> tuple[list[sp.Expr], dict[tuple[int, int], sp.Expr]]:

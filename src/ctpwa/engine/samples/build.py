@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -10,13 +11,13 @@ from torch import Tensor
 
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
+from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.sample import CHUNK_EVENTS, Sample, build_sample, callback_point, fill_callback, fill_table, vertex_variables
 from ctpwa.model.model import Model
 from ctpwa.spin.build import collect_structures
-from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.rotate import RowRotation
 from ctpwa.spin.stage import SpinStage
 from ctpwa.spin.storage import Storage
@@ -24,30 +25,35 @@ from ctpwa.spin.storage import Storage
 PROBE_EVENTS = 256  # of each sample, to find out how many polarisation rows are needed
 
 
-def find_rotation(model: Model, samples: Sequence[Sequence[Tensor]], rows: Sequence[OwnPart] = (), ranks: Ranks = ONE) -> RowRotation:
+def find_rotation(model: Model, samples: Sequence[Piece], parts: Sequence[OwnPart] = (), ranks: Ranks = ONE) -> RowRotation:
     """Rows that the first events of all samples need.
 
     Args:
         model:    the model
-        samples:  for each sample the momenta of all final particles, each [event, 4]; the first ``PROBE_EVENTS`` are enough
-        rows:     which rows of the whole samples they are, if several processes share them
+        samples:  the events of each sample; the first ``PROBE_EVENTS`` are enough
+        parts:    which events of the whole samples they are, if several processes share them
         ranks:    processes that share the events: all of them find the same
     """
-    first = [[p[:PROBE_EVENTS].cpu() for p in p4] for p4 in samples]
+    first = [piece.part(0, PROBE_EVENTS).to(torch.device("cpu")) for piece in samples]
     if ranks.size > 1:
-        first = [_first_events(p4, own, ranks) for p4, own in zip(first, rows, strict=True)]
-    together = {label: torch.cat([p4[i] for p4 in first]) for i, label in enumerate(model.decay.labels)}
-    return RowRotation.of(model.spin_amplitudes(together, barrier=True, progress=False).K)
+        first = [_first_events(piece, own, ranks) for piece, own in zip(first, parts, strict=True)]
+    momenta = {label: torch.cat([piece.p4[i] for piece in first]) for i, label in enumerate(model.decay.labels)}
+    columns = {column.name: torch.cat([piece.columns[column.name] for piece in first]) for column in model.columns}
+    return RowRotation.of(model.spin_amplitudes(Events(momenta, None, columns), barrier=True, progress=False).K)
 
 
-def _first_events(p4: Sequence[Tensor], rows: OwnPart, ranks: Ranks) -> list[Tensor]:
+def _first_events(piece: Piece, own: OwnPart, ranks: Ranks) -> Piece:
     """The first events of the whole sample, in their order."""
-    numbers = rows.numbers(0, len(p4[0]))  # they ascend: the first events of the whole are the first ones here
+    numbers = own.numbers(0, piece.n_events)  # they ascend: the first events of the whole are the first ones here
     here = np.flatnonzero(numbers < PROBE_EVENTS)
-    table = np.concatenate([numbers[here, None], *(p[torch.from_numpy(here).to(p.device)].cpu().numpy() for p in p4)], axis=1)
+    values = [*piece.p4, *piece.columns.values()]
+    table = np.concatenate([numbers[here, None], *(v[torch.from_numpy(here)].reshape(len(here), -1).numpy() for v in values)], axis=1)
     found = np.concatenate([np.frombuffer(part).reshape(-1, table.shape[1]) for part in ranks.gather(table.tobytes())])
-    found = found[np.argsort(found[:, 0])]
-    return [torch.from_numpy(found[:, 1 + 4 * i : 5 + 4 * i].copy()) for i in range(len(p4))]
+    ordered = torch.from_numpy(found[np.argsort(found[:, 0]), 1:])
+    widths = [math.prod(v.shape[1:]) for v in values]
+    tensors = [part.reshape(-1, *v.shape[1:]).contiguous() for part, v in zip(ordered.split(widths, dim=1), values, strict=True)]
+    n = len(piece.p4)
+    return Piece(tensors[:n], None, dict(zip(piece.columns, tensors[n:], strict=True)))
 
 
 def spin_stage(model: Model, rotation: RowRotation, device: torch.device, chunk_bytes: int | None = None) -> SpinStage:
@@ -56,7 +62,7 @@ def spin_stage(model: Model, rotation: RowRotation, device: torch.device, chunk_
     ``chunk_bytes`` is the most temporary memory it may take.
     """
     structures, _ = collect_structures(model.waves, barrier=True)
-    rows = PolarisationRows(model.decay, model.polarisation)
+    rows = model.production.rows(model.decay)
     zou_bugg = model.zou_bugg
     return SpinStage(model.decay, structures, rows, device, rotation, barrier=True, zou_bugg=zou_bugg, chunk_bytes=chunk_bytes)
 
@@ -78,8 +84,7 @@ def sample_of(
         stage:     computes spin amplitudes
         plan:      the tables of the model
         n_events:  in all pieces together
-        pieces:    momenta of the final particles, each [event, 4], and weights, None if all are 1; each is used before the next is
-                   asked for, and only one is on the device
+        pieces:    the events; each piece is used before the next is asked for, and only one is on the device
         progress:  whether to show a progress bar
         exact:     K in double precision, also if the plan is for mixed precision
         one_weight: keep one number instead of weights that are all 1
@@ -92,30 +97,31 @@ def sample_of(
     K = stage.allocate(n_events, storage)
     E = torch.empty(plan.n_event_rows, n_events, dtype=torch.float64, device=stage.device)
     w = torch.ones(1, dtype=torch.float64, device=stage.device).expand(n_events)
-    places = [(callback.system, callback.daughters) for callback in plan.callbacks]
-    vertices = {place: (E.new_empty(n_events), E.new_empty(n_events)) for place in places}
+    inputs = {callback.inputs: E.new_empty(2 + len(callback.lineshape.columns), n_events) for callback in plan.callbacks}
     start = 0
     with Progress("spin amplitudes", n_events, show=progress) as bar:
-        for p4, weights in pieces:
-            here = slice(start, start + len(p4[0]))
-            momenta = [p.to(stage.device) for p in p4]
-            stage.fill(K[..., here], momenta, storage=storage, first=first + start, advance=bar.advance)
-            fill_table(plan, E[:, here], momenta)
-            for place, (s_R, q2_R) in vertices.items():
-                s_R[here], q2_R[here] = vertex_variables([p.T for p in momenta], *place)
-            if weights is not None:
+        for given in pieces:
+            piece = given.to(stage.device)
+            here = slice(start, start + piece.n_events)
+            stage.fill(K[..., here], piece.p4, piece.columns, storage=storage, first=first + start, advance=bar.advance)
+            fill_table(plan, E[:, here], piece.p4, piece.columns)
+            for (system, daughters, columns), table in inputs.items():
+                table[0, here], table[1, here] = vertex_variables([p.T for p in piece.p4], system, daughters)
+                for i, name in enumerate(columns):
+                    table[2 + i, here] = piece.columns[name]
+            if piece.weights is not None:
                 w = w.contiguous()  # one for each event from now on
-                w[here] = torch.as_tensor(weights, dtype=torch.float64, device=stage.device)
+                w[here] = piece.weights
             start = here.stop
-            del momenta, p4  # before the next ones take as much again
+            del piece, given  # before the next one takes as much again
         stage.finish()
-    return build_sample(K, E, w if one_weight else w.contiguous(), vertices)
+    return build_sample(K, E, w if one_weight else w.contiguous(), {place: tuple(table) for place, table in inputs.items()})
 
 
-def in_pieces(p4: Sequence[Tensor], size: int = CHUNK_EVENTS) -> Iterator[Piece]:
-    """Momenta of events of weight 1, some at a time."""
-    for start in range(0, len(p4[0]), size):
-        yield [p[start : start + size] for p in p4], None
+def in_pieces(events: Piece, size: int = CHUNK_EVENTS) -> Iterator[Piece]:
+    """Events, some at a time."""
+    for start in range(0, events.n_events, size):
+        yield events.part(start, start + size)
 
 
 class CallbackValues:

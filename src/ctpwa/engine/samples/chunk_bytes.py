@@ -1,6 +1,6 @@
 """A chunk of a sample as one block of bytes, so that it moves with one copy between disk, main memory and device.
 
-    event table | weights | (s, q2) of callbacks | K | order
+    event table | weights | inputs of callbacks | K | order
 
 Each part begins at a multiple of ``ALIGNMENT``. Only results per event need the order, on the host: it stands last and does not move.
 """
@@ -13,11 +13,10 @@ from math import prod
 import torch
 from torch import Tensor
 
-from ctpwa.engine.plan.plan import System
+from ctpwa.engine.plan.plan import CallbackInputs
 from ctpwa.engine.samples.sample import Sample
 
 ALIGNMENT = 256  # bytes: kernels are compiled once for pointers of this alignment
-Vertex = tuple[System, tuple[System, System]]
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,9 @@ class ChunkLayout:
         n_events:    events of the chunk
         n_positive:  those with weight ≥ 0, which come first
         structures:  spin structures
-        rows:        polarisation rows
+        rows:        rows of K
         event_rows:  rows of the event table
-        vertices:    vertices of callbacks
+        inputs:      what callbacks are functions of
         dtype:       type of K
         ordered:     whether events moved
         weights:     how many weights are in it; 1 if all are the same
@@ -41,7 +40,7 @@ class ChunkLayout:
     structures: int
     rows: int
     event_rows: int
-    vertices: tuple[Vertex, ...]
+    inputs: tuple[CallbackInputs, ...]
     dtype: torch.dtype
     ordered: bool
     weights: int
@@ -50,7 +49,7 @@ class ChunkLayout:
     def of(cls, sample: Sample) -> ChunkLayout:
         """That of a sample."""
         structures, rows, n = sample.K.shape
-        places = tuple(sample.vertices)
+        places = tuple(sample.inputs)
         weights = 1 if sample.w.stride(0) == 0 else n
         event_rows = sample.E.shape[0]
         return cls(n, sample.n_positive, structures, rows, event_rows, places, sample.K.dtype, sample.order is not None, weights)
@@ -59,8 +58,8 @@ class ChunkLayout:
     def _parts(self) -> list[tuple[tuple[int, ...], torch.dtype]]:
         n = self.n_events
         real = torch.float64
-        vertices = [((2, n), real)] * len(self.vertices)
-        return [((self.event_rows, n), real), ((self.weights,), real), *vertices, ((self.structures, self.rows, n), self.dtype)]
+        inputs = [((2 + len(columns), n), real) for *_, columns in self.inputs]
+        return [((self.event_rows, n), real), ((self.weights,), real), *inputs, ((self.structures, self.rows, n), self.dtype)]
 
     @property
     def moved(self) -> int:
@@ -85,9 +84,9 @@ class ChunkLayout:
             tensors.append(block[start : start + length].view(dtype).view(shape))
             start += _aligned(length)
         order = block[start : start + 8 * self.n_events].view(torch.int64) if self.ordered and with_order else None
-        E, w, *pairs, K = tensors
-        vertices = {place: (pair[0], pair[1]) for place, pair in zip(self.vertices, pairs, strict=True)}
-        return Sample(K, E, w.expand(self.n_events), self.n_positive, order, vertices)
+        E, w, *tables, K = tensors
+        inputs = {place: tuple(table) for place, table in zip(self.inputs, tables, strict=True)}
+        return Sample(K, E, w.expand(self.n_events), self.n_positive, order, inputs)
 
     def pack(self, sample: Sample, block: Tensor) -> None:
         """Copy a sample into a block."""
@@ -95,8 +94,8 @@ class ChunkLayout:
         goal.E.copy_(sample.E)
         goal.w[: self.weights].copy_(sample.w[: self.weights])
         goal.K.copy_(sample.K)
-        for place, pair in goal.vertices.items():
-            for into, values in zip(pair, sample.vertices[place], strict=True):
+        for place, own in goal.inputs.items():
+            for into, values in zip(own, sample.inputs[place], strict=True):
                 into.copy_(values)
         if goal.order is not None and sample.order is not None:
             goal.order.copy_(sample.order)

@@ -15,6 +15,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks, same_arrays
 from ctpwa.base.words import counted
 from ctpwa.data.checks import check_weights
+from ctpwa.data.event_column import Columns, EventColumn, checked_columns
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.stream import EventStream, Piece, regrouped
@@ -30,36 +31,43 @@ class Share:
     """What one process has of a sample.
 
     Attributes:
-        name:     of the sample
-        rows:     which of the whole sample they are
-        labels:   the final particles in their order
-        p4:       their momenta, each [event, 4]; empty for a stream
-        weights:  [event]; None if all are 1, and for a stream
-        stream:   the stream, if it is one
+        name:      of the sample
+        part:      which events of the whole sample they are
+        labels:    the final particles in their order
+        declared:  the event columns of the model
+        p4:        momenta of the final particles, each [event, 4]; empty for a stream
+        weights:   [event]; None if all are 1, and for a stream
+        columns:   event columns by name; empty for a stream
+        stream:    the stream, if it is one
     """
 
     name: str
-    rows: OwnPart
+    part: OwnPart
     labels: tuple[str, ...]
+    declared: tuple[EventColumn, ...]
     p4: list[Tensor]
     weights: Any
+    columns: Columns
     stream: EventStream | None = None
 
-    def first(self, n: int) -> list[Tensor]:
-        """Momenta of the first events."""
+    def first(self, n: int) -> Piece:
+        """The first events, without weights."""
         if self.stream is None:
-            return [p[:n] for p in self.p4]
-        with closing(regrouped(self.stream.pieces(), self.labels, n)) as pieces:
+            return Piece([p[:n] for p in self.p4], None, {name: values[:n] for name, values in self.columns.items()})
+        with closing(regrouped(self.stream.pieces(), self.labels, self.declared, n, self.name)) as pieces:
             found = next(pieces, None)
-        return [torch.zeros(0, 4, dtype=torch.float64)] * len(self.labels) if found is None else found[0]
+        if found is None:
+            nothing = {c.name: torch.zeros((0, c.size) if c.size > 1 else 0, dtype=torch.float64) for c in self.declared}
+            return Piece([torch.zeros(0, 4, dtype=torch.float64)] * len(self.labels), None, nothing)
+        return Piece(found.p4, None, found.columns)
 
     def distinct(self, enough: int) -> int:
         """How many different events with a weight there are; counted no further than to ``enough``."""
         known = np.empty((0, 4 * len(self.labels)))
         with closing(self.pieces(max(enough, BLOCK))) as pieces:
-            for p4, weights in pieces:
-                events = torch.cat(p4, dim=1).cpu().numpy()
-                counting = events if weights is None else events[np.asarray(weights.cpu()) != 0]
+            for piece in pieces:
+                events = torch.cat(piece.p4, dim=1).cpu().numpy()
+                counting = events if piece.weights is None else events[np.asarray(piece.weights.cpu()) != 0]
                 known = np.unique(np.concatenate([known, counting]), axis=0)
                 if len(known) >= enough:
                     return enough
@@ -68,18 +76,19 @@ class Share:
     def pieces(self, size: int) -> Generator[Piece]:
         """All events, ``size`` at a time; their weights are checked."""
         if self.stream is None:
-            w = None if self.weights is None else checked_weights(self.weights, self.rows.count, _device_of(self.weights))
-            for start in range(0, self.rows.count, size):
-                yield [p[start : start + size] for p in self.p4], None if w is None else w[start : start + size]
+            w = None if self.weights is None else checked_weights(self.weights, self.part.count, _device_of(self.weights))
+            whole = Piece(self.p4, w, self.columns)
+            for start in range(0, self.part.count, size):
+                yield whole.part(start, start + size)
             return
-        found, announced = 0, self.rows.count
-        for p4, weights in regrouped(self.stream.pieces(), self.labels, size):
-            if weights is not None:
-                check_weights(weights, self.name, found)
-            found += len(p4[0])
+        found, announced = 0, self.part.count
+        for piece in regrouped(self.stream.pieces(), self.labels, self.declared, size, self.name):
+            if piece.weights is not None:
+                check_weights(piece.weights, self.name, found)
+            found += piece.n_events
             if found > announced:
                 raise DataError(f"{self.name}: at least {found} events came, and {announced} were announced\n fix: check its n_events")
-            yield p4, weights
+            yield piece
         if found != announced:
             raise DataError(f"{self.name}: {found} events came, and {announced} were announced\n fix: check its n_events")
 
@@ -101,31 +110,33 @@ def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks) -> Sha
     """
     labels = tuple(model.decay.labels)
     if isinstance(sample, EventStream):
-        if sample.rows is None and ranks.size > 1:
+        if sample.part is None and ranks.size > 1:
             raise DataError(f"{name}: every process has the whole sample\n fix: open it with ranks=…, so that each reads its own part")
-        rows = OwnPart(((0, sample.n_events),), sample.n_events) if sample.rows is None else sample.rows
-        return Share(name, _checked_rows(name, rows, sample.n_events, ranks), labels, [], None, sample)
-    p4, weights, shared = _read(name, sample, model), getattr(sample, "weights", None), getattr(sample, "rows", None)
+        part = OwnPart(((0, sample.n_events),), sample.n_events) if sample.part is None else sample.part
+        return Share(name, _checked_part(name, part, sample.n_events, ranks), labels, model.columns, [], None, {}, sample)
+    p4, weights, shared = _read(name, sample, model), getattr(sample, "weights", None), getattr(sample, "part", None)
     n = len(p4[0])
+    columns = checked_columns(getattr(sample, "columns", {}), model.columns, n, name)
     if weights is not None and len(weights) != n:
         raise DataError(f"{name}: {counted(len(weights), 'weight')} for {counted(n, 'event')}\n fix: give one weight per event")
     if shared is not None:
-        return Share(name, _checked_rows(name, shared, n, ranks), labels, p4, weights)
-    same_arrays(ranks, name, [*p4, None if weights is None else torch.as_tensor(weights)])
+        return Share(name, _checked_part(name, shared, n, ranks), labels, model.columns, p4, weights, columns)
+    same_arrays(ranks, name, [*p4, None if weights is None else torch.as_tensor(weights), *columns.values()])
     first, last = ranks.share(n)
     if ranks.size > 1:
         p4, weights = [p[first:last] for p in p4], None if weights is None else weights[first:last]
-    return Share(name, OwnPart(((first, last),), n), labels, p4, weights)
+        columns = {name: values[first:last] for name, values in columns.items()}
+    return Share(name, OwnPart(((first, last),), n), labels, model.columns, p4, weights, columns)
 
 
-def _checked_rows(name: str, rows: OwnPart, n: int, ranks: Ranks) -> OwnPart:
-    everywhere = ranks.sum(1, lambda: np.array([float(n)]), b"rows")[0]
-    if n != rows.count or everywhere != rows.total:
+def _checked_part(name: str, part: OwnPart, n: int, ranks: Ranks) -> OwnPart:
+    everywhere = ranks.sum(1, lambda: np.array([float(n)]), b"part")[0]
+    if n != part.count or everywhere != part.total:
         raise DataError(
-            f"{name}: {everywhere:.0f} events are left of a sample of {rows.total} that several processes share\n"
+            f"{name}: {everywhere:.0f} events are left of a sample of {part.total} that several processes share\n"
             " fix: give each process what it has read as it is, or the whole sample"
         )
-    return rows
+    return part
 
 
 def _read(name: str, sample: Mapping[str, Any], model: Model) -> list[Tensor]:

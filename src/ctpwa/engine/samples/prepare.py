@@ -35,7 +35,7 @@ class Preparation:
         plan:      the tables of the model
         memory:    where to keep what
         streamer:  brings chunks to the device later
-        stage:     computes spin amplitudes, in the polarisation rows that are kept
+        stage:     computes spin amplitudes, in the rows that are kept
     """
 
     plan: Plan
@@ -57,9 +57,9 @@ class Preparation:
             return result
         file = ScratchFile(self.memory.scratch) if placed.disk else None
         done = 0
-        with Progress(f"preparing {share.name}", share.rows.count, show=progress) as bar:
+        with Progress(f"preparing {share.name}", share.part.count, show=progress) as bar:
             for piece in share.pieces(size):
-                sample = self.sample(len(piece[0][0]), [piece], False, first=done)
+                sample = self.sample(piece.n_events, [piece], False, first=done)
                 if done < placed.device:
                     result.keep(sample)
                 else:
@@ -70,12 +70,13 @@ class Preparation:
 
     def _whole(self, share: Share, progress: bool | None) -> Sample:
         """A sample on the device, in one piece; its momenta come in several if they are elsewhere."""
-        n = share.rows.count
+        n = share.part.count
         if share.stream is None and self.stage.device.type == "cpu":
             return self.sample(n, share.pieces(max(n, 1)), progress)
         size = min(max(n // MANY_PIECES, SHORT_PIECE), CHUNK_EVENTS)
         if size < n:  # whole chunks of the spin amplitudes
-            chunk = self.stage.chunk_events(share.first(1))
+            one = share.first(1)
+            chunk = self.stage.chunk_events(one.p4, one.columns)
             size = max(size // chunk, 1) * chunk
         return self.sample(n, share.pieces(size), progress)
 
@@ -93,9 +94,9 @@ class Preparation:
     def exact_pieces(self, share: Share, progress: bool | None = False) -> Generator[Sample]:
         """A sample in double precision, piece by piece on the device; nothing of it is kept."""
         done = 0
-        with Progress(f"integrating {share.name}", share.rows.count, show=progress) as bar:
-            for piece in share.pieces(_equal_parts(share.rows.count, self.memory.piece_events)):
-                sample = self.sample(len(piece[0][0]), [piece], False, exact=True, first=done)
+        with Progress(f"integrating {share.name}", share.part.count, show=progress) as bar:
+            for piece in share.pieces(_equal_parts(share.part.count, self.memory.piece_events)):
+                sample = self.sample(piece.n_events, [piece], False, exact=True, first=done)
                 yield sample
                 done += sample.n_events
                 bar.advance(sample.n_events)
@@ -108,7 +109,7 @@ class Preparation:
             return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, one_weight=self.memory.separate, first=first)
         except RowsNeeded:
             raise DataError(
-                f"some events need more polarisation rows than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
+                f"some events need more rows of spin amplitudes than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
                 " need\n fix: shuffle the samples so that their first events are typical"
             ) from None
 

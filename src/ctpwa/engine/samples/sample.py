@@ -7,20 +7,22 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
+import sympy as sp
 import torch
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.words import counted
+from ctpwa.data.event_column import Columns
 from ctpwa.engine.codegen.tensors import evaluate
-from ctpwa.engine.plan.plan import BasisMember, CallbackRows, Plan, System
+from ctpwa.engine.plan.plan import NOWHERE, BasisMember, CallbackInputs, CallbackRows, Plan, System
 from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.kinematics.two_body import breakup_momentum_squared
-from ctpwa.model.lineshapes.formula import Basis, q2, s
+from ctpwa.model.lineshapes.formula import Basis, column_variable, q2, s
 
 CHUNK_EVENTS = 1 << 18
 TABLE_EVENTS = 1 << 15  # of which the event table is computed at a time
-Vertex = tuple[System, tuple[System, System]]
+Inputs = Mapping[CallbackInputs, tuple[Tensor, ...]]  # s, q² and event columns, each [event]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Sample:
         w:          weights [event]; on a GPU with a step of 0 if all are 1
         n_positive: events with weight ≥ 0
         order:      original position of every event; None if nothing moved
-        vertices:   (s, q2) of callbacks' vertices, each [event]
+        inputs:     what callbacks are functions of
         number:     no two samples have the same
     """
 
@@ -42,12 +44,12 @@ class Sample:
     w: Tensor
     n_positive: int
     order: Tensor | None
-    vertices: Mapping[Vertex, tuple[Tensor, Tensor]]
+    inputs: Inputs
     number: int = field(default_factory=count().__next__, init=False)
 
     def __reduce__(self) -> tuple[type[Sample], tuple[object, ...]]:
         """Pickled without its number: it gets one of its own wherever it arrives."""
-        return Sample, (self.K, self.E, self.w, self.n_positive, self.order, self.vertices)
+        return Sample, (self.K, self.E, self.w, self.n_positive, self.order, self.inputs)
 
     @property
     def n_events(self) -> int:
@@ -58,9 +60,9 @@ class Sample:
         """The same sample on another device."""
         if self.K.device == device:
             return self
-        vertices = {place: (s_R.to(device), q2_R.to(device)) for place, (s_R, q2_R) in self.vertices.items()}
+        inputs = {place: tuple(values.to(device) for values in own) for place, own in self.inputs.items()}
         order = None if self.order is None else self.order.to(device)
-        return Sample(self.K.to(device), self.E.to(device), self.w.to(device), self.n_positive, order, vertices)
+        return Sample(self.K.to(device), self.E.to(device), self.w.to(device), self.n_positive, order, inputs)
 
     def chunks(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of at most ``size`` events whose weights have one sign."""
@@ -69,22 +71,26 @@ class Sample:
                 yield start, min(start + size, end)
 
 
-def build_sample(K: Tensor, E: Tensor, w: Tensor, vertices: Mapping[Vertex, tuple[Tensor, Tensor]]) -> Sample:
+def picked_inputs(inputs: Inputs, which: Tensor) -> Inputs:
+    """Those of some events, or of all in another order."""
+    return {place: tuple(values[which] for values in own) for place, own in inputs.items()}
+
+
+def build_sample(K: Tensor, E: Tensor, w: Tensor, inputs: Inputs) -> Sample:
     """A sample of what was computed of its events, which is taken over, and put in order where it is.
 
     Args:
-        K:         spin amplitudes [structure, row, event]
-        E:         event table
-        w:         weights
-        vertices:  (s, q2) of callbacks' vertices
+        K:       spin amplitudes [structure, row, event]
+        E:       event table
+        w:       weights
+        inputs:  what callbacks are functions of
     """
     if not bool((w < 0).any()):
-        return Sample(K, E, w, len(w), None, vertices)
+        return Sample(K, E, w, len(w), None, inputs)
     order = torch.argsort((w < 0).to(torch.int8), stable=True)
-    vertices = {place: (s_R[order], q2_R[order]) for place, (s_R, q2_R) in vertices.items()}
     for row in (*K.flatten(0, 1), *E):  # one at a time: a second copy of the whole sample may not fit
         row.copy_(row[order])
-    return Sample(K, E, w[order], int((w >= 0).sum()), order, vertices)
+    return Sample(K, E, w[order], int((w >= 0).sum()), order, picked_inputs(inputs, order))
 
 
 def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:
@@ -107,29 +113,29 @@ def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[Syst
     return s_R, breakup_momentum_squared(s_R, m1, m2).clamp(min=0)
 
 
-def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
+def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor], columns: Columns) -> None:
     """The event table of some events with momenta [event, 4], without the rows of callbacks; a chunk of them at a time."""
     for start in range(0, E.shape[1], TABLE_EVENTS):
         here = slice(start, start + TABLE_EVENTS)
-        _fill(plan, E[:, here], [p[here].T for p in p4])
+        _fill(plan, E[:, here], [p[here].T for p in p4], {name: values[here] for name, values in columns.items()})
 
 
-def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor]) -> None:
-    known: dict[Vertex, tuple[Tensor, Tensor]] = {}
+def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor], columns: Columns) -> None:
+    scalars = {column_variable(name): values for name, values in columns.items() if values.ndim == 1}
+    known: dict[tuple[System, tuple[System, System]], dict[sp.Symbol, Tensor]] = {NOWHERE: scalars}
     tables: dict[tuple, Tensor] = {}
     for quantity, row in plan.quantities.items():
-        place = (quantity.system, quantity.daughters)
+        place, source = (quantity.system, quantity.daughters), quantity.source
         if place not in known:
-            known[place] = vertex_variables(p4, *place)
-        s_R, q2_R = known[place]
-        source = quantity.source
+            known[place] = scalars | dict(zip((s, q2), vertex_variables(p4, *place), strict=True))
+        variables = known[place]
         if isinstance(source, BasisMember):
             key = (source.basis, place)
             if key not in tables:  # all functions of a basis at once: a K-matrix is inverted once for all of them
-                tables[key] = _basis_values(source.basis, s_R, q2_R)
+                tables[key] = _basis_values(source.basis, variables[s], variables[q2])
             value = tables[key][source.index]
         else:
-            value = evaluate(source, {s: s_R, q2: q2_R}).expand_as(s_R)
+            value = evaluate(source, variables).expand(E.shape[1])
         if quantity.complex:
             value = value.to(torch.complex128)
             E[row], E[row + 1] = value.real, value.imag
@@ -158,11 +164,12 @@ def fill_callback(callback: CallbackRows, sample: Sample, present: Tensor, float
         present, floating:  what ``callback_point`` gives
         order:              highest derivative that is wanted
     """
-    s_R, q2_R = sample.vertices[callback.system, callback.daughters]
+    s_R, q2_R, *others = sample.inputs[callback.inputs]
+    columns = dict(zip(callback.lineshape.columns, others, strict=True))
 
     def F(theta: Tensor) -> Tensor:
         parameters = {p.name: theta[i] for i, p in enumerate(callback.lineshape.parameters)}
-        return torch.view_as_real(callback.lineshape.function(s_R, q2_R, parameters).to(torch.complex128).expand_as(s_R)).T
+        return torch.view_as_real(callback.lineshape.values(s_R, q2_R, parameters, columns).to(torch.complex128).expand_as(s_R)).T
 
     def along(f: Callable[[Tensor], Tensor], direction: Tensor) -> Callable[[Tensor], Tensor]:
         return lambda theta: torch.func.jvp(f, (theta,), (direction,))[1]

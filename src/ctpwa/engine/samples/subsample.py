@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.data.own_part import OwnPart
-from ctpwa.engine.samples.sample import Sample
+from ctpwa.engine.samples.sample import Sample, picked_inputs
 
 ROUNDS = 6
 MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -72,26 +72,26 @@ def random_part(sample: Sample, numbers: np.ndarray, total: int, n: int, seed: i
     keep = torch.from_numpy(here).to(sample.w.device)
     chosen = (keep if sample.order is None else keep[sample.order]).nonzero()[:, 0]
     w = sample.w[chosen] * (total / n)
-    vertices = {place: (s[chosen], q2[chosen]) for place, (s, q2) in sample.vertices.items()}
-    part = Sample(sample.K[..., chosen].contiguous(), sample.E[:, chosen].contiguous(), w, int((w >= 0).sum()), None, vertices)
+    inputs = picked_inputs(sample.inputs, chosen)
+    part = Sample(sample.K[..., chosen].contiguous(), sample.E[:, chosen].contiguous(), w, int((w >= 0).sum()), None, inputs)
     return part.to(device)
 
 
-def random_part_of(samples: Iterable[Sample], rows: OwnPart, share: float, seed: int, device: torch.device) -> Sample | None:
+def random_part_of(samples: Iterable[Sample], own: OwnPart, share: float, seed: int, device: torch.device) -> Sample | None:
     """A share of the events of a sample in several pieces, as one piece; None if this process has none of them.
 
     Args:
         samples:  the pieces, in the order of the input, each used before the next is asked for
-        rows:     which rows of the whole sample they are
+        own:      which events of the whole sample they are
         share:    how much to keep of the whole
         seed:     which events
         device:   where to put them
     """
     parts, done = [], 0
     for sample in samples:
-        numbers = rows.numbers(done, done + sample.n_events)
+        numbers = own.numbers(done, done + sample.n_events)
         done += sample.n_events
-        part = random_part(sample, numbers, rows.total, kept_number(share, rows.total), seed, device)
+        part = random_part(sample, numbers, own.total, kept_number(share, own.total), seed, device)
         parts += [part] if part.n_events else []
     return _joined(parts) if len(parts) > 1 else (parts[0] if parts else None)
 
@@ -104,9 +104,6 @@ def _joined(parts: Sequence[Sample]) -> Sample:
     def events(tensors: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(tensors), dim=-1)[..., order].contiguous()
 
-    vertices = {
-        place: (events([part.vertices[place][0] for part in parts]), events([part.vertices[place][1] for part in parts]))
-        for place in parts[0].vertices
-    }
+    inputs = {place: tuple(map(events, zip(*(part.inputs[place] for part in parts), strict=True))) for place in parts[0].inputs}
     K, E = events([part.K for part in parts]), events([part.E for part in parts])
-    return Sample(K, E, w[order], int((w >= 0).sum()), None, vertices)
+    return Sample(K, E, w[order], int((w >= 0).sum()), None, inputs)

@@ -22,7 +22,7 @@ import sympy as sp
 
 from ctpwa.model.lineshapes import kmatrix
 from ctpwa.model.lineshapes.barrier import breakup_q2
-from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Basis, Formula, Lineshape, Vertex, csqrt, q2, s
+from ctpwa.model.lineshapes.formula import Basis, Formula, Lineshape, Vertex, columns_of, csqrt, q2, s
 from ctpwa.model.lineshapes.parts import NotAnalytic, Parts, Walk, of_event
 
 SAME_THRESHOLD = 1e-9  # GeV
@@ -94,6 +94,8 @@ def continuation(lineshape: Lineshape, vertex: Vertex, values: Mapping[str, floa
     Raises:
         NotAnalytic: if there is none; the message says why
     """
+    for column in columns_of(lineshape):
+        raise NotAnalytic(f"{lineshape.name} depends on {column} of the event, not on the mass alone")
     if isinstance(lineshape, Formula):
         F = FormulaContinuation(lineshape, vertex, values)
         if F.refusal is not None:
@@ -183,7 +185,7 @@ class FormulaContinuation(Continuation):
 
     def _refuse_odd_powers(self) -> None:
         for power in self.formula.expression.atoms(sp.Pow):
-            if power.base in EVENT_VARIABLES and not (2 * power.exp).is_Integer:
+            if power.base in (s, q2) and not (2 * power.exp).is_Integer:
                 raise NotAnalytic(f"{self.formula.name} holds {power}, which has more than two sheets")
 
     def _find_channels(self) -> tuple[tuple[SheetChannel, ...], dict[sp.Expr, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
@@ -11,7 +11,18 @@ import sympy as sp
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.breit_wigner import MASS, WIDTH
 from ctpwa.model.lineshapes.expression_parser import NAMES, known_names, parse_expression
-from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Callback, Formula, LineshapeParameter, Vertex, csqrt
+from ctpwa.model.lineshapes.formula import (
+    Callback,
+    Formula,
+    Lineshape,
+    LineshapeParameter,
+    Vertex,
+    column_variable,
+    columns_of,
+    csqrt,
+    q2,
+    s,
+)
 from ctpwa.model.lineshapes.functions import FUNCTIONS
 from ctpwa.model.lineshapes.nodes import Nodes
 
@@ -58,8 +69,9 @@ def read_parameters(parameters: ParameterSpec | None) -> tuple[LineshapeParamete
 def formula_from_text(text: str, vertex: Vertex, parameters: ParameterSpec | None = None) -> Formula:
     """A lineshape from a text; ``mass`` and ``width`` need no declaration."""
     declared = {p.name: p for p in (MASS, WIDTH, *read_parameters(parameters))}
+    _refuse_columns(declared, vertex)
     expression = parse_expression(text, vertex, declared.values())
-    return _formula(text.strip(), expression, declared)
+    return _formula(text.strip(), expression, declared, vertex)
 
 
 def formula_from_sympy(expression: sp.Expr, vertex: Vertex, parameters: ParameterSpec | None = None, name: str = "custom") -> Formula:
@@ -76,29 +88,45 @@ def formula_from_sympy(expression: sp.Expr, vertex: Vertex, parameters: Paramete
             raise PhysicsError(f"parameter {parameter.name!r} is not in the formula {expression}", suggest(parameter.name, declared))
         declared[parameter.name] = parameter
     replace = {symbol: constants.get(str(symbol), sp.Symbol(str(symbol), real=True)) for symbol in expression.free_symbols}
-    return _formula(name, _lower(expression, replace, Nodes(declared.values())), declared)
+    _refuse_columns(declared, vertex)
+    return _formula(name, _lower(expression, replace, Nodes(declared.values())), declared, vertex)
 
 
-def callback_from_function(function: Callable[..., Any], parameters: ParameterSpec | None = None) -> Callback:
-    """A lineshape from a Python function ``function(s, q2, parameters)`` on torch tensors."""
-    return Callback(getattr(function, "__name__", "custom"), function, read_parameters(parameters))
+def callback_from_function(function: Callable[..., Any], parameters: ParameterSpec | None = None, columns: Sequence[str] = ()) -> Callback:
+    """A lineshape from a Python function ``function(s, q2, parameters)`` on torch tensors; with event columns as a fourth argument."""
+    return Callback(getattr(function, "__name__", "custom"), function, read_parameters(parameters), tuple(columns))
 
 
-def check_formula(formula: Formula) -> Formula:
-    """Refuses a formula with symbols that are neither event variables nor its parameters."""
-    known = {*EVENT_VARIABLES, *(p.symbol for p in formula.parameters)}
-    unknown = sorted(str(symbol) for symbol in formula.expression.free_symbols - known)
-    if unknown:
-        raise PhysicsError(
-            f"formula {formula.name!r} holds {', '.join(unknown)}, which is neither an event variable nor a parameter",
-            "use s and q2 of ctpwa.model.lineshapes.formula and the symbols of its parameters",
-        )
-    return formula
+def check_lineshape(lineshape: Lineshape, vertex: Vertex) -> Lineshape:
+    """Refuses a lineshape with symbols that are neither event variables nor its parameters, or with columns that events do not have."""
+    for name in columns_of(lineshape):
+        if name not in vertex.columns:
+            raise PhysicsError(
+                f"lineshape {lineshape.name!r} uses the event column {name!r}, which the model does not declare as one number per event",
+                suggest(name, vertex.columns) or f"declare it: columns: [{name}]",
+            )
+    if isinstance(lineshape, Formula):
+        known = {s, q2, *map(column_variable, vertex.columns), *(p.symbol for p in lineshape.parameters)}
+        unknown = sorted(str(symbol) for symbol in lineshape.expression.free_symbols - known)
+        if unknown:
+            raise PhysicsError(
+                f"formula {lineshape.name!r} holds {', '.join(unknown)}, which is neither an event variable nor a parameter",
+                "use s and q2 of ctpwa.model.lineshapes.formula, column_variable(…) and the symbols of its parameters",
+            )
+    return lineshape
 
 
-def _formula(name: str, expression: sp.Expr, declared: Mapping[str, LineshapeParameter]) -> Formula:
+def _refuse_columns(declared: Mapping[str, LineshapeParameter], vertex: Vertex) -> None:
+    for name in vertex.columns:
+        if name in declared:
+            raise PhysicsError(f"{name!r} is an event column of the model, and a parameter of a lineshape", "call one of them otherwise")
+
+
+def _formula(name: str, expression: sp.Expr, declared: Mapping[str, LineshapeParameter], vertex: Vertex) -> Formula:
     used = tuple(p for p in declared.values() if p.symbol in expression.free_symbols)
-    return check_formula(Formula(name, expression, used, "user"))
+    formula = Formula(name, expression, used, "user")
+    check_lineshape(formula, vertex)
+    return formula
 
 
 def _lower(node: Any, replace: Mapping[sp.Symbol, sp.Expr], nodes: Nodes) -> sp.Expr:

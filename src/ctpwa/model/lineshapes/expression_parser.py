@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import sympy as sp
 
 from ctpwa.base.errors import PhysicsError, TextError, suggest
-from ctpwa.model.lineshapes.formula import LineshapeParameter, Vertex, q2, s
+from ctpwa.model.lineshapes.formula import LineshapeParameter, Vertex, column_variable, q2, s
 from ctpwa.model.lineshapes.nodes import MAX_NUMBER, Nodes
 
 MAX_LENGTH = 2000
@@ -44,6 +44,7 @@ def known_names(vertex: Vertex) -> dict[str, sp.Expr]:
         "i": sp.I,
         "I": sp.I,
         "pi": sp.pi,
+        **{name: column_variable(name) for name in vertex.columns},
     }
 
 

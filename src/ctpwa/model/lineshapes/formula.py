@@ -9,10 +9,31 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+
+class EventVariable(sp.Symbol):
+    """A symbol that has another value in every event."""
+
+
 # the event variables of a decay vertex R → 1 2
-s = sp.Symbol("s", positive=True)  # invariant mass squared of R in the event, GeV²
-q2 = sp.Symbol("q2", nonnegative=True)  # squared break-up momentum in the event, GeV²; never negative
-EVENT_VARIABLES = (s, q2)
+s = EventVariable("s", positive=True)  # invariant mass squared of R in the event, GeV²
+q2 = EventVariable("q2", nonnegative=True)  # squared break-up momentum in the event, GeV²; never negative
+
+
+def column_variable(name: str) -> EventVariable:
+    """The symbol of an event column of one number."""
+    return EventVariable(name, real=True)
+
+
+def event_variables(expression: sp.Basic) -> set[EventVariable]:
+    """The event variables that an expression depends on."""
+    return {symbol for symbol in expression.free_symbols if isinstance(symbol, EventVariable)}
+
+
+def columns_of(lineshape: Lineshape) -> tuple[str, ...]:
+    """Names of the event columns that a lineshape uses."""
+    if isinstance(lineshape, Formula):
+        return tuple(sorted(str(variable) for variable in event_variables(lineshape.expression) - {s, q2}))
+    return lineshape.columns if isinstance(lineshape, Callback) else ()
 
 
 class csqrt(sp.Function):
@@ -41,15 +62,17 @@ class Vertex:
     """What a lineshape may know of the vertex where its resonance decays.
 
     Attributes:
-        m1, m2:  nominal masses of the daughters, GeV
-        L:       smallest orbital angular momentum of the vertex
-        d:       barrier radius, GeV⁻¹
+        m1, m2:   nominal masses of the daughters, GeV
+        L:        smallest orbital angular momentum of the vertex
+        d:        barrier radius, GeV⁻¹
+        columns:  event columns of one number that the model declares
     """
 
     m1: float
     m2: float
     L: int
     d: float
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +115,7 @@ class Formula:
 
     Attributes:
         name:        name in model files
-        expression:  F(s, q2; parameters), complex
+        expression:  F(s, q2, event columns; parameters), complex
         parameters:  its real parameters
         reference:   where the formula is from
         printed:     the same formula with symbols for what would clutter it in print, e.g. q0; None: the expression itself
@@ -155,13 +178,20 @@ class Callback:
     Attributes:
         name:        name in model files
         function:    ``function(s, q2, parameters) -> F`` on torch tensors [event]; parameters are 0-dimensional tensors by name,
-                     and the result must be differentiable by torch with respect to them
+                     and the result must be differentiable by torch with respect to them; with ``columns`` it gets these as a fourth
+                     argument, tensors [event] by name
         parameters:  its real parameters
+        columns:     event columns that it uses
     """
 
     name: str
     function: Callable[..., Any]
     parameters: tuple[LineshapeParameter, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def values(self, s: Any, q2: Any, parameters: Mapping[str, Any], columns: Mapping[str, Any]) -> Any:
+        """F of every event."""
+        return self.function(s, q2, parameters, columns) if self.columns else self.function(s, q2, parameters)
 
 
 Lineshape = Formula | Basis | Callback

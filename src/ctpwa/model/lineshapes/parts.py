@@ -11,7 +11,7 @@ import sympy as sp
 
 from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes.barrier import breakup_q2
-from ctpwa.model.lineshapes.formula import EVENT_VARIABLES, Vertex, csqrt, q2, s
+from ctpwa.model.lineshapes.formula import Vertex, csqrt, event_variables, q2, s
 from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 
@@ -250,4 +250,4 @@ class Walk:
 
 def of_event(node: sp.Basic) -> bool:
     """Whether it depends on the event."""
-    return bool(node.free_symbols & set(EVENT_VARIABLES))
+    return bool(event_variables(node))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy as sp
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes import breit_wigner, bugg, flatte, gounaris_sakurai, kmatrix, lass, nonresonant, phase_space, spline
-from ctpwa.model.lineshapes.custom import ParameterSpec, callback_from_function, check_formula, formula_from_sympy, formula_from_text
+from ctpwa.model.lineshapes.custom import ParameterSpec, callback_from_function, check_lineshape, formula_from_sympy, formula_from_text
 from ctpwa.model.lineshapes.expression_parser import NAMES
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
 
@@ -36,7 +36,12 @@ def register(kind: LineshapeKind, replace: bool = False) -> LineshapeKind:
 
 
 def register_lineshape(
-    name: str, lineshape: str | sp.Expr | Callable[..., Any], parameters: ParameterSpec | None = None, *, replace: bool = False
+    name: str,
+    lineshape: str | sp.Expr | Callable[..., Any],
+    parameters: ParameterSpec | None = None,
+    *,
+    columns: Sequence[str] = (),
+    replace: bool = False,
 ) -> None:
     """Give a lineshape of your own a name that models can use as ``lineshape``, from now on in this program.
 
@@ -44,10 +49,12 @@ def register_lineshape(
         name:        letters, digits and underscores
         lineshape:   an expression as text or in sympy, or ``function(s, q2, parameters)`` on torch tensors that returns F of each event
         parameters:  names of its parameters, or names with default values; an expression in sympy has those of its symbols
+        columns:     event columns that it uses; a function gets them as a fourth argument, tensors [event] by name
         replace:     whether it may take the place of a lineshape that exists
     """
-    options = {} if parameters is None else {"parameters": parameters}
-    build_lineshape(lineshape, Vertex(0.14, 0.14, 0, 3.0), **options)  # what is wrong with it is said here
+    options: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
+    options |= {"columns": tuple(columns)} if columns and callable(lineshape) else {}
+    build_lineshape(lineshape, Vertex(0.14, 0.14, 0, 3.0, tuple(columns)), **options)  # what is wrong with it is said here
 
     def build(vertex: Vertex) -> Lineshape:
         return build_lineshape(lineshape, vertex, **options)
@@ -61,8 +68,13 @@ def build_lineshape(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[.
     Args:
         spec:     name of a kind, expression as text or sympy, a finished lineshape, or a function (s, q2, parameters) on torch tensors
         vertex:   the vertex where the resonance decays
-        options:  options of the kind; for expressions and functions ``parameters``: names, or names with default values
+        options:  options of the kind; for expressions and functions ``parameters``: names, or names with default values; for functions
+                  ``columns``: names of the event columns that they take as a fourth argument
     """
+    return check_lineshape(_built(spec, vertex, options), vertex)
+
+
+def _built(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[..., Any], vertex: Vertex, options: dict[str, Any]) -> Lineshape:
     if isinstance(spec, str):
         name = spec.strip()
         if name in KINDS:
@@ -76,12 +88,12 @@ def build_lineshape(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[.
         return _build(spec, vertex, options)
     if isinstance(spec, Formula | Basis | Callback):
         _check_options(spec.name, {}, options)
-        return check_formula(spec) if isinstance(spec, Formula) else spec
+        return spec
     if isinstance(spec, sp.Expr | int | float):
         _check_options("expression", {"parameters": "", "name": ""}, options)
         return formula_from_sympy(sp.sympify(spec), vertex, **options)
     if callable(spec):
-        _check_options(getattr(spec, "__name__", "custom"), {"parameters": ""}, options)
+        _check_options(getattr(spec, "__name__", "custom"), {"parameters": "", "columns": ""}, options)
         return callback_from_function(spec, **options)
     raise PhysicsError(f"{spec!r} is not a lineshape", "give a name, an expression, a lineshape or a function")
 

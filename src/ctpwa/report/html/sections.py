@@ -79,7 +79,7 @@ def model_section(content: ReportContent) -> Html:
     return section(
         "model",
         "Model",
-        note(words, amplitude, f". Parent: {model.polarisation}."),
+        note(words, amplitude, f". Parent: {model.production}."),
         element("div", drawings, class_="panels"),
         (note(remark) for remark in model.notes),
         folded(f"all {counted(len(model.waves), 'wave')}", filtered("waves", "waves"), waves),

@@ -1,0 +1,55 @@
+"""The ``columns`` section: event columns that a model declares, and where the samples have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ctpwa.base.errors import DataError, Path, suggest
+from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.schema import ModelSpec, SampleSpec
+from ctpwa.data.event_column import EventColumn
+from ctpwa.data.options import ReadOptions
+from ctpwa.model.lineshapes.expression_parser import NAMES
+
+TAKEN = (*NAMES, "mass", "width", "weight", "weights")  # what formulas and files call otherwise
+
+
+def event_columns(spec: ModelSpec, problems: Problems) -> tuple[EventColumn, ...]:
+    """The declared columns; names that cannot be used become problems."""
+    found = []
+    for name, column in spec.columns.items():
+        with problems.collect(("columns", name)):
+            if not name.isidentifier() or not name.isascii():
+                raise SpecError(f"{name!r} cannot be the name of an event column", "use letters, digits and underscores", key=())
+            if name in TAKEN:
+                raise SpecError(f"{name!r} is the name of something else", "choose another name; samples say which column it is", key=())
+            lower, upper = column.limits or (-float("inf"), float("inf"))
+            if not lower < upper:
+                raise SpecError(f"limits from {lower:g} to {upper:g}", "give the lower one first", key=("limits",))
+            found.append(EventColumn(name, column.size, lower, upper))
+    return tuple(found)
+
+
+def check_sample_columns(sample: SampleSpec, declared: Sequence[EventColumn], path: Path, problems: Problems) -> None:
+    """What a sample says about event columns fits to what the model declares."""
+    known = {column.name: column for column in declared}
+    options = ReadOptions(columns=sample.columns)
+    for name in sample.columns:
+        with problems.collect((*path, "columns", name)):
+            if name not in known:
+                fix = suggest(name, known) if known else "leave it out, or declare it: columns: [" + name + "]"
+                raise SpecError(f"the model declares no event column {name!r}", fix, key=())
+            try:
+                source = options.source_of(known[name])
+                if not isinstance(source[0], str):
+                    known[name].same_for_all(source, 1)
+                elif sample.generate is not None:
+                    raise SpecError(f"{name!r} of generated events is a column of files", "give a number that all events have", key=())
+            except DataError as error:
+                what, _, fix = str(error).partition("\n fix: ")
+                raise SpecError(what, fix, key=()) from None
+    if sample.generate is not None:
+        for column in declared:
+            if column.name not in sample.columns:
+                fix = f"say  columns: {{{column.name}: …}}  with a number that all events have, or read simulated events"
+                problems.add(SpecError(f"generated events have no event column {column.name!r}", fix, key=()), path)
