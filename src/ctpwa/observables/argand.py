@@ -9,13 +9,14 @@
 Spin amplitudes and the barrier factors q^L/√N_L of the vertices are not in it. Waves are summed that differ in nothing but the resonance:
 same system, J^P, (L, S) of every vertex and barrier radius, so that events see their sum times one spin amplitude. A chain with several
 resonances has a curve for each, in which the propagators of the others are left out; none for a resonance beside a spline or K-matrix,
-which has no coupling of its own.
+which has no coupling of its own, and none where a propagator depends on an event column, since it is no function of the mass alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,13 @@ import torch
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.values import ModelValues
-from ctpwa.engine.plan.channels import ModelChannels, model_channels
+from ctpwa.engine.plan.channels import ModelChannels, coupling_of, model_channels
 from ctpwa.fitting.labels import group_latex
 from ctpwa.fitting.native_values import fitted_parameters, ordered, ordered_covariance
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.model.lineshapes.continuation import FormulaContinuation
-from ctpwa.model.lineshapes.formula import Basis, Callback, Formula
+from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, columns_of
 from ctpwa.model.lineshapes.spline import Knots
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.placing import PlacedLineshape
@@ -164,7 +165,11 @@ def argand(result: FitResult | ModelValues | None, model: Model, points: int = P
     values = _Values(result, model, channels)
     groups: dict[Any, list[_Member]] = {}
     seen = set()
-    for wave, placed in zip(model.waves, channels.placed, strict=True):
+    feeds = model.production.rows(model.decay).feeds
+    for (wave, placed), feed in product(zip(model.waves, channels.placed, strict=True), feeds):
+        if any(columns_of(entry.lineshape) for entry in placed):  # no function of the mass alone
+            continue
+        wave = replace(wave, name=f"{wave.name}:{feed}", coupling=coupling_of(wave, feed)) if feed else wave
         for position, entry in enumerate(placed):
             if (wave.coupling, position) in seen:  # the same amplitude up to a sign
                 continue
@@ -172,7 +177,7 @@ def argand(result: FitResult | ModelValues | None, model: Model, points: int = P
                 continue
             seen.add((wave.coupling, position))
             others = tuple(e.resonance.name for i, e in enumerate(placed) if i != position)
-            groups.setdefault(_structure(wave, placed, position), []).append(_Member(wave, entry, others))
+            groups.setdefault((feed, _structure(wave, placed, position)), []).append(_Member(wave, entry, others))
     curves = _Curves(model, values, points)
     sums = [curves.total(members) for members in groups.values() if len(members) > 1]
     return (*sums, *(curves.wave(member) for members in groups.values() for member in members))

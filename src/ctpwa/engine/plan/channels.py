@@ -56,6 +56,11 @@ def model_channels(model: Model) -> ModelChannels:
     return _Collector(model).collect()
 
 
+def coupling_of(wave: Wave, feed: str) -> str:
+    """Name of the coupling with which one feed of the production makes a wave."""
+    return f"{wave.coupling}:{feed}" if feed else wave.coupling
+
+
 class _Collector:
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -76,7 +81,7 @@ class _Collector:
                 total_L = structures[term.structure][0][0].total_L
                 factor = wave.factor * term.factor * self.rows.phase(total_L)
                 for (label, propagators), (feed, way) in product(self._choices(wave, lineshapes, term.systems), enumerate(self.rows.feeds)):
-                    name = wave.coupling + label + (f":{way}" if way else "")
+                    name = coupling_of(wave, way) + label
                     coupling = self.couplings.setdefault(name, len(self.couplings))
                     specs.append(ChannelSpec(coupling, factor, term.structure * len(self.rows.feeds) + feed, propagators, number))
         return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()), tuple(placed))

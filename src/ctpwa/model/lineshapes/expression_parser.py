@@ -109,7 +109,9 @@ class _Walker:
             case ast.Name(id=name):
                 if name not in self.names:
                     raise self.error(
-                        node, f"unknown name {name!r}", f"{suggest(name, self.names)} Declare it under 'parameters' if it is one"
+                        node,
+                        f"unknown name {name!r}",
+                        f"{suggest(name, self.names)} Declare it under 'parameters', or 'columns' if events have it",
                     )
                 return self.names[name]
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
