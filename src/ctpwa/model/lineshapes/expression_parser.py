@@ -108,11 +108,8 @@ class _Walker:
                 return self.constant(node, value)
             case ast.Name(id=name):
                 if name not in self.names:
-                    raise self.error(
-                        node,
-                        f"unknown name {name!r}",
-                        f"{suggest(name, self.names)} Declare it under 'parameters', or 'columns' if events have it",
-                    )
+                    fix = f"{suggest(name, self.names)} Declare it under 'parameters', or 'columns' if events have it"
+                    raise self.error(node, f"unknown name {name!r}", fix)
                 return self.names[name]
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 value = self.walk(operand, depth + 1)
