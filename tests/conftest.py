@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 SEED = 20_240_229
+ONE_THREAD = {"analysis", "cli", "fitting", "observables", "ranks"}  # folders
 
 # random cases are the same in every run, and no test depends on how fast the machine is
 settings.register_profile("ctpwa", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -48,6 +49,16 @@ def _forward_mode():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread(request):
+    """Small tensors: one thread is quicker than several, and threads of ranks would wait for each other."""
+    before = torch.get_num_threads()
+    if Path(request.fspath).parent.name in ONE_THREAD:
+        torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)

@@ -26,14 +26,6 @@ fit: {engine: reference, starts: 1}
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _quiet():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     """A folder with model, samples and result; the model file was given as work/model.yml from its parent."""

@@ -21,15 +21,6 @@ couplings:
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Small steps would wait for each other on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(autouse=True)
 def _short_pilot(monkeypatch):
     """Files are the same as events in memory, whatever the proposal; a short pilot is enough."""

@@ -5,16 +5,9 @@ import pytest
 import torch
 
 import ctpwa
+from fitting.cases import FLOATING
 
-MODEL = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164, "float": ["mass", "width"]},
-        "phi(3)(1850)": {"in": "K+ K-"},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-    },
-}
+MODEL = {key: value for key, value in FLOATING.items() if key != "couplings"}
 A, B, C = "phi(1680)[K+ K-] (1,1)(1,0)", "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 TRUTH = {A: 2 - 1j, B: 0.5 + 0.25j, C: -1j}
 FOUR_PIONS = {

@@ -10,24 +10,10 @@ import torch
 import ctpwa
 from ctpwa.base.ranks import ONE
 from ctpwa.data.events import Events
+from fitting.cases import FIXED, FLOATING
 
 N = 201  # events of the data
 MASS = "phi(1680).mass"
-FLOATING = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164, "float": ["mass", "width"]},
-        "phi(3)(1850)": {"in": "K+ K-"},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-    },
-    "couplings": {
-        "phi(1680)[K+ K-] (1,1)(1,0)": 1,
-        "phi(3)(1850)[K+ K-] (3,3)(3,0)": [90, 60],
-        "K(2)*(1430)+[K+ eta] (2,2)(2,0)": [0, 12],
-    },
-}
-FIXED = FLOATING | {"resonances": {name: {k: v for k, v in r.items() if k != "float"} for name, r in FLOATING["resonances"].items()}}
 ROWS = {
     "decay": "J/psi(1S) -> gamma pi0 pi0",
     "polarisation": "transverse",
