@@ -140,7 +140,7 @@ def truth(monkeypatch):
             seen.update(model=model, **options)
             raise _Seen
 
-    monkeypatch.setattr(ctpwa, "ToyGenerator", Generator)
+    monkeypatch.setattr(ctpwa.generate, "ToyGenerator", Generator)
     return seen
 
 

@@ -53,7 +53,7 @@ class TestTexts:
         assert printable(text) == text
         assert on_one_line("a\nb\tc") == r"a\nb\tc"
 
-    @pytest.mark.parametrize("kind", [ctpwa.CtpwaError, ctpwa.DataError, ctpwa.PhysicsError])
+    @pytest.mark.parametrize("kind", [ctpwa.CtpwaError, ctpwa.base.DataError, ctpwa.base.PhysicsError])
     def test_messages_of_errors(self, kind):
         assert is_safe(str(kind(f"no such file {HOSTILE}")))
 

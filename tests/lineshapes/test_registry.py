@@ -4,7 +4,8 @@ import pytest
 import sympy as sp
 import torch
 
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 from ctpwa.base.errors import PhysicsError
 from ctpwa.config import propagators
 from ctpwa.model.lineshapes import registry

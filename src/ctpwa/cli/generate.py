@@ -49,7 +49,7 @@ def generate(
         if not loaded.coupling_values and values is None:
             say(f"{model} gives no couplings: all are 1")
         couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
-        generator = ctpwa.ToyGenerator(loaded, couplings=couplings, parameters=parameters, device=device)
+        generator = ctpwa.generate.ToyGenerator(loaded, couplings=couplings, parameters=parameters, device=device)
         toy = generator.generate(n, seed)
         events = toy.events
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
@@ -64,7 +64,7 @@ def generate(
     echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
 
 
-def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.ModelValues | None]:
+def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.engine.ModelValues | None]:
     """A model from its file or from the result of a fit, and the values of the latter."""
     if fitted is None:
         if path is None:

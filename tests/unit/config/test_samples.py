@@ -162,7 +162,7 @@ def test_problems_of_model_and_samples_are_reported_together(problems):
 
 
 def test_a_mapping_has_no_lines_but_paths():
-    with pytest.raises(ctpwa.ConfigError) as caught:
+    with pytest.raises(ctpwa.base.ConfigError) as caught:
         ctpwa.load_model({"decay": "J/psi(1S) -> K+ K-", "samples": {"data": {"file": "a.csv"}, "phase_space": {"generate": 1}}})
     (problem,) = caught.value.problems
     assert problem.path == ("samples", "data", "file")
