@@ -53,7 +53,8 @@ LONG = "1e6"
 BEGIN = """
 import os, pathlib, signal, threading
 from ctpwa.base import heartbeat
-from ctpwa.cli import fit, interrupt
+from ctpwa.cli import interrupt
+from ctpwa.cli.commands import fit
 from ctpwa.cli.main import app
 from ctpwa.base.ranks import ProcessRanks
 

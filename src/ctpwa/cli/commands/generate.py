@@ -12,6 +12,7 @@ import ctpwa
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.output import check_output
 from ctpwa.base.words import counted
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.data.write import check_suffix
@@ -75,3 +76,6 @@ def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Mode
         raise CtpwaError(f"{str(fitted)!r} does not hold the model that was fitted\n fix: give the model file as well")
     model = ctpwa.load_model(path if path is not None else result.model or {})
     return model, fitted_values(result, model)
+
+
+COMMAND = Command(generate, "ctpwa generate model.yml -n 100000 -o toy.root --seed 1", place=30)
