@@ -72,12 +72,12 @@ def test_spin_amplitudes():
 
 
 def test_generate_phase_space():
-    expected = ["model_or_masses", "n", "seed=0", "weighted=False", "device='cpu'", "progress=None", "ranks=None"]
+    expected = ["model_or_masses", "n", "seed=0", "weighted=False", "columns=None", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.generate_phase_space) == expected
 
 
 def test_generate_toy():
-    arguments = ["couplings=None", "parameters=None", "efficiency=None", "device='cpu'", "engine='auto'"]
+    arguments = ["couplings=None", "parameters=None", "efficiency=None", "columns=None", "device='cpu'", "engine='auto'"]
     assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *arguments, "progress=None"]
     assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments]
     assert parameters(ctpwa.generate.ToyGenerator.generate) == ["self", "n", "seed=0", "progress=None"]
@@ -90,7 +90,7 @@ def test_model_intensity():
 
 def test_read_and_write_events():
     expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
-    expected += ["mass_tolerance=None", "parent_tolerance=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
+    expected += ["mass_tolerance=None", "parent_tolerance=None", "columns=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.read_events) == expected
     assert parameters(ctpwa.open_events) == [parameter for parameter in expected if not parameter.startswith("device")]
     assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "made_by=''", "progress=None"]
