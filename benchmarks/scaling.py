@@ -54,7 +54,7 @@ def work(options) -> None:
     """One process of a measurement; the first prints what all found."""
     torch.set_num_threads(1)
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-    ranks = ctpwa.current_ranks()
+    ranks = ctpwa.base.current_ranks()
     model = load_kk_eta(floating=True)
     factor = ranks.size if options.weak else 1
     data = ctpwa.generate_phase_space(model, options.data * factor, seed=1, ranks=ranks)

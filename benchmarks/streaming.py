@@ -36,7 +36,7 @@ PIECE = 1 << 20  # events that are generated at a time
 COPY_BYTES = 1 << 28
 
 
-class Generated(ctpwa.EventStream):
+class Generated(ctpwa.data.EventStream):
     """Phase space that is generated whenever it is wanted, and never held.
 
     Args:

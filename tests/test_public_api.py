@@ -1,63 +1,19 @@
 """What users rely on: names and signatures change only on purpose."""
 
+import importlib
 import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
 
 import ctpwa
 
-NAMES = {
-    "fit",
-    "FitResult",
-    "Analysis",
-    "ArgandCurve",
-    "Comparison",
-    "ConfigError",
-    "CtpwaError",
-    "DataError",
-    "EventFiles",
-    "EventStream",
-    "Events",
-    "GenerationError",
-    "Likelihood",
-    "Model",
-    "ModelIntensity",
-    "ModelValues",
-    "MomentSample",
-    "PhysicsError",
-    "Pole",
-    "ProjectionSpec",
-    "Ranks",
-    "SampleSummary",
-    "SpinAmplitudes",
-    "ToyGenerator",
-    "Variable",
-    "Wave",
-    "argand",
-    "build_likelihood",
-    "adaptive_chi2",
-    "angular_moments",
-    "compare",
-    "couplings_for_fractions",
-    "current_ranks",
-    "export",
-    "default_variables",
-    "free_parameters",
-    "generate_phase_space",
-    "generate_toy",
-    "load_analysis",
-    "load_model",
-    "mixed_sample_test",
-    "model_values",
-    "poles",
-    "open_events",
-    "open_fit",
-    "OpenedFit",
-    "write_report",
-    "parse_variable",
-    "point_to_point",
-    "read_events",
-    "register_lineshape",
-    "write_events",
-}
+API = Path(__file__).parents[1] / "docs" / "api"
+PACKAGES = [module.name for module in pkgutil.walk_packages(ctpwa.__path__, "ctpwa.") if module.ispkg]
+PUBLIC = {name: module for name in ["ctpwa", *PACKAGES] if hasattr(module := importlib.import_module(name), "__all__")}
+NAMES = {f"{home}.{name}": getattr(module, name) for home, module in PUBLIC.items() for name in module.__all__}
 
 
 def parameters(function):
@@ -66,13 +22,44 @@ def parameters(function):
     ]
 
 
-def test_exported_names_are_there():
-    assert {name for name in NAMES if not hasattr(ctpwa, name)} == set()
+def test_there_are_few_names_at_the_top():
+    assert len(ctpwa.__all__) <= 25, "it belongs into a submodule"
 
 
-def test_every_exported_name_is_known_to_this_test():
-    exported = {n for n, value in vars(ctpwa).items() if not n.startswith("_") and not inspect.ismodule(value)}
-    assert exported - NAMES == set(), "add new public names here, and to the changelog"
+@pytest.mark.parametrize("home", PUBLIC)
+def test_all_is_all_there_is(home):
+    module = PUBLIC[home]
+    assert sorted(module.__all__) == sorted(set(module.__all__))
+    assert {n for n, value in vars(module).items() if not n.startswith("_") and not inspect.ismodule(value)} == set(module.__all__)
+    assert module.__doc__
+
+
+def test_a_name_has_one_home():
+    homes = {}
+    for name, value in NAMES.items():
+        homes.setdefault(id(value), []).append(name)
+    assert [names for names in homes.values() if len(names) > 1] == []
+
+
+def test_no_name_hides_a_module():
+    """``import ctpwa.a.b as x`` would give the function."""
+    modules = {module.name for module in pkgutil.walk_packages(ctpwa.__path__, "ctpwa.")}
+    assert modules & set(NAMES) == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_says_what_it_is(name):
+    assert inspect.getdoc(NAMES[name])
+
+
+def test_every_name_has_a_line_in_the_reference():
+    """And a place in the table of names."""
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted(API.glob("*.md")))
+    assert sorted(re.findall(r"^::: ([\w.]+)$", pages, re.MULTILINE)) == sorted(NAMES)
+    rows = re.findall(r"^\| `(ctpwa[\w.]*)` \|[^|]*\|([^|]*)\|$", pages, re.MULTILINE)
+    assert {home: sorted(re.findall(r"`(\w+)`", names)) for home, names in rows} == {
+        home: sorted(module.__all__) for home, module in PUBLIC.items()
+    }
 
 
 def test_load_model():
@@ -85,15 +72,15 @@ def test_spin_amplitudes():
 
 
 def test_generate_phase_space():
-    expected = ["model_or_masses", "n", "seed=0", "weighted=False", "device='cpu'", "progress=None", "ranks=None"]
+    expected = ["model_or_masses", "n", "seed=0", "weighted=False", "columns=None", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.generate_phase_space) == expected
 
 
 def test_generate_toy():
-    arguments = ["couplings=None", "parameters=None", "efficiency=None", "device='cpu'", "engine='auto'"]
+    arguments = ["couplings=None", "parameters=None", "efficiency=None", "columns=None", "device='cpu'", "engine='auto'"]
     assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *arguments, "progress=None"]
-    assert parameters(ctpwa.ToyGenerator) == ["model", *arguments]
-    assert parameters(ctpwa.ToyGenerator.generate) == ["self", "n", "seed=0", "progress=None"]
+    assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments]
+    assert parameters(ctpwa.generate.ToyGenerator.generate) == ["self", "n", "seed=0", "progress=None"]
 
 
 def test_model_intensity():
@@ -103,7 +90,7 @@ def test_model_intensity():
 
 def test_read_and_write_events():
     expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
-    expected += ["mass_tolerance=None", "parent_tolerance=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
+    expected += ["mass_tolerance=None", "parent_tolerance=None", "columns=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
     assert parameters(ctpwa.read_events) == expected
     assert parameters(ctpwa.open_events) == [parameter for parameter in expected if not parameter.startswith("device")]
     assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "made_by=''", "progress=None"]
@@ -125,10 +112,10 @@ def test_fit():
 
 
 def test_variables():
-    assert parameters(ctpwa.parse_variable) == ["text", "decay"]
-    assert parameters(ctpwa.default_variables) == ["decay"]
-    assert parameters(ctpwa.Variable.__call__) == ["self", "events"]
-    assert parameters(ctpwa.ProjectionSpec) == ["variable", "bins=60", "range=None"]
+    assert parameters(ctpwa.observe.parse_variable) == ["text", "decay"]
+    assert parameters(ctpwa.observe.default_variables) == ["decay"]
+    assert parameters(ctpwa.observe.Variable.__call__) == ["self", "events"]
+    assert parameters(ctpwa.observe.ProjectionSpec) == ["variable", "bins=60", "range=None"]
 
 
 def test_reports():
@@ -147,12 +134,12 @@ def test_poles():
 
 def test_goodness_of_fit():
     expected = ["data", "data_weights", "model", "model_weights", "n_parameters=0", "per_bin=50"]
-    assert parameters(ctpwa.adaptive_chi2) == expected
-    assert parameters(ctpwa.mixed_sample_test) == ["data", "model", "model_weights=None", "neighbours=10", "seed=0"]
+    assert parameters(ctpwa.observables.adaptive_chi2) == expected
+    assert parameters(ctpwa.observables.mixed_sample_test) == ["data", "model", "model_weights=None", "neighbours=10", "seed=0"]
     expected = ["data", "model", "model_weights=None", "permutations=500", "max_events=4000", "seed=0"]
-    assert parameters(ctpwa.point_to_point) == expected
-    assert parameters(ctpwa.angular_moments) == ["data", "model", "edges", "max_L=4", "max_M=0", "background=None"]
-    assert parameters(ctpwa.MomentSample) == ["mass", "cos_theta", "phi=None", "weights=None"]
+    assert parameters(ctpwa.observables.point_to_point) == expected
+    assert parameters(ctpwa.observables.angular_moments) == ["data", "model", "edges", "max_L=4", "max_M=0", "background=None"]
+    assert parameters(ctpwa.observables.MomentSample) == ["mass", "cos_theta", "phi=None", "weights=None"]
 
 
 def test_export_and_compare():
@@ -162,5 +149,6 @@ def test_export_and_compare():
 
 
 def test_every_error_is_a_ctpwa_error():
-    for name in ("ConfigError", "DataError", "GenerationError", "PhysicsError"):
-        assert issubclass(getattr(ctpwa, name), ctpwa.CtpwaError)
+    errors = [value for value in NAMES.values() if inspect.isclass(value) and issubclass(value, Exception)]
+    assert len(errors) == 5
+    assert all(issubclass(error, ctpwa.CtpwaError) for error in errors)

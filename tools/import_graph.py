@@ -22,11 +22,11 @@ Graph = dict[str, set[str]]
 
 
 def node_of(module: str) -> str | None:
-    """The folder that a module belongs to; None for what is not in a folder."""
-    parts = module.split(".")[1:]
-    if not parts or not (PACKAGE / parts[0]).is_dir():
+    """The folder that a module belongs to; None for what is not in a folder, or only names what is in several."""
+    parts = module.removesuffix(".__init__").split(".")[1:]
+    if not parts or not (PACKAGE / parts[0]).is_dir() or ".".join(parts) in INSIDE:
         return None
-    return ".".join(parts[:2]) if parts[0] in INSIDE and len(parts) > 1 else parts[0]
+    return ".".join(parts[:2]) if parts[0] in INSIDE else parts[0]
 
 
 def imported(path: Path) -> list[str]:

@@ -1,55 +1,56 @@
-"""Partial wave analysis of hadron decays: covariant L-S amplitudes, fitted at the speed of the hardware."""
+"""Partial wave analysis of hadron decays: covariant L-S amplitudes, fitted at the speed of the hardware.
 
-from ctpwa.analysis.analysis import Analysis as Analysis
-from ctpwa.analysis.analysis import load_analysis as load_analysis
-from ctpwa.analysis.export import export as export
-from ctpwa.analysis.reopen import OpenedFit as OpenedFit
-from ctpwa.analysis.reopen import open_fit as open_fit
-from ctpwa.analysis.write_report import write_report as write_report
-from ctpwa.base.errors import ConfigError as ConfigError
-from ctpwa.base.errors import CtpwaError as CtpwaError
-from ctpwa.base.errors import DataError as DataError
-from ctpwa.base.errors import GenerationError as GenerationError
-from ctpwa.base.errors import PhysicsError as PhysicsError
-from ctpwa.base.ranks import Ranks as Ranks
-from ctpwa.base.ranks import current_ranks as current_ranks
-from ctpwa.config.read import load_model as load_model
-from ctpwa.data.event_files import EventFiles as EventFiles
-from ctpwa.data.event_files import open_events as open_events
-from ctpwa.data.events import Events as Events
-from ctpwa.data.files import read_events as read_events
-from ctpwa.data.stream import EventStream as EventStream
-from ctpwa.data.summary import SampleSummary as SampleSummary
-from ctpwa.data.write import write_events as write_events
-from ctpwa.engine.likelihood.build import build_likelihood as build_likelihood
-from ctpwa.engine.likelihood.intensity import ModelIntensity as ModelIntensity
-from ctpwa.engine.likelihood.likelihood import Likelihood as Likelihood
-from ctpwa.engine.likelihood.values import ModelValues as ModelValues
-from ctpwa.engine.likelihood.values import free_parameters as free_parameters
-from ctpwa.engine.likelihood.values import model_values as model_values
-from ctpwa.fitting.fit import fit as fit
-from ctpwa.fitting.result import FitResult as FitResult
-from ctpwa.generate.fractions import couplings_for_fractions as couplings_for_fractions
-from ctpwa.generate.phase_space import generate_phase_space as generate_phase_space
-from ctpwa.generate.toys import ToyGenerator as ToyGenerator
-from ctpwa.generate.toys import generate_toy as generate_toy
-from ctpwa.model.lineshapes.registry import register_lineshape as register_lineshape
-from ctpwa.model.model import Model as Model
-from ctpwa.model.model import Wave as Wave
-from ctpwa.observables.argand import ArgandCurve as ArgandCurve
-from ctpwa.observables.argand import argand as argand
-from ctpwa.observables.compare import Comparison as Comparison
-from ctpwa.observables.compare import compare as compare
-from ctpwa.observables.goodness import adaptive_chi2 as adaptive_chi2
-from ctpwa.observables.goodness import mixed_sample_test as mixed_sample_test
-from ctpwa.observables.goodness import point_to_point as point_to_point
-from ctpwa.observables.moments import MomentSample as MomentSample
-from ctpwa.observables.moments import angular_moments as angular_moments
-from ctpwa.observables.poles import Pole as Pole
-from ctpwa.observables.poles import poles as poles
-from ctpwa.observe.variable import ProjectionSpec as ProjectionSpec
-from ctpwa.observe.variable import Variable as Variable
-from ctpwa.observe.variable import default_variables as default_variables
-from ctpwa.observe.variable import parse_variable as parse_variable
-from ctpwa.spin.amplitudes import SpinAmplitudes as SpinAmplitudes
+What an analysis needs every day is here; the rest has its place in ``ctpwa.data``, ``ctpwa.generate``, ``ctpwa.observables`` and other
+submodules, which ``docs/api`` lists.
+"""
+
+from ctpwa import analysis, base, data, engine, generate, model, observables, observe, spin  # noqa: F401
+from ctpwa.analysis.analysis import Analysis, load_analysis
+from ctpwa.analysis.export import export
+from ctpwa.analysis.reopen import open_fit
+from ctpwa.analysis.write_report import write_report
+from ctpwa.base.errors import CtpwaError
+from ctpwa.config.read import load_model
+from ctpwa.data.event_files import open_events
+from ctpwa.data.events import Events
+from ctpwa.data.files import read_events
+from ctpwa.data.write import write_events
+from ctpwa.engine.likelihood.build import build_likelihood
+from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.fitting.fit import fit
+from ctpwa.fitting.result import FitResult
+from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.generate.toys import generate_toy
+from ctpwa.model.lineshapes.registry import register_lineshape
+from ctpwa.model.model import Model
+from ctpwa.observables.argand import argand
+from ctpwa.observables.compare import compare
+from ctpwa.observables.poles import poles
 from ctpwa.version import VERSION as __version__  # noqa: F401
+
+__all__ = [
+    "Analysis",
+    "CtpwaError",
+    "Events",
+    "FitResult",
+    "Likelihood",
+    "Model",
+    "ModelIntensity",
+    "argand",
+    "build_likelihood",
+    "compare",
+    "export",
+    "fit",
+    "generate_phase_space",
+    "generate_toy",
+    "load_analysis",
+    "load_model",
+    "open_events",
+    "open_fit",
+    "poles",
+    "read_events",
+    "register_lineshape",
+    "write_events",
+    "write_report",
+]

@@ -133,7 +133,7 @@ def test_samples_are_read_once_until_forgotten(analysis):
 
 def test_loading_opens_no_file_of_events(analysis):
     loaded = analysis("samples: {data: nowhere.root, phase_space: {generate: 5}}")
-    with pytest.raises(ctpwa.DataError, match=r"data: there is no file '.*nowhere.root'"):
+    with pytest.raises(ctpwa.base.DataError, match=r"data: there is no file '.*nowhere.root'"):
         loaded.read()
 
 
@@ -151,7 +151,7 @@ def test_nothing_to_fit(analysis):
     loaded = analysis("")
     assert loaded.data_sets == loaded.summaries == ()
     for method in (loaded.likelihood, loaded.read):
-        with pytest.raises(ctpwa.DataError) as caught:
+        with pytest.raises(ctpwa.base.DataError) as caught:
             method()
         assert "no samples" in str(caught.value)
         assert "add  samples: {data: data.root, phase_space: {generate: 500000}}" in str(caught.value)
@@ -159,22 +159,22 @@ def test_nothing_to_fit(analysis):
 
 def test_which_data_set(analysis):
     loaded = analysis("data_sets: {a: {data: data.root, phase_space: phsp.root}, b: {data: more.npz, phase_space: phsp.root}}")
-    with pytest.raises(ctpwa.DataError, match="there are 2 data sets: a, b"):
+    with pytest.raises(ctpwa.base.DataError, match="there are 2 data sets: a, b"):
         loaded.read()
-    with pytest.raises(ctpwa.DataError, match="there is no data set 'c'"):
+    with pytest.raises(ctpwa.base.DataError, match="there is no data set 'c'"):
         loaded.read("c")
 
 
 def test_background_with_negative_weights(analysis, folder):
     np.savetxt(folder / "w.txt", -np.ones(42))
     loaded = analysis("samples: {data: data.root, phase_space: phsp.root, background: {file: side.parquet, weight_file: w.txt}}")
-    with pytest.raises(ctpwa.DataError, match="background: its weights add up to -42\n fix: give positive weights"):
+    with pytest.raises(ctpwa.base.DataError, match="background: its weights add up to -42\n fix: give positive weights"):
         loaded.read()
 
 
 def test_errors_name_the_sample(analysis, folder):
     loaded = analysis("data_sets: {a: {data: {file: data.root, momenta: {K+: kq}}, phase_space: phsp.root}}")
-    with pytest.raises(ctpwa.DataError, match=r"a data: .*data\.root, tree 'events': no four-momentum of 'K"):
+    with pytest.raises(ctpwa.base.DataError, match=r"a data: .*data\.root, tree 'events': no four-momentum of 'K"):
         loaded.read()
 
 
@@ -189,7 +189,9 @@ def test_what_was_written_is_kept(analysis):
 def test_a_start_value_must_be_of_the_likelihood(analysis):
     loaded = analysis("samples: {data: data.root, phase_space: phsp.root}\nfit: {start: {phi(1680).mass: 1.7}}")
     other = SimpleNamespace(names=("phi(1680).width",), start=np.array([0.1]), model=loaded.model)
-    with pytest.raises(ctpwa.PhysicsError, match=r"start value of 'phi\(1680\).mass', which is not a free parameter\n fix: it is fixed"):
+    with pytest.raises(
+        ctpwa.base.PhysicsError, match=r"start value of 'phi\(1680\).mass', which is not a free parameter\n fix: it is fixed"
+    ):
         loaded.start(other)
 
 
@@ -198,7 +200,7 @@ def test_weights_that_add_up_to_less_than_nothing(analysis, folder, kind):
     np.savetxt(folder / "minus.txt", np.full(41, -2.0))
     sources = {"data": "data.root", "phase_space": "phsp.root", kind: "{file: more.npz, weight_file: minus.txt}"}
     text = ", ".join(f"{name}: {source}" for name, source in sources.items())
-    with pytest.raises(ctpwa.DataError, match=f"{kind.replace('_', ' ')}: its weights add up to -82\n fix: give positive weights"):
+    with pytest.raises(ctpwa.base.DataError, match=f"{kind.replace('_', ' ')}: its weights add up to -82\n fix: give positive weights"):
         analysis(f"samples: {{{text}}}").read()
 
 
@@ -227,7 +229,7 @@ def test_the_same_events_twice(analysis, folder, samples, message):
     if not (folder / "link.root").exists():
         (folder / "link.root").symlink_to(folder / "data.root")
     loaded = analysis(samples)
-    with pytest.raises(ctpwa.DataError, match=message):
+    with pytest.raises(ctpwa.base.DataError, match=message):
         loaded.read(loaded.data_sets[0].name)
 
 

@@ -75,7 +75,7 @@ def test_model_and_values(fitted, monkeypatch):
     opened = open_fit("work/result.json")
     analysis = ctpwa.load_analysis("work/model.yml")
     likelihood = analysis.likelihood()
-    expected = ctpwa.model_values(likelihood, fitted[1].x)
+    expected = ctpwa.engine.model_values(likelihood, fitted[1].x)
     assert str(opened.model) == str(analysis.model)
     assert opened.values.couplings == pytest.approx(expected.couplings, rel=1e-12)
     assert opened.values.parameters == pytest.approx(expected.parameters)

@@ -44,7 +44,7 @@ def test_the_pions_can_be_exchanged(example):
 def test_odd_spins_are_refused():
     import pytest
 
-    from ctpwa import ConfigError
+    from ctpwa.base import ConfigError
 
     with pytest.raises(ConfigError, match=r"two identical particles need even L\+S"):
         load_model({"decay": "J/psi(1S) -> gamma pi0 pi0", "resonances": {"X": {"in": "pi0 pi0", "JP": "1-", "mass": 1.0, "width": 0.1}}})

@@ -75,7 +75,7 @@ lineshape parameters
 
 
 def test_tables_on_a_terminal(tmp_path, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.check.is_terminal", lambda: True)
+    monkeypatch.setattr("ctpwa.cli.commands.check.is_terminal", lambda: True)
     lines = run(tmp_path, TIED).stdout.splitlines()
     rows = [line.split() for line in lines]
     assert ["K(2)*(1430)+[K+", "eta]", "(2,2)", "(2,0)", "c2"] in rows
@@ -85,7 +85,7 @@ def test_tables_on_a_terminal(tmp_path, monkeypatch):
 
 
 def test_start_values_of_couplings_are_shown(tmp_path, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.check.is_terminal", lambda: True)
+    monkeypatch.setattr("ctpwa.cli.commands.check.is_terminal", lambda: True)
     text = TIED + 'couplings: {"K(2)*(1430)+[K+ eta] (2,2)(2,0)": [0.5, -0.25]}\n'
     rows = [line.split() for line in run(tmp_path, text).stdout.splitlines()]
     assert ["K(2)*(1430)-[K-", "eta]", "(2,2)", "(2,0)", "−c2", "-0.5", "+", "0.25i"] in rows

@@ -48,7 +48,7 @@ def test_numbers(pair):
 
 
 def test_tables_on_a_terminal(pair, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.compare.is_terminal", lambda: True)
+    monkeypatch.setattr("ctpwa.cli.commands.compare.is_terminal", lambda: True)
     result = run(*FILES)
     assert result.exit_code == 0
     rows = [line.split() for line in result.stdout.splitlines()]

@@ -26,7 +26,7 @@ def app_of(body):
 
 def test_an_error_of_ctpwa_ends_with_its_message_and_exit_code_1():
     def body():
-        raise ctpwa.DataError("event 7 has no momentum\n fix: give it one")
+        raise ctpwa.base.DataError("event 7 has no momentum\n fix: give it one")
 
     result = runner.invoke(app_of(body), ["go"])
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", "event 7 has no momentum\n fix: give it one\n")

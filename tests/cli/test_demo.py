@@ -29,7 +29,7 @@ def shown(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
         patch.setattr(toys, "PILOT_EVENTS", 1 << 10)
         patch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)
-        for function in (ctpwa.ToyGenerator.__init__, ctpwa.ModelIntensity.__init__):
+        for function in (ctpwa.generate.ToyGenerator.__init__, ctpwa.ModelIntensity.__init__):
             patch.setitem(function.__kwdefaults__, "engine", "reference")
         patch.setattr(OpenedFit.project, "__defaults__", ("reference", None))
         patch.setattr(demo, "MODEL", SMALL.replace("fit:\n", "fit:\n  engine: reference\n"))

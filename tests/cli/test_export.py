@@ -101,7 +101,7 @@ def test_samples_that_are_gone(fitted, small):
 def test_a_folder_that_cannot_be_written(fitted, monkeypatch, options):
     """Nothing is computed for it."""
     monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK)
-    monkeypatch.setattr("ctpwa.cli.export.export_result", lambda *_, **__: pytest.fail("too late"))
+    monkeypatch.setattr("ctpwa.cli.commands.export.export_result", lambda *_, **__: pytest.fail("too late"))
     result = run(*options)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == f"cannot write {options[1]!r}: the folder cannot be written\n fix: check permissions, or name another one\n"

@@ -145,8 +145,8 @@ def test_quiet_without_a_terminal(small, monkeypatch):
 
 
 def test_tables_and_progress_on_a_terminal(small, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.fit.is_terminal", lambda: True)
-    monkeypatch.setattr("ctpwa.cli.fit.say", typer.echo)
+    monkeypatch.setattr("ctpwa.cli.commands.fit.is_terminal", lambda: True)
+    monkeypatch.setattr("ctpwa.cli.commands.fit.say", typer.echo)
     result = fit()
     assert "fit of 4 parameters to " in result.stdout
     rows = [line.split() for line in result.stdout.splitlines()]

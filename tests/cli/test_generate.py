@@ -120,7 +120,7 @@ def test_samples_that_it_did_not_generate_are_never_overwritten(folder, suffix):
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_generated(folder, options, message, monkeypatch):
-    monkeypatch.setattr(ctpwa.ToyGenerator, "generate", lambda *_: pytest.fail("too late"))
+    monkeypatch.setattr(ctpwa.generate.ToyGenerator, "generate", lambda *_: pytest.fail("too late"))
     result = generate("-n", "10", *options)
     assert result.exit_code == 1
     assert message in result.stderr
@@ -161,7 +161,7 @@ def test_a_wrong_model(folder):
 @pytest.mark.parametrize("option", [[], ["--phase-space"]])
 @pytest.mark.parametrize("n", [10**12, 10**15, 10**40])
 def test_more_events_than_there_is_memory_are_refused_before_any_work(folder, monkeypatch, n, option):
-    monkeypatch.setattr(ctpwa, "ToyGenerator", None)  # not even a pilot
+    monkeypatch.setattr(ctpwa.generate, "ToyGenerator", None)  # not even a pilot
     result = generate("-n", str(n), "-o", "toy.root", *option)
     assert result.exit_code == 1
     assert "events of 3 particles need" in result.stderr

@@ -79,7 +79,7 @@ def test_correlations(fitted):
 
 
 def test_tables_on_a_terminal(fitted, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.show.is_terminal", lambda: True)
+    monkeypatch.setattr("ctpwa.cli.commands.show.is_terminal", lambda: True)
     result = show("--waves", "--correlations")
     assert result.exit_code == 0
     table = rows(result.stdout)
@@ -140,7 +140,7 @@ def truth(monkeypatch):
             seen.update(model=model, **options)
             raise _Seen
 
-    monkeypatch.setattr(ctpwa, "ToyGenerator", Generator)
+    monkeypatch.setattr(ctpwa.generate, "ToyGenerator", Generator)
     return seen
 
 

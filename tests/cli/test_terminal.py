@@ -53,7 +53,7 @@ class TestTexts:
         assert printable(text) == text
         assert on_one_line("a\nb\tc") == r"a\nb\tc"
 
-    @pytest.mark.parametrize("kind", [ctpwa.CtpwaError, ctpwa.DataError, ctpwa.PhysicsError])
+    @pytest.mark.parametrize("kind", [ctpwa.CtpwaError, ctpwa.base.DataError, ctpwa.base.PhysicsError])
     def test_messages_of_errors(self, kind):
         assert is_safe(str(kind(f"no such file {HOSTILE}")))
 
@@ -157,7 +157,7 @@ def test_letters_that_a_terminal_does_not_have(monkeypatch, encoding, text):
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_result_on_such_a_terminal(tmp_path, monkeypatch, encoding, terminal):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    monkeypatch.setattr("ctpwa.cli.show.is_terminal", lambda: terminal)
+    monkeypatch.setattr("ctpwa.cli.commands.show.is_terminal", lambda: terminal)
     make_result().save(tmp_path / "r.json")
     with pytest.raises(SystemExit) as end:
         app(["show", str(tmp_path / "r.json"), "--waves", "--correlations"])
@@ -217,7 +217,7 @@ def test_a_full_disk_is_an_error(gone):
 def test_no_streams_at_all(tmp_path, monkeypatch, terminal):
     make_result().save(tmp_path / "r.json")
     if terminal:
-        monkeypatch.setattr("ctpwa.cli.show.is_terminal", lambda: True)
+        monkeypatch.setattr("ctpwa.cli.commands.show.is_terminal", lambda: True)
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)
     with pytest.raises(SystemExit) as end:

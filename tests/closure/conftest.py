@@ -15,6 +15,6 @@ def _quick():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toys, "PILOT_EVENTS", 1 << 10)
         patch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)
-        patch.setitem(ctpwa.ToyGenerator.__init__.__kwdefaults__, "engine", "reference")
+        patch.setitem(ctpwa.generate.ToyGenerator.__init__.__kwdefaults__, "engine", "reference")
         yield
     torch.set_num_threads(threads)

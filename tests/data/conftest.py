@@ -72,7 +72,7 @@ def refused(model):
     """The message with which reading is refused; it says what to do."""
 
     def message(path, **options):
-        with pytest.raises(ctpwa.DataError) as caught:
+        with pytest.raises(ctpwa.base.DataError) as caught:
             ctpwa.read_events(options.pop("model", model), path, **options)
         text = str(caught.value)
         assert "\n fix: " in text

@@ -87,7 +87,7 @@ def test_damaged_content_is_noticed_or_harmless(model, events, written, suffix, 
     path.write_bytes(content)
     try:
         found = ctpwa.read_events(model, path)
-    except ctpwa.DataError as error:
+    except ctpwa.base.DataError as error:
         message = str(error)
     else:
         message = ""

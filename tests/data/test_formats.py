@@ -49,7 +49,7 @@ def test_every_weight_survives(model, generated, tmp_path, suffix, weights):
     sample = ctpwa.Events({name: p[: len(weights)] for name, p in generated.items()}, torch.tensor(weights, dtype=torch.float64))
     ctpwa.write_events(path, sample, weight_file=weight_file(path))
     if not any(weights):
-        with pytest.raises(ctpwa.DataError, match="all weights are zero"):
+        with pytest.raises(ctpwa.base.DataError, match="all weights are zero"):
             ctpwa.read_events(model, path, weight_file=weight_file(path))
         return
     found = ctpwa.read_events(model, path, weight_file=weight_file(path))
@@ -283,7 +283,7 @@ def test_summary_knows_the_hash_and_goes_through_json(model, events, tmp_path):
     summary = ctpwa.read_events(model, tmp_path / "a.npz", weight_file=tmp_path / "w.npy").summary
     for record, name in ((summary.files[0], "a.npz"), (summary.weight_files[0], "w.npy")):
         assert record.sha256 == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
-    assert ctpwa.SampleSummary.from_dict(json.loads(json.dumps(summary.as_dict()))) == summary
+    assert ctpwa.data.SampleSummary.from_dict(json.loads(json.dumps(summary.as_dict()))) == summary
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def found(decay, file, given=None):
 
 
 def refused(decay, file, given=None):
-    with pytest.raises(ctpwa.DataError) as caught:
+    with pytest.raises(ctpwa.base.DataError) as caught:
         find_momenta(file, decay, given or {}, NATURAL)
     assert "\n fix: " in str(caught.value)
     return str(caught.value)
@@ -208,7 +208,7 @@ def test_weights_are_found_or_chosen():
     ],
 )
 def test_weights_in_doubt(file, given, message):
-    with pytest.raises(ctpwa.DataError) as caught:
+    with pytest.raises(ctpwa.base.DataError) as caught:
         find_weight(file, given)
     assert message in str(caught.value)
 

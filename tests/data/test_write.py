@@ -101,13 +101,13 @@ def test_what_cannot_be_written(events, tmp_path, name, options, message):
 
 
 def test_samples_that_are_wrong(model, events, tmp_path):
-    with pytest.raises(ctpwa.DataError, match="momenta of eta are missing"):
+    with pytest.raises(ctpwa.base.DataError, match="momenta of eta are missing"):
         ctpwa.write_events(tmp_path / "a.npz", {name: events[name] for name in ("K+", "K-")}, model=model)
-    with pytest.raises(ctpwa.DataError, match="weights of shape 3 for 23 events"):
+    with pytest.raises(ctpwa.base.DataError, match="weights of shape 3 for 23 events"):
         ctpwa.write_events(tmp_path / "a.npz", ctpwa.Events(events.momenta, torch.ones(3)))
-    with pytest.raises(ctpwa.DataError, match="no particles to write"):
+    with pytest.raises(ctpwa.base.DataError, match="no particles to write"):
         ctpwa.write_events(tmp_path / "a.npz", {})
-    with pytest.raises(ctpwa.DataError, match="no weights to write"):
+    with pytest.raises(ctpwa.base.DataError, match="no weights to write"):
         ctpwa.write_events(tmp_path / "a.txt", events.momenta, weight_file=tmp_path / "w.txt")
     assert list(tmp_path.iterdir()) == []
 

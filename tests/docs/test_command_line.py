@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ctpwa
+from ctpwa.cli.command import all_commands
 from ctpwa.cli.main import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
@@ -48,7 +49,7 @@ def test_fit_begins_with_what_is_shown(tmp_path, monkeypatch):
     assert result.stdout == block("fit", "text") + "\n"
 
 
-@pytest.mark.parametrize("command", ["init", "check", "generate", "fit", "show", "compare", "export", "demo"])
+@pytest.mark.parametrize("command", all_commands())
 def test_every_option_is_in_the_table(command):
     said = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command]))
     shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout))

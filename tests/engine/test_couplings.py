@@ -75,12 +75,12 @@ def test_ties_with_complex_factors_follow_each_other(samples):
     ],
 )
 def test_wrong_couplings_are_refused(samples, arguments, message):
-    with pytest.raises(ctpwa.PhysicsError) as error:
+    with pytest.raises(ctpwa.base.PhysicsError) as error:
         likelihood(samples, **arguments)
     assert message in str(error.value)
 
 
 def test_a_constraint_cannot_be_counted_twice(samples):
     once = likelihood(samples, constraints={f"{SD}.re": (0.0, 1.0)})
-    with pytest.raises(ctpwa.PhysicsError, match="constrained in more than one likelihood"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="constrained in more than one likelihood"):
         once + once

@@ -47,7 +47,7 @@ def test_slopes_of_every_pair_of_waves(name):
 def test_integrals_are_those_of_intensities():
     like = likelihood("small", "cpu")
     x = point(like)
-    values = ctpwa.model_values(like, x)
+    values = ctpwa.engine.model_values(like, x)
     found = like.integrals(x)
     own = member_couplings(like, x, found)
     sample = samples("small")["phase_space"]

@@ -40,7 +40,7 @@ def by_definition(model, events, **couplings):
     likelihood = ctpwa.build_likelihood(model, events, events, engine="reference")
     c = {name: couplings.get(name, 1.0) for name in likelihood.coupling_names}
     scale = c[likelihood.coupling_names[0]]
-    return likelihood.intensity(ctpwa.free_parameters(likelihood, c)) * abs(scale) ** 2
+    return likelihood.intensity(ctpwa.engine.free_parameters(likelihood, c)) * abs(scale) ** 2
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])
@@ -163,7 +163,7 @@ def test_lineshapes_without_a_formula(events):
     ],
 )
 def test_wrong_values_are_refused(model, arguments, message):
-    with pytest.raises(ctpwa.PhysicsError) as error:
+    with pytest.raises(ctpwa.base.PhysicsError) as error:
         ModelIntensity(model, **arguments)
     assert message in str(error.value)
 
@@ -172,11 +172,11 @@ def test_wrong_values_are_refused(model, arguments, message):
     ("waves", "message"), [(["phi(1680)"], "no wave is called 'phi(1680)'\n fix: did you mean"), (PHI, "is one text, not a list")]
 )
 def test_wrong_selections_are_refused(model, events, waves, message):
-    with pytest.raises(ctpwa.PhysicsError) as error:
+    with pytest.raises(ctpwa.base.PhysicsError) as error:
         ModelIntensity(model, device="cpu")(events, waves)
     assert message in str(error.value)
 
 
 def test_wrong_names_of_couplings_are_refused(model):
-    with pytest.raises(ctpwa.PhysicsError, match="no coupling is called 'phi'"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="no coupling is called 'phi'"):
         ModelIntensity(model, device="cpu").waves_of("phi")

@@ -85,7 +85,7 @@ def test_in_a_sum_of_likelihoods():
     x = point(both)
     part = both.fixed({MASS: x[both.names.index(MASS)]})
     assert part.value(np.delete(x, both.names.index(MASS))) == both.value(x)
-    with pytest.raises(ctpwa.PhysicsError, match=r"'phi\(1680\).mas' cannot be fixed: it is not a free parameter\n fix: did you mean"):
+    with pytest.raises(ctpwa.base.PhysicsError, match=r"'phi\(1680\).mas' cannot be fixed: it is not a free parameter\n fix: did you mean"):
         both.fixed({"phi(1680).mas": 1.7})
 
 
@@ -101,7 +101,7 @@ def test_in_a_sum_of_likelihoods():
     ],
 )
 def test_what_cannot_be_fixed(values, message):
-    with pytest.raises(ctpwa.PhysicsError, match=message):
+    with pytest.raises(ctpwa.base.PhysicsError, match=message):
         likelihood("small", "reference").fixed(values)
 
 
@@ -136,12 +136,12 @@ def test_other_weights(name, negative):
 
 @pytest.mark.parametrize(("w", "message"), [([1.0, 2.0], "weights have shape 2 for 129 events"), (np.full(129, np.nan), "not finite")])
 def test_weights_that_cannot_be(w, message):
-    with pytest.raises(ctpwa.DataError, match=message):
+    with pytest.raises(ctpwa.base.DataError, match=message):
         likelihood("small", "reference").with_weights(w)
 
 
 def test_weights_that_add_up_to_nothing():
-    with pytest.raises(ctpwa.DataError, match="add up to -129"):
+    with pytest.raises(ctpwa.base.DataError, match="add up to -129"):
         likelihood("small", "reference").with_weights(-np.ones(129))
 
 
@@ -215,13 +215,13 @@ def test_without_what_others_are_tied_to():
 
 def test_what_cannot_be_left_out():
     like = likelihood("small", "reference")
-    with pytest.raises(ctpwa.PhysicsError, match=r"the reference wave changes, and 'phi.*' is fixed relative to it"):
+    with pytest.raises(ctpwa.base.PhysicsError, match=r"the reference wave changes, and 'phi.*' is fixed relative to it"):
         like.fixed({like.names[0]: 0.3}).without(["phi(1020)"])
-    with pytest.raises(ctpwa.PhysicsError, match="no wave or resonance is called 'phi\\(1690\\)'\n fix: did you mean 'phi\\(1680\\)'"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="no wave or resonance is called 'phi\\(1690\\)'\n fix: did you mean 'phi\\(1680\\)'"):
         like.without(["phi(1690)"])
-    with pytest.raises(ctpwa.PhysicsError, match="is one text, not a list of names"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="is one text, not a list of names"):
         like.without("phi(1680)")
-    with pytest.raises(ctpwa.PhysicsError, match="no wave is left"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="no wave is left"):
         like.without(SMALL)
 
 

@@ -315,7 +315,7 @@ def test_checks_are_those_of_reading(tmp_path, change, message):
 )
 @pytest.mark.parametrize("chunk", [None, 50])
 def test_a_stream_of_another_length(announced, message, chunk):
-    class Wrong(ctpwa.EventStream):
+    class Wrong(ctpwa.data.EventStream):
         n_events = announced
 
         def pieces(self):
@@ -335,7 +335,7 @@ def test_a_model_file_does_it_by_itself(files, monkeypatch):
     whole = ctpwa.load_analysis(description)
     small = ctpwa.load_analysis(description | {"fit": {"host_memory": "8 kB"}})
     assert isinstance(whole.read().data, Events)
-    assert isinstance(small.read().data, ctpwa.EventFiles)
+    assert isinstance(small.read().data, ctpwa.data.EventFiles)
     like, expected = small.likelihood(engine="reference"), whole.likelihood(engine="reference")
     assert like.memory().disk > 0
     x = expected.start
@@ -353,7 +353,7 @@ model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "polarisation": "tr
 few = ctpwa.generate_phase_space(model, 1000, seed=1)
 peak = []
 for n in (100, 500):
-    class Repeated(ctpwa.EventStream):
+    class Repeated(ctpwa.data.EventStream):
         n_events = 1000 * n
         def pieces(self):
             return (few for _ in range(n))

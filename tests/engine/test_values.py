@@ -33,16 +33,16 @@ def written(values):
 def test_there_and_back(representation, reference, rng):
     own = likelihood(representation=representation, reference_wave=reference)
     x = np.abs(rng.normal(size=len(own.names)))
-    values = ctpwa.model_values(own, x)
+    values = ctpwa.engine.model_values(own, x)
     assert values.couplings[reference] == 1
     assert values.parameters["phi(1680).mass"] == x[own.names.index("phi(1680).mass")]
     assert "phi(3)(1850).mass" in values.parameters
-    np.testing.assert_allclose(ctpwa.free_parameters(own, values.couplings, values.parameters), x, rtol=1e-14)
+    np.testing.assert_allclose(ctpwa.engine.free_parameters(own, values.couplings, values.parameters), x, rtol=1e-14)
 
 
 def test_couplings_are_divided_by_that_of_the_reference_wave():
     own = likelihood(reference_wave=B)
-    values = ctpwa.model_values(own, ctpwa.free_parameters(own, TRUTH, {"phi(1680).mass": 1.7}))
+    values = ctpwa.engine.model_values(own, ctpwa.engine.free_parameters(own, TRUTH, {"phi(1680).mass": 1.7}))
     assert values.couplings == {name: pytest.approx(value / TRUTH[B]) for name, value in TRUTH.items()}
     assert values.parameters["phi(1680).mass"] == 1.7
 
@@ -59,27 +59,27 @@ def test_a_fit_starts_at_the_couplings_of_the_model(arguments):
 
 def test_couplings_that_the_model_does_not_name_are_one():
     own = likelihood(MODEL | {"couplings": written({C: TRUTH[C]})})
-    assert ctpwa.model_values(own, own.start).couplings == {A: 1, B: 1, C: TRUTH[C]}
+    assert ctpwa.engine.model_values(own, own.start).couplings == {A: 1, B: 1, C: TRUTH[C]}
 
 
 def test_without_couplings_a_fit_starts_at_one():
     own = likelihood()
-    assert ctpwa.model_values(own, own.start).couplings == {A: 1, B: 1, C: 1}
-    assert np.array_equal(ctpwa.free_parameters(own), own.start)
+    assert ctpwa.engine.model_values(own, own.start).couplings == {A: 1, B: 1, C: 1}
+    assert np.array_equal(ctpwa.engine.free_parameters(own), own.start)
 
 
 def test_tied_couplings_follow():
     own = likelihood(MODEL | {"couplings": written({A: TRUTH[A], B: TRUTH[B]})}, ties={C: (B, 0.5j)})
-    assert ctpwa.model_values(own, own.start).couplings[C] == pytest.approx(0.5j * TRUTH[B] / TRUTH[A])
-    same = ctpwa.free_parameters(own, {A: 1, B: 2, C: 1j})
-    assert ctpwa.model_values(own, same).couplings == {A: 1, B: 2, C: 1j}
+    assert ctpwa.engine.model_values(own, own.start).couplings[C] == pytest.approx(0.5j * TRUTH[B] / TRUTH[A])
+    same = ctpwa.engine.free_parameters(own, {A: 1, B: 2, C: 1j})
+    assert ctpwa.engine.model_values(own, same).couplings == {A: 1, B: 2, C: 1j}
 
 
 def test_products_over_vertices_are_found():
     g, h, scale = 0.3 - 0.8j, -1.1 + 0.4j, 2j
     truth = {SS: scale, SD: scale * h, DS: scale * g, DD: scale * g * h}
     own = likelihood(FOUR_PIONS | {"couplings": written(truth)}, couplings="vertex")
-    found = ctpwa.model_values(own, own.start).couplings
+    found = ctpwa.engine.model_values(own, own.start).couplings
     assert found == {name: pytest.approx(value / scale) for name, value in truth.items()}
 
 
@@ -93,7 +93,7 @@ def test_products_over_vertices_are_found():
     ],
 )
 def test_start_values_that_do_not_fit_are_refused(content, arguments, message):
-    with pytest.raises(ctpwa.PhysicsError) as error:
+    with pytest.raises(ctpwa.base.PhysicsError) as error:
         likelihood(content, **arguments)
     assert message in str(error.value)
 
@@ -107,28 +107,28 @@ def test_start_values_that_do_not_fit_are_refused(content, arguments, message):
     ],
 )
 def test_wrong_values_are_refused(couplings, parameters, message):
-    with pytest.raises(ctpwa.PhysicsError) as error:
-        ctpwa.free_parameters(likelihood(), couplings, parameters)
+    with pytest.raises(ctpwa.base.PhysicsError) as error:
+        ctpwa.engine.free_parameters(likelihood(), couplings, parameters)
     assert message in str(error.value)
 
 
 def test_a_sum_of_likelihoods():
     own = likelihood() + likelihood(MODEL | {"resonances": {**MODEL["resonances"], "phi(1680)": {"in": "K+ K-", "float": "mass"}}})
-    x = ctpwa.free_parameters(own, TRUTH, {"phi(1680).mass": 1.7})
+    x = ctpwa.engine.free_parameters(own, TRUTH, {"phi(1680).mass": 1.7})
     assert x.shape == (len(own.names),)
-    values = ctpwa.model_values(own.terms[0], x[[own.names.index(name) for name in own.terms[0].names]])
+    values = ctpwa.engine.model_values(own.terms[0], x[[own.names.index(name) for name in own.terms[0].names]])
     assert values.couplings[C] == pytest.approx(TRUTH[C] / TRUTH[A])
 
 
 def test_a_sum_whose_terms_disagree_is_refused():
     own = likelihood() + likelihood(reference_wave=C)
-    with pytest.raises(ctpwa.PhysicsError, match="in one likelihood of the sum"):
-        ctpwa.free_parameters(own, TRUTH)
+    with pytest.raises(ctpwa.base.PhysicsError, match="in one likelihood of the sum"):
+        ctpwa.engine.free_parameters(own, TRUTH)
 
 
 def test_a_vector_of_wrong_length_is_refused():
-    with pytest.raises(ctpwa.PhysicsError, match="this likelihood has 6"):
-        ctpwa.model_values(likelihood(), [1.0])
+    with pytest.raises(ctpwa.base.PhysicsError, match="this likelihood has 6"):
+        ctpwa.engine.model_values(likelihood(), [1.0])
 
 
 @pytest.mark.parametrize("representation", ["cartesian", "polar"])
@@ -137,8 +137,8 @@ def test_the_reference_wave_divided_by_itself_may_be_off_by_rounding(representat
     own = likelihood(representation=representation, reference_wave=C)
     rng = np.random.default_rng(1)
     for z in rng.normal(size=200) + 1j * rng.normal(size=200):
-        assert np.isfinite(ctpwa.free_parameters(own, TRUTH | {C: z})).all()
+        assert np.isfinite(ctpwa.engine.free_parameters(own, TRUTH | {C: z})).all()
     parameters = own.parameters
-    with pytest.raises(ctpwa.PhysicsError, match="is fixed in this fit"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="is fixed in this fit"):
         parameters.free_from({C: 1 + 1e-7j}, {})
     assert len(parameters.free_from({C: 1 + 1e-14j}, {})) == len(own.names)

@@ -38,21 +38,21 @@ def fit(model, data, phase_space, starts=1):
 @pytest.mark.parametrize("times", [1, 2000])
 @pytest.mark.parametrize("n", [1, 3])
 def test_few_different_measured_events(model, flat, n, times, starts):
-    with pytest.raises(ctpwa.DataError, match=f"data: only {n} different events for 4 free parameters\n fix: give more events"):
+    with pytest.raises(ctpwa.base.DataError, match=f"data: only {n} different events for 4 free parameters\n fix: give more events"):
         fit(model, repeated(flat, n, times), flat, starts)
 
 
 @pytest.mark.parametrize("times", [1, 2000])
 @pytest.mark.parametrize("n", [1, 3])
 def test_few_different_phase_space_events(model, flat, n, times):
-    with pytest.raises(ctpwa.DataError, match=f"phase space: only {n} different events for 4 free parameters\n fix: give more"):
+    with pytest.raises(ctpwa.base.DataError, match=f"phase space: only {n} different events for 4 free parameters\n fix: give more"):
         fit(model, flat, repeated(flat, n, times))
 
 
 def test_events_without_weight_do_not_count(model, flat):
     weights = torch.zeros(60, dtype=torch.float64)
     weights[:2] = 1.0
-    with pytest.raises(ctpwa.DataError, match="data: only 2 different events for 4 free parameters"):
+    with pytest.raises(ctpwa.base.DataError, match="data: only 2 different events for 4 free parameters"):
         fit(model, ctpwa.Events(flat.momenta, weights), flat)
 
 
@@ -62,12 +62,12 @@ def test_two_data_sets_determine_their_parameters_together(model, flat):
     terms = [ctpwa.build_likelihood(model, part, flat, engine="reference", device="cpu") for part in parts]
     assert ctpwa.fit(terms[0] + terms[1], max_iterations=1).n_events == 6
     few = ctpwa.build_likelihood(model, flat, first(flat, 2), engine="reference", device="cpu")
-    with pytest.raises(ctpwa.DataError, match="phase space: only 2 different events"):
+    with pytest.raises(ctpwa.base.DataError, match="phase space: only 2 different events"):
         ctpwa.fit(terms[0] + few)
 
 
 def test_files_that_are_read_in_pieces(model, flat, tmp_path):
     ctpwa.write_events(tmp_path / "a.npz", repeated(flat, 2, 2000))
     data = ctpwa.open_events(model, tmp_path / "a.npz")
-    with pytest.raises(ctpwa.DataError, match="data: only 2 different events for 4 free parameters"):
+    with pytest.raises(ctpwa.base.DataError, match="data: only 2 different events for 4 free parameters"):
         fit(model, data, flat)

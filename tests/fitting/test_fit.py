@@ -193,7 +193,7 @@ class TestLimits:
 
     def test_a_start_outside_is_refused(self):
         like = limited(likelihood("floating"), {MASS: (1.6, 1.7)})
-        with pytest.raises(ctpwa.DataError, match=r"the start of 'phi\(1680\).mass' is 1.8, outside its limits 1.6 to 1.7\n fix"):
+        with pytest.raises(ctpwa.base.DataError, match=r"the start of 'phi\(1680\).mass' is 1.8, outside its limits 1.6 to 1.7\n fix"):
             ctpwa.fit(like, start={MASS: 1.8})
 
 
@@ -433,15 +433,15 @@ class TestWrongArguments:
     def test_a_start_without_a_likelihood(self, method):
         like = likelihood("fixed")
         like = replace(like, norm=replace(like.norm, weight=np.nan))
-        with pytest.raises(ctpwa.DataError, match="not finite where the fit ended"):
+        with pytest.raises(ctpwa.base.DataError, match="not finite where the fit ended"):
             ctpwa.fit(like, method=method)
-        with pytest.raises(ctpwa.DataError, match="no start has a finite likelihood"):
+        with pytest.raises(ctpwa.base.DataError, match="no start has a finite likelihood"):
             ctpwa.fit(like, 3, method)
 
     def test_nothing_to_fit(self):
         own = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1680)": {"in": "K+ K-"}}})
         flat = ctpwa.generate_phase_space(own, 20, seed=1)
-        with pytest.raises(ctpwa.PhysicsError, match="no parameter is free"):
+        with pytest.raises(ctpwa.base.PhysicsError, match="no parameter is free"):
             ctpwa.fit(ctpwa.build_likelihood(own, flat, flat, engine="reference"))
 
 

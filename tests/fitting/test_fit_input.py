@@ -62,14 +62,14 @@ def test_what_cannot_be_meant_is_refused_at_once(likelihood, monkeypatch, argume
 
 def test_truth_without_weight(likelihood):
     events = ctpwa.generate_phase_space(likelihood.model, 5, seed=1)
-    with pytest.raises(ctpwa.DataError, match=r"truth: there are no events, or their weights do not add up to more than 0"):
+    with pytest.raises(ctpwa.base.DataError, match=r"truth: there are no events, or their weights do not add up to more than 0"):
         ctpwa.fit(likelihood, truth=ctpwa.Events(dict(events), np.array([1.0, -1, 1, -1, 0])))
 
 
 def test_nothing_to_fit():
     model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1020)": {"in": "K+ K-"}}})
     events = ctpwa.generate_phase_space(model, 20, seed=1)
-    with pytest.raises(ctpwa.PhysicsError, match="there is nothing to fit: no parameter is free\n fix: add waves"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="there is nothing to fit: no parameter is free\n fix: add waves"):
         ctpwa.fit(ctpwa.build_likelihood(model, events, events, engine="reference"))
 
 
@@ -84,7 +84,7 @@ def test_a_likelihood_that_is_not_finite(likelihood, monkeypatch):
     n = len(likelihood.names)
     broken = (np.nan, np.full(n, np.nan), np.full((n, n), np.nan))
     monkeypatch.setattr(ctpwa.Likelihood, "value_grad_hessian", lambda *_: broken)
-    with pytest.raises(ctpwa.DataError, match=r"not finite where the fit ended .*\n fix: check the start values"):
+    with pytest.raises(ctpwa.base.DataError, match=r"not finite where the fit ended .*\n fix: check the start values"):
         ctpwa.fit(likelihood)
 
 

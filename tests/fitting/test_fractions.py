@@ -89,7 +89,7 @@ def point(like):
 
 def brute_force(like, x, sample, groups):
     """[group, group]: means of intensities; interference from pairs minus singles."""
-    values = ctpwa.model_values(like, x)
+    values = ctpwa.engine.model_values(like, x)
     intensity = ctpwa.ModelIntensity(like.model, couplings=values.couplings, parameters=values.parameters, engine="reference")
     names = {group: {like.model.waves[i].name for i in members} for group, members in groups.items()}
     pairs = {f"{a}&{b}": names[a] | names[b] for a, b in combinations(names, 2) if not names[a] & names[b]}
@@ -201,8 +201,10 @@ def test_a_common_factor_of_all_couplings_changes_nothing():
     """Fractions of a reference wave that is 1 and of one that is not: the same point in other words."""
     like, other = case("floating")[0], case("another reference")[0]
     x, _ = point(like)
-    values = ctpwa.model_values(like, x)
-    y = ctpwa.free_parameters(other, values.couplings, {name: values.parameters[name] for name in ("phi(1680).mass", "phi(1680).width")})
+    values = ctpwa.engine.model_values(like, x)
+    y = ctpwa.engine.free_parameters(
+        other, values.couplings, {name: values.parameters[name] for name in ("phi(1680).mass", "phi(1680).width")}
+    )
     np.testing.assert_allclose(calculate(other, y, "waves").interference, calculate(like, x, "waves").interference, rtol=1e-12, atol=1e-14)
 
 

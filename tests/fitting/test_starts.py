@@ -163,7 +163,7 @@ def test_where_a_start_begins_does_not_depend_on_which_others_have_ended(few_at_
 
 def test_another_search_does_not_go_on_from_a_journal():
     journal = Journal(start=(1.0,), starts=3, seed=4)
-    with pytest.raises(ctpwa.DataError, match="had 3 starts with seed 4\n fix: give the same"):
+    with pytest.raises(ctpwa.base.DataError, match="had 3 starts with seed 4\n fix: give the same"):
         ctpwa.fit(likelihood("fixed"), 2, journal=journal)
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 
 EXAMPLES = sorted(path.parent.name for path in (Path(__file__).parents[2] / "examples").glob("*/model.yml"))
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.observables.argand import argand
 

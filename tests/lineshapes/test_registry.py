@@ -1,15 +1,18 @@
 """Lineshapes by name, and what a user can put in place of a name."""
 
+import re
+from pathlib import Path
+
 import pytest
 import sympy as sp
 import torch
 
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 from ctpwa.base.errors import PhysicsError
-from ctpwa.config import propagators
 from ctpwa.model.lineshapes import registry
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, LineshapeKind, LineshapeParameter, Vertex, s
-from ctpwa.model.lineshapes.registry import KINDS, build_lineshape, register, register_lineshape
+from ctpwa.model.lineshapes.registry import KINDS, build_lineshape, register_lineshape, unregister_lineshape
 
 VERTEX = Vertex(0.3, 0.5, 1, 3.0)
 
@@ -119,17 +122,42 @@ def test_numbers_are_constant_lineshapes_and_other_things_are_refused():
         build_lineshape(None, VERTEX)
 
 
-def test_users_can_register_their_own(monkeypatch):
-    monkeypatch.setattr(registry, "KINDS", dict(KINDS))
-    kind = LineshapeKind("mine", lambda vertex, power=1: Formula("mine", s**power), "a power of s", {"power": "the power"})
-    assert register(kind) is kind
+@pytest.fixture
+def registering():
+    """Lineshapes called mine are forgotten after a test."""
+    yield
+    unregister_lineshape("mine")
+    assert "mine" not in KINDS
+
+
+def test_every_file_with_kinds_is_found():
+    files = [file for file in sorted(Path(registry.__file__).parent.glob("*.py")) if file.stem != "registry"]
+    found = [name for file in files for name in re.findall(r'LineshapeKind\(\s*"(\w+)"', file.read_text("utf-8"))]
+    assert sorted(found) == sorted(KINDS)
+
+
+def test_what_took_the_place_of_another_can_be_taken_back():
+    own = KINDS["flatte"]
+    register_lineshape("flatte", "1/s", replace=True)
+    assert KINDS["flatte"] is not own
+    unregister_lineshape("flatte")
+    assert KINDS["flatte"] is own
+
+
+def test_users_can_register_a_kind(registering):
+    kind = LineshapeKind("any", lambda vertex, power=1: Formula("mine", s**power), "a power of s", {"power": "the power"})
+    register_lineshape("mine", kind)
     assert build_lineshape("mine", VERTEX, power=3).expression == s**3
-    with pytest.raises(PhysicsError, match="exists already"):
-        register(kind)
-    register(kind, replace=True)
+    with pytest.raises(PhysicsError, match="unknown option 'size' of lineshape 'mine'"):
+        build_lineshape("mine", VERTEX, size=3)
+    with pytest.raises(PhysicsError, match="a lineshape 'mine' already exists"):
+        register_lineshape("mine", kind)
+    with pytest.raises(PhysicsError, match="whose formula says its parameters"):
+        register_lineshape("mine", kind, ["a"], replace=True)
+    register_lineshape("mine", kind, replace=True)
     for name in ("two words", "s", "q2", "1st"):
         with pytest.raises(PhysicsError, match="cannot be the name"):
-            register(LineshapeKind(name, kind.build, ""))
+            register_lineshape(name, kind)
     assert build_lineshape(kind, VERTEX).expression == s
 
 
@@ -138,23 +166,20 @@ def damped(s, q2, parameters):
 
 
 @pytest.mark.parametrize("own", ["exp(-b*s)", sp.exp(-sp.Symbol("b") * sp.Symbol("s")), damped], ids=["text", "sympy", "function"])
-def test_a_registered_lineshape_can_be_used_in_a_model(monkeypatch, own):
-    monkeypatch.setattr(registry, "KINDS", dict(KINDS))
-    monkeypatch.setattr(propagators, "KINDS", registry.KINDS)
+def test_a_registered_lineshape_can_be_used_in_a_model(registering, own):
     register_lineshape("mine", own, {"b": 0.5})
     model = load_model({"decay": "J/psi -> K+ K- eta", "resonances": {"X": {"in": "K+ K-", "JP": "1-", "lineshape": "mine", "float": "b"}}})
     (resonance,) = {resonance.name: resonance for wave in model.waves for resonance in wave.resonances}.values()
     assert resonance.parameters == {"b": 0.5}
-    with pytest.raises(PhysicsError, match="exists already"):
+    with pytest.raises(PhysicsError, match="a lineshape 'mine' already exists"):
         register_lineshape("mine", own, ["b"])
     register_lineshape("mine", own, ["b"], replace=True)
 
 
-def test_what_is_wrong_with_a_lineshape_is_said_when_it_is_registered(monkeypatch):
-    monkeypatch.setattr(registry, "KINDS", dict(KINDS))
+def test_what_is_wrong_with_a_lineshape_is_said_when_it_is_registered():
     with pytest.raises(PhysicsError, match="is not in the formula"):
         register_lineshape("mine", sp.Symbol("s") * sp.Symbol("b"), ["c"])
-    assert "mine" not in registry.KINDS
+    assert "mine" not in KINDS
 
 
 def test_a_function_in_a_model_is_told_to_get_a_name():

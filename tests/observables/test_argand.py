@@ -108,9 +108,9 @@ def test_values_can_be_given():
     once, twice = (named(argand(ModelValues({name: c}, {"phi(1680).mass": 1.7}), own), name) for c in (1.0, 2j))
     assert twice.amplitude == pytest.approx(2j * once.amplitude)
     assert once.masses == (1.7,)
-    with pytest.raises(ctpwa.PhysicsError, match="no coupling is called 'phi'"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="no coupling is called 'phi'"):
         argand(ModelValues({"phi": 1.0}), own)
-    with pytest.raises(ctpwa.PhysicsError, match="1 points make no curve"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="1 points make no curve"):
         argand(None, own, points=1)
 
 
@@ -157,14 +157,14 @@ def test_tied_couplings():
     ties = {PHI3: ("K(2)*(1430)+[K+ eta] (2,2)(2,0)", 5 - 7.5j)}
     own = make("fixed", 200, ties=ties)
     fit = ctpwa.fit(own)
-    with pytest.raises(ctpwa.PhysicsError, match="does not fit the model"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="does not fit the model"):
         argand(fit, own.model)
     for told in (ties, {PHI3: [ties[PHI3][0], "(5-7.5j)"]}):  # in Python, and from a file
         check_covariance(fit.with_origin(settings={"ties": told}), own, PHI3)
 
 
 def test_result_of_another_model_is_refused():
-    with pytest.raises(ctpwa.PhysicsError, match="another model"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="another model"):
         argand(result("fixed"), ctpwa.load_model(SEVERAL))
 
 

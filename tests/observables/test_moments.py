@@ -93,7 +93,7 @@ def test_moments_of_a_decay(example):
     model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1020)": {"in": "K+ K-"}}})
     events = ctpwa.generate_phase_space(model, 100_000, seed=1)
     weights = ctpwa.ModelIntensity(model, device="cpu")(events).numpy()
-    mass, cosine = (ctpwa.parse_variable(text, model.decay)(events) for text in ("mass(K+, K-)", "cos_theta(K+; K+ K-)"))
+    mass, cosine = (ctpwa.observe.parse_variable(text, model.decay)(events) for text in ("mass(K+, K-)", "cos_theta(K+; K+ K-)"))
     sample = MomentSample(mass, cosine, weights=weights)
     found = angular_moments(sample, sample, [mass.min(), mass.max()])
     ratios = found.data[:, 0] / found.data[0, 0]

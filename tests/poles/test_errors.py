@@ -111,12 +111,12 @@ def test_values_of_the_fit_are_used():
 
 def test_wrong_questions_are_refused():
     model, free, _ = case("breit_wigner")
-    with pytest.raises(ctpwa.PhysicsError, match="sheets = 'al'"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="sheets = 'al'"):
         poles(None, model, "al")
-    with pytest.raises(ctpwa.PhysicsError, match="no lineshape parameter is called"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="no lineshape parameter is called"):
         poles(ModelValues({}, {"X.masss": 1.0}), model)
     other = ctpwa.load_model(
         {"decay": "J/psi(1S) -> omega(782) pi+ pi-", "resonances": {"Y": {"in": "pi+ pi-", "JP": "0+", "mass": 1.5, "width": 0.1}}}
     )
-    with pytest.raises(ctpwa.PhysicsError, match="another model"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="another model"):
         poles(fitted(model, free, np.eye(2)), other)

@@ -33,7 +33,7 @@ import numpy as np
 import ctpwa
 from ctpwa.cli.main import app
 
-ranks = ctpwa.current_ranks()
+ranks = ctpwa.base.current_ranks()
 analysis = ctpwa.load_analysis("model.yml")
 like = analysis.likelihood()
 result = analysis.fit(likelihood=like)
@@ -53,7 +53,8 @@ LONG = "1e6"
 BEGIN = """
 import os, pathlib, signal, threading
 from ctpwa.base import heartbeat
-from ctpwa.cli import fit, interrupt
+from ctpwa.cli import interrupt
+from ctpwa.cli.commands import fit
 from ctpwa.cli.main import app
 from ctpwa.base.ranks import ProcessRanks
 
@@ -294,8 +295,8 @@ def test_a_port_that_nobody_listens_to(folder, monkeypatch):
     for name, value in (("RANK", 1), ("WORLD_SIZE", 2), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", 1), ("CTPWA_TIMEOUT", 1)):
         monkeypatch.setenv(name, str(value))
     with pytest.raises(ctpwa.CtpwaError, match=r"rank 1 of 2 cannot join the others at localhost:1: .*\n fix: check that all"):
-        ctpwa.current_ranks()
+        ctpwa.base.current_ranks()
     for wrong in ("soon", "0", "-1", "nan", "inf", "1e300"):
         monkeypatch.setenv("CTPWA_TIMEOUT", wrong)
         with pytest.raises(ctpwa.CtpwaError, match=f"CTPWA_TIMEOUT is '{wrong}'"):
-            ctpwa.current_ranks()
+            ctpwa.base.current_ranks()

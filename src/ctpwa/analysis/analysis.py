@@ -27,6 +27,7 @@ from ctpwa.data.files import CHUNK
 from ctpwa.data.located import TEXT
 from ctpwa.data.stream import EventStream, JoinedStream
 from ctpwa.data.summary import SampleSummary
+from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, advice
@@ -396,7 +397,7 @@ def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], r
         ConfigError: with every problem found, each with file, line, column and what to do
     """
     together = current_ranks() if ranks is None else ranks
-    document = together.together(lambda: load_document(path_or_mapping))
+    document = together.together(lambda: load_document(path_or_mapping, engines=engine_names()))
     together.check_same("model file", repr(document.data), "copy the same model file to all machines")
     spec, model = document.spec, document.model
     samples, settings = data_sets(spec, document.folder), fit_settings(spec.fit)

@@ -130,9 +130,9 @@ def only_one_process(command: str) -> None:
     echo(f"{command} runs in one process: leave torchrun out", err=True)
 
 
-def epilog(example: str, more_codes: str = "") -> str:
-    """The end of the help of a command: an example, and the exit codes, perhaps with one of its own."""
-    return f"Example: {example}\n\n" + EXIT_CODES.replace("130", f"{more_codes}130")
+def epilog(example: str, own_codes: str = "") -> str:
+    """The end of the help of a command: an example, and the exit codes, perhaps with some of its own."""
+    return f"Example: {example}\n\n" + EXIT_CODES.replace("130", f"{own_codes}, 130" if own_codes else "130")
 
 
 class Commands(TyperGroup):

@@ -1,33 +1,15 @@
-"""The command line: one file per command, all registered here."""
+"""The command line: the program of all commands."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import ctpwa
-from ctpwa.cli.check import check
-from ctpwa.cli.compare import compare
+from ctpwa.cli.command import all_commands
 from ctpwa.cli.console import Commands, echo, epilog, only_one_process
-from ctpwa.cli.demo import demo
-from ctpwa.cli.export import export
-from ctpwa.cli.fit import fit
-from ctpwa.cli.generate import generate
-from ctpwa.cli.init import init
-from ctpwa.cli.report import report
-from ctpwa.cli.show import show
-
-SHARED = ("fit",)  # what several processes do together
-
-app = typer.Typer(
-    cls=Commands,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Partial wave analysis of hadron decays.",
-    epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta'"),
-)
+from ctpwa.cli.plugins import load_plugins
 
 
 def _print_version(wanted: bool) -> None:
@@ -36,22 +18,39 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def main(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)] = False,
-) -> None:
-    """Partial wave analysis of hadron decays."""
-    if context.invoked_subcommand not in SHARED:
-        only_one_process(f"ctpwa {context.invoked_subcommand}")
+def make_app() -> typer.Typer:
+    """The program of all commands that are known now, after those of installed packages were asked for."""
+    problems = load_plugins()
+    commands = all_commands()
+
+    class Program(Commands):
+        def make_context(self, *args: Any, **extra: Any) -> Any:
+            for problem in problems:
+                echo(problem, err=True)
+            return super().make_context(*args, **extra)
+
+    app = typer.Typer(
+        cls=Program,
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        help="Partial wave analysis of hadron decays.",
+        epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta'"),
+    )
+
+    @app.callback()
+    def main(
+        context: typer.Context,
+        version: Annotated[bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)] = False,
+    ) -> None:
+        """Partial wave analysis of hadron decays."""
+        name = context.invoked_subcommand
+        if name is None or not commands[name].together:
+            only_one_process(f"ctpwa {name}")
+
+    for name, command in commands.items():
+        app.command(name, epilog=epilog(command.example, command.exit_codes))(command.run)
+    return app
 
 
-app.command(epilog=epilog("ctpwa init 'J/psi(1S) -> K+ K- eta' --out model.yml"))(init)
-app.command(epilog=epilog("ctpwa check model.yml --explain"))(check)
-app.command(epilog=epilog("ctpwa generate model.yml -n 100000 -o toy.root --seed 1"))(generate)
-app.command(epilog=epilog("ctpwa fit model.yml --starts 20", "3 the fit ended but its verdict is not good, "))(fit)
-app.command(epilog=epilog("ctpwa show model.result.json --waves"))(show)
-app.command(epilog=epilog("ctpwa report model.result.json"))(report)
-app.command(epilog=epilog("ctpwa compare with.result.json without.result.json"))(compare)
-app.command(epilog=epilog("ctpwa export model.result.json --root fit.root --latex tables"))(export)
-app.command(epilog=epilog("ctpwa demo --out demo-output", "3 the fit ended but its verdict is not good, "))(demo)
+app = make_app()

@@ -31,8 +31,12 @@ MAX_NAMES = 500  # particles or resonances
 MAX_COUPLINGS = 10_000
 
 
-def build_model(spec: ModelSpec) -> Model:
+def build_model(spec: ModelSpec, engines: Collection[str] | None = None) -> Model:
     """The model of a description.
+
+    Args:
+        spec:     the description
+        engines:  what ``engine`` of the fit may be; None: anything
 
     Raises:
         ConfigError: with every problem found
@@ -60,7 +64,7 @@ def build_model(spec: ModelSpec) -> Model:
     assert polarisation is not None
     zou_bugg = spec.formalism == "zou-bugg"
     model = Model(decay, tuple(waves), draft.resonances, polarisation, zou_bugg, tuple(draft.notes), values, columns)
-    check_fit(spec.fit, model, problems)
+    check_fit(spec.fit, model, problems, engines)
     problems.stop()
     return model
 

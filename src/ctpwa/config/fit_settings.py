@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmath import isfinite
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
@@ -82,9 +82,11 @@ def fit_settings(spec: FitSpec) -> FitSettings:
     )
 
 
-def check_fit(spec: FitSpec, model: Model, problems: Problems) -> None:
-    """Every name and number of the section that is wrong becomes a problem."""
+def check_fit(spec: FitSpec, model: Model, problems: Problems, engines: Collection[str] | None = None) -> None:
+    """Every name and number of the section that is wrong becomes a problem; ``engines``, if given, are all that there are."""
     names = coupling_names(model.waves)
+    if engines is not None and spec.engine not in engines:
+        problems.add(SpecError(f"there is no engine {spec.engine!r}", f"known: {', '.join(engines)}"), (SECTION,), "engine")
     before = len(problems.found)
     if spec.reference_wave is not None and spec.reference_wave not in names:
         error = SpecError(f"no coupling is called {spec.reference_wave!r}", _near(spec.reference_wave, names))

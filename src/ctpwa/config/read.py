@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -46,27 +46,30 @@ def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> M
     return load_document(path_or_mapping).model
 
 
-def load_document(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], folder: FilePath | None = None) -> Document:
+def load_document(
+    path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], folder: FilePath | None = None, engines: Collection[str] | None = None
+) -> Document:
     """Read a model file with everything that is in it.
 
     Args:
         path_or_mapping:  the file, or a mapping of the same form
         folder:           what paths in a mapping are relative to; default: the working directory
+        engines:          what ``engine`` of the fit may be; None: anything, since nothing is computed
     """
     if isinstance(path_or_mapping, Mapping):
-        return _document(Plain(text_keys=True).of(path_or_mapping), "", folder or FilePath())
+        return _document(Plain(text_keys=True).of(path_or_mapping), "", folder or FilePath(), engines)
     path = FilePath(path_or_mapping)
     source = Source(read_text(path), str(path))
     try:
-        return _document(Plain().of(source.data), str(path), path.parent)
+        return _document(Plain().of(source.data), str(path), path.parent, engines)
     except ConfigError as error:
         raise ConfigError(source.locate(error.problems)) from None
 
 
-def _document(data: Any, name: str, folder: FilePath) -> Document:
+def _document(data: Any, name: str, folder: FilePath, engines: Collection[str] | None) -> Document:
     spec = validate(data)
     try:
-        return Document(name, folder, data, spec, build_model(spec))
+        return Document(name, folder, data, spec, build_model(spec, engines))
     except ConfigError as error:
         raise ConfigError([_as_written(problem, data) for problem in error.problems]) from None
 

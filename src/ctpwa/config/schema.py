@@ -192,7 +192,7 @@ class FitSpec(_Strict):
     method: Literal["newton", "lbfgs", "minuit"] = Field("newton", description="the minimiser")
     starts: int = Field(20, ge=1, le=MAX_STARTS, description="number of start points")
     seed: int = Field(0, ge=0, le=MAX_SEED, description="seed of the random start points")
-    engine: Literal["auto", "cuda", "cpu", "reference"] = Field("auto", description="what computes the likelihood")
+    engine: str = Field("auto", description="what computes the likelihood: auto, or a backend such as cuda, cpu or reference")
     device: str | None = Field(None, description="where, such as cpu or cuda:0; a GPU if there is one, if left out")
     precision: Literal["double", "mixed"] = Field(
         "double", description="mixed: spin amplitudes are stored in single precision, everything is computed in double"

@@ -1,0 +1,7 @@
+"""What was measured: streams of events that are never whole in memory, files of them, and what was found in files."""
+
+from ctpwa.data.event_files import EventFiles
+from ctpwa.data.stream import EventStream
+from ctpwa.data.summary import SampleSummary
+
+__all__ = ["EventFiles", "EventStream", "SampleSummary"]

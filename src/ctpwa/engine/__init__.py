@@ -1,0 +1,7 @@
+"""The likelihood from below: values of its parameters by name, and the backends that compute it."""
+
+from ctpwa.engine.backends.engine import Engine
+from ctpwa.engine.backends.registry import Backend, register_backend
+from ctpwa.engine.likelihood.values import ModelValues, free_parameters, model_values
+
+__all__ = ["Backend", "Engine", "ModelValues", "free_parameters", "model_values", "register_backend"]

@@ -1,0 +1,5 @@
+"""Spin amplitudes K."""
+
+from ctpwa.spin.amplitudes import SpinAmplitudes
+
+__all__ = ["SpinAmplitudes"]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 
 
 @pytest.fixture

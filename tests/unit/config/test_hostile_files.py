@@ -5,7 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 from ctpwa.base.errors import CtpwaError
 from ctpwa.config import build, chains
 from ctpwa.decay import waves

@@ -11,7 +11,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 from ctpwa.config.source import Source
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parents[3] / "examples").glob("*/model.yml"))]

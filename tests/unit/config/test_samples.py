@@ -10,7 +10,6 @@ from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import FileSource, GeneratedSource, data_sets
 from ctpwa.config.schema import FitSpec
-from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE
 from ctpwa.model.parameters import PARTS
@@ -162,7 +161,7 @@ def test_problems_of_model_and_samples_are_reported_together(problems):
 
 
 def test_a_mapping_has_no_lines_but_paths():
-    with pytest.raises(ctpwa.ConfigError) as caught:
+    with pytest.raises(ctpwa.base.ConfigError) as caught:
         ctpwa.load_model({"decay": "J/psi(1S) -> K+ K-", "samples": {"data": {"file": "a.csv"}, "phase_space": {"generate": 1}}})
     (problem,) = caught.value.problems
     assert problem.path == ("samples", "data", "file")
@@ -177,7 +176,6 @@ def test_defaults_of_the_fit_are_those_of_its_settings():
 
 def test_choices_are_those_of_the_layers_that_use_them():
     fields = FitSpec.model_fields
-    assert set(get_args(fields["engine"].annotation)) == set(engine_names())
     assert set(get_args(fields["precision"].annotation)) == set(PRECISIONS)
     assert set(get_args(fields["representation"].annotation)) == set(PARTS)
     assert set(get_args(fields["couplings"].annotation)) == {WAVE, VERTEX}
@@ -223,7 +221,7 @@ def test_factors_of_ties(load, tmp_path, factor, value):
         ("starts: 0", "6:11", "'starts' is 0", "a number >= 1"),
         ("starts: 2.5", "6:11", "'starts' must be a whole number, not 2.5", "a whole number"),
         ("seed: -1", "6:9", "'seed' is -1", "a number >= 0"),
-        ("engine: gpu", "6:11", "'gpu' is not a value of 'engine'", "cpu"),
+        ("engine: 1", "6:11", "'engine' must be text, not 1", "text"),
         ("precision: single", "6:14", "'single' is not a value of 'precision'", "mixed"),
         ("representation: Cartesian", "6:19", "'Cartesian' is not a value", "did you mean 'cartesian'?"),
         ("couplings: waves", "6:14", "'waves' is not a value of 'couplings'", "did you mean 'wave'?"),
@@ -256,6 +254,20 @@ def test_factors_of_ties(load, tmp_path, factor, value):
 )  # fmt: skip
 def test_mistakes_in_the_fit(refused, text, where, what, fix):
     refused(with_fit(text), where, what, fix)
+
+
+def test_engines_are_those_that_are_named(tmp_path):
+    (tmp_path / "model.yml").write_text(with_fit("engine: gpu\n  minos: phi"))
+    with pytest.raises(ctpwa.base.ConfigError) as caught:
+        load_document(tmp_path / "model.yml", engines=("auto", "cpu", "mine"))
+    engine, minos = caught.value.problems  # and everything else that is wrong
+    assert engine.what == "there is no engine 'gpu'"
+    assert engine.fix == "known: auto, cpu, mine"
+    assert engine.location == f"{tmp_path / 'model.yml'}:6:11"
+    assert "'phi' is not a free parameter" in minos.what
+    (tmp_path / "model.yml").write_text(with_fit("engine: mine"))
+    assert load_document(tmp_path / "model.yml", engines=("auto", "mine")).spec.fit.engine == "mine"
+    assert load_document(tmp_path / "model.yml").spec.fit.engine == "mine"  # nothing is computed
 
 
 def test_ties_that_leave_no_reference(problems):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ctpwa import ConfigError, load_model
+from ctpwa import load_model
+from ctpwa.base import ConfigError
 
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 

@@ -46,5 +46,5 @@ def test_the_score_at_the_truth_is_what_chance_allows():
 
     truth = likelihood.start
     assert 0.001 < chi2.sf(statistic(truth), len(truth)) < 0.9999
-    moved = ctpwa.free_parameters(likelihood, {phi: 1, K2: 3 - 7j}, {"phi(1680).mass": 1.659 * 1.01})
+    moved = ctpwa.engine.free_parameters(likelihood, {phi: 1, K2: 3 - 7j}, {"phi(1680).mass": 1.659 * 1.01})
     assert chi2.sf(statistic(moved), len(truth)) < 1e-6

@@ -230,15 +230,15 @@ def test_a_two_body_decay():
     ],
 )
 def test_wrong_efficiencies_are_refused(narrow, efficiency, message):
-    with pytest.raises(ctpwa.GenerationError) as error:
+    with pytest.raises(ctpwa.base.GenerationError) as error:
         ToyGenerator(narrow.model, efficiency=efficiency, engine="reference")
     assert message in str(error.value)
 
 
 def test_nothing_to_generate_is_refused(narrow):
-    with pytest.raises(ctpwa.GenerationError, match="the intensity is zero for all of"):
+    with pytest.raises(ctpwa.base.GenerationError, match="the intensity is zero for all of"):
         ToyGenerator(narrow.model, couplings={PHI: 0}, engine="reference")
-    with pytest.raises(ctpwa.GenerationError, match="cannot generate -1 events"):
+    with pytest.raises(ctpwa.base.GenerationError, match="cannot generate -1 events"):
         narrow.generate(-1)
 
 
@@ -246,20 +246,20 @@ def test_an_efficiency_that_lets_almost_nothing_through_is_an_error_not_an_endle
     generator = ToyGenerator(narrow.model, engine="reference")
     generator.efficiency = lambda events: torch.zeros(len(events["eta"]))
     monkeypatch.setattr(toys, "MAX_TRIES", 2000)
-    with pytest.raises(ctpwa.GenerationError, match="only 0 of 2"):
+    with pytest.raises(ctpwa.base.GenerationError, match="only 0 of 2"):
         generator.generate(10)
 
 
 def test_an_intensity_that_is_not_finite_is_refused(narrow):
     model = ctpwa.load_model(NARROW | {"resonances": {"X": {"in": "K+ K-", "JP": "1-", "lineshape": "exp(s*s*s*s*s)"}}})
-    with pytest.raises(ctpwa.GenerationError, match="the intensity is not finite at K"):
+    with pytest.raises(ctpwa.base.GenerationError, match="the intensity is not finite at K"):
         ToyGenerator(model, engine="reference")
 
 
 def test_couplings_for_fractions(interfering):
     names = list(interfering.intensity.couplings)
     wanted, phases = {names[0]: 0.1, names[1]: 0.3, names[2]: 0.6}, {names[1]: 1.0, names[2]: -2.0}
-    couplings = ctpwa.couplings_for_fractions(interfering.model, wanted, phases)
+    couplings = ctpwa.generate.couplings_for_fractions(interfering.model, wanted, phases)
     assert {name: pytest.approx(np.angle(c)) for name, c in couplings.items()} == {names[0]: 0} | phases
     flat = ctpwa.generate_phase_space(interfering.model, 50_000, seed=4)
     own = ctpwa.ModelIntensity(interfering.model, couplings=couplings, device="cpu")
@@ -272,7 +272,7 @@ def test_couplings_for_fractions(interfering):
 
 
 def test_fractions_that_are_left_out_are_zero(interfering):
-    couplings = ctpwa.couplings_for_fractions(interfering.model, {PHI: 1.0}, n=1000)
+    couplings = ctpwa.generate.couplings_for_fractions(interfering.model, {PHI: 1.0}, n=1000)
     assert [name for name, c in couplings.items() if c] == [PHI]
 
 
@@ -286,6 +286,6 @@ def test_fractions_that_are_left_out_are_zero(interfering):
     ],
 )
 def test_wrong_fractions_are_refused(interfering, fractions, phases, message):
-    with pytest.raises(ctpwa.PhysicsError) as error:
-        ctpwa.couplings_for_fractions(interfering.model, fractions, phases)
+    with pytest.raises(ctpwa.base.PhysicsError) as error:
+        ctpwa.generate.couplings_for_fractions(interfering.model, fractions, phases)
     assert message in str(error.value)

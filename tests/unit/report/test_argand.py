@@ -101,7 +101,7 @@ def test_members_and_part_of_the_range():
     assert above.get_xlim() == pytest.approx((1.2, 1.6), abs=0.01)
     assert figure.get_suptitle() == "sum"
     assert part.covariance.shape == (len(part.mass), 2, 2)
-    with pytest.raises(ctpwa.PhysicsError, match="no point from 3 to 4 GeV"):
+    with pytest.raises(ctpwa.base.PhysicsError, match="no point from 3 to 4 GeV"):
         curve.between(3, 4)
 
 

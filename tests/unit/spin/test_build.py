@@ -101,5 +101,5 @@ def test_errors_of_one_chunk_stop_the_whole_computation():
     model = ctpwa.load_model(KKETA)
     momenta = dict(ctpwa.generate_phase_space(model, 100, seed=1, weighted=True).momenta)
     momenta["K+"][77, 0] = float("nan")
-    with pytest.raises(ctpwa.DataError, match="event 77"):
+    with pytest.raises(ctpwa.base.DataError, match="event 77"):
         model.spin_amplitudes(momenta, chunk_size=10)

@@ -1,43 +1,40 @@
-"""All lineshapes by name, and the one function that makes a lineshape from whatever a user gives."""
+"""All lineshapes by name, and the one function that makes a lineshape from whatever a user gives.
+
+Every file beside this one that holds ``KINDS`` adds its lineshapes by itself. Those of users and other packages are added with
+``register_lineshape``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace as changed
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import sympy as sp
 
 from ctpwa.base.errors import PhysicsError, suggest
-from ctpwa.model.lineshapes import breit_wigner, bugg, flatte, gounaris_sakurai, kmatrix, lass, nonresonant, phase_space, spline
 from ctpwa.model.lineshapes.custom import ParameterSpec, callback_from_function, check_lineshape, formula_from_sympy, formula_from_text
 from ctpwa.model.lineshapes.expression_parser import NAMES
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
 
-_FAMILIES = (breit_wigner, flatte, gounaris_sakurai, bugg, lass, nonresonant, phase_space, kmatrix, spline)
 
-KINDS: dict[str, LineshapeKind] = {kind.name: kind for family in _FAMILIES for kind in family.KINDS}
+def _own() -> dict[str, LineshapeKind]:
+    """The lineshapes of the files here, by name."""
+    names = [module.name for module in iter_modules([str(Path(__file__).parent)])]
+    modules = [import_module(f"{__package__}.{name}") for name in names if f"{__package__}.{name}" != __name__]
+    return {kind.name: kind for module in modules for kind in getattr(module, "KINDS", ())}
 
 
-def register(kind: LineshapeKind, replace: bool = False) -> LineshapeKind:
-    """Makes a user's lineshape known by name.
-
-    Args:
-        kind:     the lineshape
-        replace:  whether it may take the place of one that exists
-    """
-    if not kind.name.isidentifier() or kind.name in NAMES:
-        raise PhysicsError(
-            f"{kind.name!r} cannot be the name of a lineshape", "use letters, digits and underscores, and no name of an event variable"
-        )
-    if kind.name in KINDS and not replace:
-        raise PhysicsError(f"lineshape {kind.name!r} exists already", "choose another name, or register(kind, replace=True)")
-    KINDS[kind.name] = kind
-    return kind
+_OWN = _own()
+KINDS = dict(_OWN)
 
 
 def register_lineshape(
     name: str,
-    lineshape: str | sp.Expr | Callable[..., Any],
+    lineshape: str | sp.Expr | Callable[..., Any] | LineshapeKind,
     parameters: ParameterSpec | None = None,
     *,
     columns: Sequence[str] = (),
@@ -47,19 +44,41 @@ def register_lineshape(
 
     Args:
         name:        letters, digits and underscores
-        lineshape:   an expression as text or in sympy, or ``function(s, q2, parameters)`` on torch tensors that returns F of each event
+        lineshape:   an expression as text or in sympy, ``function(s, q2, parameters)`` on torch tensors that returns F of each event, or a
+                     ``LineshapeKind``, which knows the vertex and may have options
         parameters:  names of its parameters, or names with default values; an expression in sympy has those of its symbols
         columns:     event columns that it uses; a function gets them as a fourth argument, tensors [event] by name
         replace:     whether it may take the place of a lineshape that exists
     """
+    if not name.isidentifier() or name in NAMES:
+        raise PhysicsError(
+            f"{name!r} cannot be the name of a lineshape", "use letters, digits and underscores, and no name of an event variable"
+        )
+    if name in KINDS and not replace:
+        raise PhysicsError(f"a lineshape {name!r} already exists", "choose another name, or say replace=True")
+    if isinstance(lineshape, LineshapeKind) and (parameters is not None or columns):
+        raise PhysicsError(f"lineshape {name!r} is a LineshapeKind, whose formula says its parameters and columns", "leave them out here")
+    kind = changed(lineshape, name=name) if isinstance(lineshape, LineshapeKind) else _kind(name, lineshape, parameters, tuple(columns))
+    KINDS[name] = kind
+
+
+def unregister_lineshape(name: str) -> None:
+    """Forget a lineshape that ``register_lineshape`` added; one whose place it took is back."""
+    KINDS.pop(name, None)
+    KINDS.update({name: _OWN[name]} if name in _OWN else {})
+
+
+def _kind(
+    name: str, lineshape: str | sp.Expr | Callable[..., Any], parameters: ParameterSpec | None, columns: tuple[str, ...]
+) -> LineshapeKind:
     options: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
-    options |= {"columns": tuple(columns)} if columns and callable(lineshape) else {}
-    build_lineshape(lineshape, Vertex(0.14, 0.14, 0, 3.0, tuple(columns)), **options)  # what is wrong with it is said here
+    options |= {"columns": columns} if columns and callable(lineshape) else {}
+    build_lineshape(lineshape, Vertex(0.14, 0.14, 0, 3.0, columns), **options)  # what is wrong with it is said here
 
     def build(vertex: Vertex) -> Lineshape:
         return build_lineshape(lineshape, vertex, **options)
 
-    register(LineshapeKind(name, build, "registered by the user"), replace)
+    return LineshapeKind(name, build, "registered by the user")
 
 
 def build_lineshape(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[..., Any], vertex: Vertex, **options: Any) -> Lineshape:
@@ -81,7 +100,9 @@ def _built(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[..., Any],
             return _build(KINDS[name], vertex, options)
         if name.isidentifier() and name not in NAMES and name not in _declared(options):
             known = suggest(name, KINDS) or "known: " + ", ".join(sorted(KINDS))
-            raise PhysicsError(f"unknown lineshape {name!r}", f"{known} To add your own: register(...), or write an expression")
+            raise PhysicsError(
+                f"unknown lineshape {name!r}", f"{known} To add your own: ctpwa.register_lineshape(...), or write an expression"
+            )
         _check_options("expression", {"parameters": ""}, options)
         return formula_from_text(spec, vertex, **options)
     if isinstance(spec, LineshapeKind):

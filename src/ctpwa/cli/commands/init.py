@@ -11,6 +11,7 @@ import typer
 import ctpwa
 from ctpwa.base.output import check_output, written_whole
 from ctpwa.base.words import counted
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import MODEL
 from ctpwa.config.propose.resonances import ModelProposal, jpc_text, propose_resonances
@@ -72,3 +73,6 @@ def _description(proposal: ModelProposal) -> dict[str, Any]:
 
 def _pairs(pairs: tuple[Any, ...]) -> list[list[float]]:
     return [[ls.L, float(ls.S)] for ls in pairs]
+
+
+COMMAND = Command(init, "ctpwa init 'J/psi(1S) -> K+ K- eta' --out model.yml", place=10)

@@ -10,6 +10,7 @@ import typer
 import ctpwa
 from ctpwa.cli.check_print import print_plain, print_samples, print_tables
 from ctpwa.cli.check_report import CheckReport, SampleReport
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, is_terminal, print_json
 
 
@@ -53,3 +54,6 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
         "places": None if read is None else {"device": read.memory.device, "host": read.memory.host, "disk": read.memory.disk},
         "notes": list(model.notes),
     }
+
+
+COMMAND = Command(check, "ctpwa check model.yml --explain", place=20)

@@ -12,6 +12,7 @@ import ctpwa
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.output import check_output
 from ctpwa.base.words import counted
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.data.write import check_suffix
@@ -49,7 +50,7 @@ def generate(
         if not loaded.coupling_values and values is None:
             say(f"{model} gives no couplings: all are 1")
         couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
-        generator = ctpwa.ToyGenerator(loaded, couplings=couplings, parameters=parameters, device=device)
+        generator = ctpwa.generate.ToyGenerator(loaded, couplings=couplings, parameters=parameters, device=device)
         toy = generator.generate(n, seed)
         events = toy.events
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
@@ -64,7 +65,7 @@ def generate(
     echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
 
 
-def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.ModelValues | None]:
+def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.engine.ModelValues | None]:
     """A model from its file or from the result of a fit, and the values of the latter."""
     if fitted is None:
         if path is None:
@@ -75,3 +76,6 @@ def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Mode
         raise CtpwaError(f"{str(fitted)!r} does not hold the model that was fitted\n fix: give the model file as well")
     model = ctpwa.load_model(path if path is not None else result.model or {})
     return model, fitted_values(result, model)
+
+
+COMMAND = Command(generate, "ctpwa generate model.yml -n 100000 -o toy.root --seed 1", place=30)

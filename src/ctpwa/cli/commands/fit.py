@@ -19,6 +19,7 @@ from ctpwa.base.locks import OutputLock
 from ctpwa.base.output import check_inputs, check_output
 from ctpwa.base.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.base.words import counted
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, is_terminal, print_json, say
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
 from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
@@ -423,3 +424,6 @@ def _end(result: FitResult, saved: _Saved) -> None:
         raise typer.Exit(INTERRUPTED)
     if not result.verdict.good:
         raise typer.Exit(NOT_GOOD)
+
+
+COMMAND = Command(fit, "ctpwa fit model.yml --starts 20", place=40, exit_codes="3 the fit ended but its verdict is not good", together=True)

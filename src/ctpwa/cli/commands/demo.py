@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import NOT_GOOD
 from ctpwa.cli.demonstration import N_EVENTS, N_PHASE_SPACE, N_STARTS, OUTPUT, main
 
@@ -20,3 +21,6 @@ def demo(
     """Generate toy data of J/psi -> K+ K- eta, fit them back from random couplings, compare and draw. Takes about a minute."""
     if not main(n, phase_space, starts, out).verdict.good:
         raise typer.Exit(NOT_GOOD)
+
+
+COMMAND = Command(demo, "ctpwa demo --out demo-output", place=90, exit_codes="3 the fit ended but its verdict is not good")

@@ -10,6 +10,7 @@ import typer
 from ctpwa.analysis.reopen import open_fit
 from ctpwa.analysis.write_report import PHASE_SPACE, write_report
 from ctpwa.base.output import check_folder, check_inputs, check_output
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo
 from ctpwa.cli.output_kinds import FIGURES, REPORT
 
@@ -34,3 +35,6 @@ def report(
     check_inputs(path, opened.analysis.files)
     for file in write_report(opened, path, figures=figures, engine=engine, device=device, phase_space=phase_space):
         echo(str(file))
+
+
+COMMAND = Command(report, "ctpwa report model.result.json", place=60)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, is_terminal, out, print_json
 from ctpwa.cli.result_print import print_section
 from ctpwa.observables.compare import Comparison
@@ -41,3 +42,6 @@ def _print(found: Comparison) -> None:
         print_section(console, section)
     for note in comparison_notes(found):
         console.print(Text(note, style="yellow"))
+
+
+COMMAND = Command(compare, "ctpwa compare with.result.json without.result.json", place=70)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ctpwa.base.errors import CtpwaError
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, is_terminal, print_json
 from ctpwa.cli.result_print import print_result
 from ctpwa.config.read import load_model
@@ -44,3 +45,6 @@ def _poles(found: FitResult, name: str, all_sheets: bool) -> tuple[Pole, ...]:
     if found.model is None:
         raise CtpwaError(f"{name!r} does not hold its model\n fix: call ctpwa.poles(result, model) in Python with the model of the fit")
     return find_poles(found, load_model(found.model), "all" if all_sheets else "nearest")
+
+
+COMMAND = Command(show, "ctpwa show model.result.json --waves", place=50)

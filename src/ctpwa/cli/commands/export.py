@@ -11,6 +11,7 @@ from ctpwa.analysis.export import export as export_result
 from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.output import check_folder, check_inputs, check_output
+from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.output_kinds import CSV, LATEX, ROOT
 
@@ -45,3 +46,6 @@ def export(
         print_json({"files": [str(file) for file in files]})
     else:
         echo("\n".join(map(str, files)))
+
+
+COMMAND = Command(export, "ctpwa export model.result.json --root fit.root --latex tables", place=80)

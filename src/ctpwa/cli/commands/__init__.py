@@ -1,0 +1,1 @@
+"""One file per command: its module holds a ``Command`` called ``COMMAND``, and has its name."""
