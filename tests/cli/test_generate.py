@@ -181,3 +181,18 @@ def test_more_events_than_there_is_disk_are_refused_before_any_work(folder, monk
 def test_a_seed_that_is_too_large(folder):
     result = generate("-n", "5", "-o", "toy.root", "--seed", str(10**30))
     assert (result.exit_code, result.stderr.startswith("the seed is 1000")) == (1, True)
+
+
+def test_event_columns(folder):
+    shape = MODEL.replace("{in: K+ K-, float: mass}", "{in: K+ K-, lineshape: exp(-t)}")
+    (folder / "model.yml").write_text(shape + "columns: {t: {}, e: {size: 2}}\n")
+    arguments = ["generate", "model.yml", "-n", "20", "-o", "toy.npz", "--phase-space"]
+    assert CliRunner().invoke(app, [*arguments, "--column", "t=1.5", "--column", "e=1,2"]).exit_code == 0
+    found = ctpwa.read_events(ctpwa.load_model("model.yml"), "toy.npz")
+    assert found.columns["t"].tolist() == [1.5] * 20
+    assert found.columns["e"].tolist() == [[1.0, 2.0]] * 20
+    usage = "write NAME=NUMBER"
+    for wrong, message in {"t": usage, "t=x": usage, "u=1": "no event column 'u'", "e=1": "1 given for 'e'"}.items():
+        result = CliRunner().invoke(app, [*arguments[:-1], "--force", "--column", wrong])
+        assert result.exit_code
+        assert message in " ".join(result.stderr.split())

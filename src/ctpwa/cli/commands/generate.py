@@ -29,6 +29,9 @@ def generate(
         Path | None,
         typer.Option("--from", metavar="RESULT", help="a result of ctpwa fit: its values are the truth, and its model if none is given"),
     ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="NAME=NUMBER", help="an event column, with the number that all events get")
+    ] = None,
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
     seed: Annotated[int, typer.Option(min=0, help="the same seed gives the same events")] = 0,
     device: Annotated[str, typer.Option(help="where to generate: cpu or cuda")] = "cpu",
@@ -41,16 +44,17 @@ def generate(
     loaded, values = _model_and_truth(model, fitted)
     check_count(n, seed, len(loaded.final_names), checked_device(device))
     check_disk(n, len(loaded.final_names), out)
+    columns = dict(map(_column, column or ()))
     start = time.monotonic()
     how: dict[str, Any]
     if phase_space:
-        events = ctpwa.generate_phase_space(loaded, n, seed, device=device)
+        events = ctpwa.generate_phase_space(loaded, n, seed, columns=columns, device=device)
         how = {"kind": "phase space"}
     else:
         if not loaded.coupling_values and values is None:
             say(f"{model} gives no couplings: all are 1")
         couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
-        generator = ctpwa.generate.ToyGenerator(loaded, couplings=couplings, parameters=parameters, device=device)
+        generator = ctpwa.generate.ToyGenerator(loaded, couplings=couplings, parameters=parameters, columns=columns, device=device)
         toy = generator.generate(n, seed)
         events = toy.events
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
@@ -63,6 +67,18 @@ def generate(
         return
     accepted = "flat in phase space" if phase_space else f"{100 * how['acceptance']:.3g} % of those tried were accepted"
     echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
+
+
+def _column(text: str) -> tuple[str, float | list[float]]:
+    """Name and numbers of ``t=1.5``, or ``e=0,0,1`` for a vector."""
+    name, equals, numbers = text.partition("=")
+    try:
+        values = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        values = []
+    if not (name and equals and values):
+        raise typer.BadParameter(f"--column {text}: write NAME=NUMBER, or NAME=NUMBER,NUMBER,… for a vector")
+    return name, values[0] if len(values) == 1 else values
 
 
 def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.engine.ModelValues | None]:
