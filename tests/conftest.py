@@ -85,6 +85,26 @@ def rng():
 
 
 @pytest.fixture
+def at_step(monkeypatch):
+    """Do something in the middle of the work: when what a progress bar shows begins (``done=0``), has got so far, or goes on at all."""
+    from ctpwa.base.progress import Progress
+
+    def install(title, action, *, done=None, patch=monkeypatch):
+        method = "__enter__" if done == 0 else "advance"
+        real = getattr(Progress, method)
+
+        def watched(self, *arguments):
+            result = real(self, *arguments)
+            if self.title.startswith(title) and done in (None, self.done):
+                action()
+            return result
+
+        patch.setattr(Progress, method, watched)
+
+    return install
+
+
+@pytest.fixture
 def double():
     """Checks that tensors are in double precision."""
 

@@ -79,21 +79,37 @@ def test_generate_phase_space():
 def test_generate_toy():
     arguments = ["couplings=None", "parameters=None", "efficiency=None", "columns=None", "device='cpu'", "engine='auto'"]
     assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *arguments, "progress=None"]
-    assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments]
+    assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments, f"settings={ctpwa.generate.ToySettings()}"]
     assert parameters(ctpwa.generate.ToyGenerator.generate) == ["self", "n", "seed=0", "progress=None"]
 
 
 def test_model_intensity():
-    assert parameters(ctpwa.ModelIntensity) == ["model", "couplings=None", "parameters=None", "engine='auto'", "device=None"]
+    assert parameters(ctpwa.ModelIntensity) == [
+        "model",
+        "couplings=None",
+        "parameters=None",
+        "engine='auto'",
+        "device=None",
+        "chunk_bytes=None",
+    ]
     assert parameters(ctpwa.ModelIntensity.__call__) == ["self", "events", "waves=None", "progress=False"]
 
 
 def test_read_and_write_events():
     expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
     expected += ["mass_tolerance=None", "parent_tolerance=None", "columns=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
+    expected += ["chunk=131072"]
     assert parameters(ctpwa.read_events) == expected
     assert parameters(ctpwa.open_events) == [parameter for parameter in expected if not parameter.startswith("device")]
-    assert parameters(ctpwa.write_events) == ["path", "events", "model=None", "weight_file=None", "made_by=''", "progress=None"]
+    assert parameters(ctpwa.write_events) == [
+        "path",
+        "events",
+        "model=None",
+        "weight_file=None",
+        "made_by=''",
+        "progress=None",
+        "chunk=131072",
+    ]
 
 
 def test_load_analysis():
@@ -103,10 +119,12 @@ def test_load_analysis():
 
 
 def test_fit():
+    search = f"search={ctpwa.fitting.SearchSettings()}"
     common = ["start=None", "seed=0", "minos=()", "truth=None", "tolerance=1e-08", "max_iterations=None", "progress=None", "watch=None"]
-    assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common, "journal=None"]
+    assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common, "journal=None", search]
     given = ["likelihood=None", "start=None", "starts=None", "method=None", "seed=None", "minos=None", "precision=None"]
-    assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given, "progress=None", "watch=None", "journal=None"]
+    known = ["progress=None", "watch=None", "journal=None", search]
+    assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given, *known]
     assert parameters(ctpwa.FitResult.save) == ["self", "path"]
     assert parameters(ctpwa.FitResult.load) == ["path"]
 
@@ -114,8 +132,8 @@ def test_fit():
 def test_variables():
     assert parameters(ctpwa.observe.parse_variable) == ["text", "decay"]
     assert parameters(ctpwa.observe.default_variables) == ["decay"]
-    assert parameters(ctpwa.observe.Variable.__call__) == ["self", "events"]
-    assert parameters(ctpwa.observe.ProjectionSpec) == ["variable", "bins=60", "range=None"]
+    assert parameters(ctpwa.observe.Variable.__call__) == ["self", "events", "chunk=262144"]
+    assert parameters(ctpwa.observe.ProjectionSpec) == ["variable", "bins=60", "range=None", "fine_events=4000"]
 
 
 def test_reports():

@@ -242,8 +242,7 @@ def test_files_that_may_serve_twice(analysis, folder):
 
 
 @pytest.mark.parametrize("n", [10**12, 10**15, 10**18])
-def test_more_phase_space_than_there_is_memory(analysis, monkeypatch, n):
-    loaded = analysis(f"samples: {{data: data.root, phase_space: {{generate: {n}}}}}")
-    monkeypatch.setattr("ctpwa.analysis.analysis.open_events", None)  # nothing is read before
+def test_more_phase_space_than_there_is_memory(analysis, n):
+    loaded = analysis(f"samples: {{data: missing.root, phase_space: {{generate: {n}}}}}")  # nothing is read before
     with pytest.raises(ctpwa.CtpwaError, match=r"phase space: .* events of 3 particles need .* to generate, but cpu has .* left\n fix: "):
         loaded.read()

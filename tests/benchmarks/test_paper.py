@@ -7,7 +7,10 @@ import sys
 import pytest
 import torch
 
+import ctpwa
 from conftest import ROOT
+from ctpwa.generate.toys import ToySettings
+from ctpwa.report.figures.style import save_figure
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
@@ -47,9 +50,9 @@ def run(paper, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["common"], "KK_ETA", folder / "model.yml")
         patch.setattr(sys.modules["likelihood"], "FOUR_PIONS", FOUR_BODIES)
-        patch.setattr("ctpwa.report.figures.style.SUFFIXES", {".png": {}})
-        patch.setattr("ctpwa.generate.toys.PILOT_EVENTS", 1 << 9)
-        patch.setattr("ctpwa.generate.toys.MAXIMUM_EVENTS", 1 << 11)
+        patch.setitem(save_figure.__kwdefaults__, "suffixes", (".png",))
+        short = ToySettings(pilot_events=1 << 9, maximum_events=1 << 11)
+        patch.setitem(ctpwa.generate.ToyGenerator.__init__.__kwdefaults__, "settings", short)
         patch.setattr(paper, "BUDGET_S", 0.0)
         paper.main(["--device", "cpu", "--engine", "reference", "--events", "300", "--quick", "--out", str(folder / "out")])
     torch.set_num_threads(threads)

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 resonances:
@@ -23,10 +24,10 @@ resonances:
 """
 
 
-def run(tmp_path, text, *options):
+def run(tmp_path, text, *options, **settings):
     path = tmp_path / "model.yml"
     path.write_text(text)
-    return CliRunner().invoke(app, ["check", str(path), *options])
+    return CliRunner().invoke(app, ["check", str(path), *options], obj=CommandSettings(**settings))
 
 
 def test_check_shows_waves_parameters_and_memory(tmp_path):
@@ -74,9 +75,8 @@ lineshape parameters
     assert run(tmp_path, TIED).stdout.startswith(expected)
 
 
-def test_tables_on_a_terminal(tmp_path, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.commands.check.is_terminal", lambda: True)
-    lines = run(tmp_path, TIED).stdout.splitlines()
+def test_tables_on_a_terminal(tmp_path):
+    lines = run(tmp_path, TIED, terminal=True).stdout.splitlines()
     rows = [line.split() for line in lines]
     assert ["K(2)*(1430)+[K+", "eta]", "(2,2)", "(2,0)", "c2"] in rows
     assert ["K(2)*(1430)-[K-", "eta]", "(2,2)", "(2,0)", "−c2"] in rows
@@ -84,10 +84,9 @@ def test_tables_on_a_terminal(tmp_path, monkeypatch):
     assert ["K(2)*(1430).width", "0.1", "fixed"] in rows
 
 
-def test_start_values_of_couplings_are_shown(tmp_path, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.commands.check.is_terminal", lambda: True)
+def test_start_values_of_couplings_are_shown(tmp_path):
     text = TIED + 'couplings: {"K(2)*(1430)+[K+ eta] (2,2)(2,0)": [0.5, -0.25]}\n'
-    rows = [line.split() for line in run(tmp_path, text).stdout.splitlines()]
+    rows = [line.split() for line in run(tmp_path, text, terminal=True).stdout.splitlines()]
     assert ["K(2)*(1430)-[K-", "eta]", "(2,2)", "(2,0)", "−c2", "-0.5", "+", "0.25i"] in rows
     description = json.loads(run(tmp_path, text, "--json").stdout)
     assert description["couplings"][1] == {"name": "K(2)*(1430)+[K+ eta] (2,2)(2,0)", "re": 0.5, "im": -0.25}

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +24,8 @@ def pair(fitted, _without, small):
     return fitted, _without
 
 
-def run(*options):
-    return CliRunner().invoke(app, ["compare", *options], env={"COLUMNS": "250"})
+def run(*options, **settings):
+    return CliRunner().invoke(app, ["compare", *options], env={"COLUMNS": "250"}, obj=CommandSettings(**settings))
 
 
 FILES = ("model.result.json", "without.result.json")
@@ -47,9 +48,8 @@ def test_numbers(pair):
     assert [fit["free_parameters"] for fit in content["fits"]] == [5, 3]
 
 
-def test_tables_on_a_terminal(pair, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.commands.compare.is_terminal", lambda: True)
-    result = run(*FILES)
+def test_tables_on_a_terminal(pair):
+    result = run(*FILES, terminal=True)
     assert result.exit_code == 0
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["nested", "models", "2", "Δ", "ln", "L", "parameters", "more", "p-value", "significance"] in rows

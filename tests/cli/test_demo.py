@@ -8,10 +8,9 @@ import torch
 from typer.testing import CliRunner
 
 import ctpwa
-from ctpwa.analysis.reopen import OpenedFit
 from ctpwa.cli import demonstration as demo
 from ctpwa.cli.main import app
-from ctpwa.generate import toys
+from ctpwa.generate.toys import ToySettings
 
 LEFT_OUT = ("X(1750)", "rho(2150)", "K*(1410)", "K(3)*(1780)", "K(4)*(2045)")
 SMALL = "".join(line for line in demo.MODEL.splitlines(keepends=True) if not any(name in line for name in LEFT_OUT))
@@ -26,14 +25,9 @@ def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "out"
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(toys, "PILOT_EVENTS", 1 << 10)
-        patch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)
-        for function in (ctpwa.generate.ToyGenerator.__init__, ctpwa.ModelIntensity.__init__):
-            patch.setitem(function.__kwdefaults__, "engine", "reference")
-        patch.setattr(OpenedFit.project, "__defaults__", ("reference", None))
-        patch.setattr(demo, "MODEL", SMALL.replace("fit:\n", "fit:\n  engine: reference\n"))
-        result = demo.main(1_000, 4_000, 3, folder)
+    toys = ToySettings(pilot_events=1 << 10, maximum_events=1 << 12)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        result = demo.main(1_000, 4_000, 3, folder, text=SMALL, engine="reference", toys=toys)
     torch.set_num_threads(threads)
     return folder, result, printed.getvalue()
 

@@ -9,22 +9,20 @@ import sys
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import ctpwa
-from ctpwa.base.progress import Progress
-from ctpwa.cli import interrupt
 from ctpwa.cli.main import app
-from ctpwa.fitting import fit as fit_module
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.fitting.checkpoint import Checkpoint, hash_of_model
+from ctpwa.fitting.starts import SearchSettings
 
 PHI, PHI3, KSTAR = "phi(1680)[K+ K-] (1,1)(1,0)", "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 MASS = "phi(1680).mass"
 
 
-def fit(*options):
-    return CliRunner().invoke(app, ["fit", "model.yml", *options])
+def fit(*options, **settings):
+    return CliRunner().invoke(app, ["fit", "model.yml", *options], obj=CommandSettings(**settings))
 
 
 def files(folder):
@@ -45,23 +43,16 @@ def send(number):
     os.kill(os.getpid(), number)
 
 
-@pytest.fixture
-def at_point(monkeypatch):
-    """Do something when a fit finds its n-th better point."""
+class AtPoint:
+    """Does something when a fit finds its n-th better point; ``seen`` are the values of all of them."""
 
-    def install(n, action):
-        real, seen = interrupt.BestPoint.__call__, []
+    def __init__(self, n, action):
+        self.n, self.action, self.seen = n, action, []
 
-        def call(self, x, value):
-            seen.append(value)
-            real(self, x, value)
-            if len(seen) == n:
-                action()
-
-        monkeypatch.setattr(interrupt.BestPoint, "__call__", call)
-        return seen
-
-    return install
+    def __call__(self, x, value):
+        self.seen.append(value)
+        if len(self.seen) == self.n:
+            self.action()
 
 
 def test_the_file_has_the_result_of_python(small):
@@ -136,19 +127,15 @@ def test_a_verdict_that_is_not_good_is_exit_code_3_and_a_file(small):
     assert files(small) == ["model.result.json"]
 
 
-def test_quiet_without_a_terminal(small, monkeypatch):
-    """Even if it takes long."""
-    monkeypatch.setattr("ctpwa.base.progress.PATIENCE", 0.0)
+def test_quiet_without_a_terminal(small):
     result = fit("--starts", "2")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "\x1b" not in result.stdout
 
 
-def test_tables_and_progress_on_a_terminal(small, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.commands.fit.is_terminal", lambda: True)
-    monkeypatch.setattr("ctpwa.cli.commands.fit.say", typer.echo)
-    result = fit()
-    assert "fit of 4 parameters to " in result.stdout
+def test_tables_and_progress_on_a_terminal(small):
+    result = fit(terminal=True)
+    assert "fit of 4 parameters to " in result.stderr
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["parameter", "value"] in rows
     assert ["resonance", "fraction", "yield"] in rows
@@ -157,12 +144,12 @@ def test_tables_and_progress_on_a_terminal(small, monkeypatch):
 # files that are there already
 
 
-def test_a_result_is_only_overwritten_on_demand(small, monkeypatch):
+def test_a_result_is_only_overwritten_on_demand(small):
     assert fit().exit_code == 0
-    before = (small / "model.result.json").read_text()
-    with monkeypatch.context() as patch:
-        patch.setattr(ctpwa, "load_analysis", lambda *_: pytest.fail("too late"))
-        result = fit()
+    before, model = (small / "model.result.json").read_text(), (small / "model.yml").read_text()
+    (small / "model.yml").write_text("decay: nothing")  # which is not even read
+    result = fit()
+    (small / "model.yml").write_text(model)
     assert result.exit_code == 1
     assert "'model.result.json' is there already\n fix: add --resume to go on from it, --force to begin anew" in result.stderr
     assert (small / "model.result.json").read_text() == before
@@ -229,21 +216,21 @@ def test_no_data_file(small):
 # --from
 
 
-def test_start_from_a_result(fitted, small, at_point):
+def test_start_from_a_result(fitted, small):
     """The first value is the minimum that was found before."""
-    seen = at_point(99, lambda: None)
-    result = fit("--from", "model.result.json", "-o", "again.json")
+    watch = AtPoint(99, lambda: None)
+    result = fit("--from", "model.result.json", "-o", "again.json", watch=watch)
     assert result.exit_code == 0
     assert "start: model.result.json, 4 couplings and parameters\n" in result.stdout
-    assert seen[0] == pytest.approx(fitted.nll, abs=1e-9)
+    assert watch.seen[0] == pytest.approx(fitted.nll, abs=1e-9)
     assert load("again.json").settings["from"]["file"] == "model.result.json"
 
 
-def test_reference_wave_and_representation_may_change(fitted, small, at_point):
+def test_reference_wave_and_representation_may_change(fitted, small):
     change(small, "starts: 1", f"starts: 1, representation: polar, reference_wave: '{KSTAR}'")
-    seen = at_point(99, lambda: None)
-    assert fit("--from", "model.result.json", "-o", "again.json").exit_code == 0
-    assert seen[0] == pytest.approx(fitted.nll, abs=1e-9)
+    watch = AtPoint(99, lambda: None)
+    assert fit("--from", "model.result.json", "-o", "again.json", watch=watch).exit_code == 0
+    assert watch.seen[0] == pytest.approx(fitted.nll, abs=1e-9)
     assert load("again.json").nll == pytest.approx(fitted.nll, abs=1e-7)
 
 
@@ -292,17 +279,16 @@ def test_broken_results(small, text, message, option):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_fits_are_written_and_resumed(small, at_point, monkeypatch, number):
-    with monkeypatch.context():
-        seen = at_point(2, lambda: send(number))
-        result = fit()
-        assert result.exit_code == 130
-        assert result.stderr == "interrupted: model.result.json has the best point so far; go on with --resume\n"
-        assert files(small) == ["model.result.json"]
-        stopped = load()
-        assert "interrupted" in stopped.verdict.reasons
-        assert not stopped.verdict.good
-        assert stopped.nll == seen[1]
+def test_interrupted_fits_are_written_and_resumed(small, number):
+    watch = AtPoint(2, lambda: send(number))
+    result = fit(watch=watch)
+    assert result.exit_code == 130
+    assert result.stderr == "interrupted: model.result.json has the best point so far; go on with --resume\n"
+    assert files(small) == ["model.result.json"]
+    stopped = load()
+    assert "interrupted" in stopped.verdict.reasons
+    assert not stopped.verdict.good
+    assert stopped.nll == watch.seen[1]
     assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
     again = fit("--resume")
     assert again.exit_code == 0
@@ -312,15 +298,8 @@ def test_interrupted_fits_are_written_and_resumed(small, at_point, monkeypatch, 
     assert load().nll < stopped.nll
 
 
-def test_an_interrupted_search_of_many_starts_ends_with_a_point_of_all_events(small, monkeypatch):
-    real = Progress.advance
-
-    def advance(self, amount):
-        real(self, amount)
-        if self.title.startswith("search"):
-            send(signal.SIGINT)
-
-    monkeypatch.setattr(Progress, "advance", advance)
+def test_an_interrupted_search_of_many_starts_ends_with_a_point_of_all_events(small, at_step):
+    at_step("search", lambda: send(signal.SIGINT))
     result = fit("--starts", "4", "--json")
     assert result.exit_code == 130
     found = load()
@@ -329,56 +308,41 @@ def test_an_interrupted_search_of_many_starts_ends_with_a_point_of_all_events(sm
     assert likelihood.value(found.x) == pytest.approx(found.nll, abs=1e-9)
 
 
-def test_what_was_converged_before_is_kept_when_a_later_start_is_interrupted(small, monkeypatch):
+def test_what_was_converged_before_is_kept_when_a_later_start_is_interrupted(small, at_step):
     """The best of the fits that ended, but the verdict says that not all of them did."""
-    real = Progress.advance
-
-    def advance(self, amount):
-        real(self, amount)
-        if self.title.startswith("fit"):
-            send(signal.SIGINT)
-
-    monkeypatch.setattr(Progress, "advance", advance)
-    monkeypatch.setattr("ctpwa.minimise.minima.SAME_VALUE", 0.0)  # every start is a minimum of its own
-    result = fit("--starts", "3")
+    at_step("fit", lambda: send(signal.SIGINT))
+    result = fit("--starts", "3", search=SearchSettings(same_value=0.0))  # every start is a minimum of its own
     assert result.exit_code == 130
     found = load()
     assert found.verdict.edm < 1e-6
     assert [minimum.refined for minimum in found.minima].count(True) < 3
 
 
-def test_a_second_interruption_ends_at_once_and_leaves_a_checkpoint(small, at_point, monkeypatch):
+def test_a_second_interruption_ends_at_once_and_leaves_a_checkpoint(small, monkeypatch, at_step):
+    watch = AtPoint(2, lambda: send(signal.SIGINT))
     with monkeypatch.context() as patch:
-        seen = at_point(2, lambda: send(signal.SIGINT))
-        patch.setattr(fit_module, "judge", lambda *_: send(signal.SIGINT) or pytest.fail("went on"))
-        result = fit()
+        at_step("errors", lambda: send(signal.SIGINT), done=0, patch=patch)
+        result = fit(watch=watch)
     assert result.exit_code == 130
     assert result.stderr == "interrupted: the best point so far is in model.result.partial.json; go on with --resume\n"
     assert files(small) == ["model.result.partial.json"]
-    assert Checkpoint.load("model.result.partial.json").nll == seen[1]
+    assert Checkpoint.load("model.result.partial.json").nll == watch.seen[1]
     assert fit("--resume").exit_code == 0
     assert files(small) == ["model.result.json"]
-    assert load().settings["resumed"] == {"file": "model.result.partial.json", "nll": seen[1]}
+    assert load().settings["resumed"] == {"file": "model.result.partial.json", "nll": watch.seen[1]}
 
 
-def test_interruption_of_minos_keeps_the_minimum(small, monkeypatch):
-    monkeypatch.setattr(fit_module, "minos_errors", lambda *_: send(signal.SIGINT))
+def test_interruption_of_minos_keeps_the_minimum(small, at_step):
+    at_step("MINOS", lambda: send(signal.SIGINT), done=0)
     assert fit("--minos", f"{KSTAR}.re").exit_code == 130
     found = load()
     assert (found.verdict.reasons, found[f"{KSTAR}.re"].minos) == (("interrupted",), None)
     assert found.verdict.edm < 1e-6
 
 
-def test_interruption_while_errors_are_computed_computes_them_once_more(small, monkeypatch):
-    real, seen = fit_module.judge, []
-
-    def judge(*arguments):
-        seen.append(1)
-        if len(seen) == 1:
-            send(signal.SIGINT)
-        return real(*arguments)
-
-    monkeypatch.setattr(fit_module, "judge", judge)
+def test_interruption_while_errors_are_computed_computes_them_once_more(small, at_step):
+    seen = []
+    at_step("errors", lambda: seen.append(1) or (len(seen) == 1 and send(signal.SIGINT)), done=0)
     assert fit().exit_code == 130
     assert (len(seen), load().verdict.reasons) == (2, ("interrupted",))
 
@@ -431,11 +395,9 @@ def test_interruption_while_the_result_is_written_does_not_stop_that(small, monk
 
 def test_a_killed_fit_leaves_a_whole_checkpoint(small):
     code = (
-        "import os, signal\nfrom ctpwa.cli import interrupt\nfrom ctpwa.cli.main import app\n"
-        "interrupt.EVERY, real, seen = 0.0, interrupt.BestPoint.__call__, []\n"
-        "def call(self, x, value):\n    real(self, x, value)\n    seen.append(value)\n"
-        "    if len(seen) == 3:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "interrupt.BestPoint.__call__ = call\napp()"
+        "import os, signal\nfrom ctpwa.cli.main import app\nfrom ctpwa.cli.settings import CommandSettings\nseen = []\n"
+        "def watch(x, value):\n    seen.append(value)\n    if len(seen) == 3:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "app(obj=CommandSettings(checkpoint_every=0.0, watch=watch))"
     )
     process = subprocess.run([sys.executable, "-c", code, "fit", "model.yml"], capture_output=True, text=True, check=False)
     assert (process.returncode, process.stderr) == (-signal.SIGKILL, "")
@@ -449,14 +411,12 @@ def test_a_killed_fit_leaves_a_whole_checkpoint(small):
     assert load().nll < killed.nll
 
 
-def test_checkpoints_are_written_now_and_then_and_removed_at_the_end(small, at_point, monkeypatch):
-    monkeypatch.setattr(interrupt, "EVERY", np.inf)
-    at_point(2, lambda: (small / "quick").write_text(str(files(small))))
-    assert fit().exit_code == 0
+def test_checkpoints_are_written_now_and_then_and_removed_at_the_end(small):
+    watch = AtPoint(2, lambda: (small / "quick").write_text(str(files(small))))
+    assert fit(checkpoint_every=np.inf, watch=watch).exit_code == 0
     assert "partial" not in (small / "quick").read_text()
-    monkeypatch.setattr(interrupt, "EVERY", 0.0)
-    at_point(2, lambda: (small / "slow").write_text(str(files(small))))
-    assert fit("-o", "x.json").exit_code == 0
+    watch = AtPoint(2, lambda: (small / "slow").write_text(str(files(small))))
+    assert fit("-o", "x.json", checkpoint_every=0.0, watch=watch).exit_code == 0
     assert "x.partial.json" in (small / "slow").read_text()
     assert files(small) == ["model.result.json", "quick", "slow", "x.json"]
 
@@ -465,9 +425,8 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_fit(small, monkeyp
     def full(*_):
         raise ctpwa.CtpwaError("the disk is full")
 
-    monkeypatch.setattr(interrupt, "EVERY", 0.0)
     monkeypatch.setattr(Checkpoint, "save", full)
-    result = fit()
+    result = fit(checkpoint_every=0.0)
     assert (result.exit_code, result.stderr) == (0, "warning: no checkpoint, the disk is full\n")
     assert load().verdict.good
 

@@ -1,6 +1,7 @@
 """``ctpwa generate``: what is written is what the same call in Python gives, whole or not at all."""
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
-from ctpwa.generate import toys
+from ctpwa.cli.settings import CommandSettings
+from ctpwa.generate.toys import ToySettings
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
@@ -21,11 +23,8 @@ couplings:
 """
 
 
-@pytest.fixture(autouse=True)
-def _short_pilot(monkeypatch):
-    """Files are the same as events in memory, whatever the proposal; a short pilot is enough."""
-    for name, value in (("PILOT_ROUNDS", 1), ("PILOT_EVENTS", 256), ("MAXIMUM_EVENTS", 2048)):
-        monkeypatch.setattr(toys, name, value)
+# files are the same as events in memory, whatever the proposal: a short pilot is enough; and without any event there is no generator
+SHORT, NONE = ToySettings(pilot_rounds=1, pilot_events=256, maximum_events=2048), ToySettings(pilot_rounds=0, maximum_events=0)
 
 
 @pytest.fixture
@@ -35,8 +34,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def generate(*options):
-    return CliRunner().invoke(app, ["generate", "model.yml", *options])
+def generate(*options, toys=SHORT):
+    return CliRunner().invoke(app, ["generate", "model.yml", *options], obj=CommandSettings(toys=toys))
 
 
 def files(folder):
@@ -51,7 +50,10 @@ def test_a_toy_in_a_file_is_the_toy_of_python(folder, suffix):
     assert "% of those tried were accepted, " in result.stdout
     assert result.stdout.count("\n") == 1
     model = ctpwa.load_model("model.yml")
-    found, expected = ctpwa.read_events(model, f"toy.{suffix}"), ctpwa.generate_toy(model, 300, seed=3)
+    found, expected = (
+        ctpwa.read_events(model, f"toy.{suffix}"),
+        ctpwa.generate.ToyGenerator(model, settings=SHORT).generate(300, seed=3).events,
+    )
     for name in model.final_names:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-12, atol=1e-12)
     assert files(folder) == ["model.yml", f"toy.{suffix}"]
@@ -119,9 +121,8 @@ def test_samples_that_it_did_not_generate_are_never_overwritten(folder, suffix):
         (["-o", "toy.npz", "--device", "abacus"], "unknown device 'abacus'\n fix: choose cpu or cuda"),
     ],
 )
-def test_what_cannot_be_done_is_said_before_anything_is_generated(folder, options, message, monkeypatch):
-    monkeypatch.setattr(ctpwa.generate.ToyGenerator, "generate", lambda *_: pytest.fail("too late"))
-    result = generate("-n", "10", *options)
+def test_what_cannot_be_done_is_said_before_anything_is_generated(folder, options, message):
+    result = generate("-n", "10", *options, toys=NONE)
     assert result.exit_code == 1
     assert message in result.stderr
     assert files(folder) == ["model.yml"]
@@ -135,11 +136,8 @@ def test_a_missing_gpu(folder, kind):
     assert "torch sees no GPU\n fix: choose cpu" in result.stderr
 
 
-def test_an_interrupted_toy_leaves_nothing(folder, monkeypatch):
-    def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(toys._Accepted, "add", interrupted)
+def test_an_interrupted_toy_leaves_nothing(folder, at_step):
+    at_step("toy events", lambda: signal.raise_signal(signal.SIGINT))
     result = generate("-n", "10", "-o", "toy.npz")
     assert result.exit_code == 130
     assert files(folder) == ["model.yml"]
@@ -160,9 +158,8 @@ def test_a_wrong_model(folder):
 
 @pytest.mark.parametrize("option", [[], ["--phase-space"]])
 @pytest.mark.parametrize("n", [10**12, 10**15, 10**40])
-def test_more_events_than_there_is_memory_are_refused_before_any_work(folder, monkeypatch, n, option):
-    monkeypatch.setattr(ctpwa.generate, "ToyGenerator", None)  # not even a pilot
-    result = generate("-n", str(n), "-o", "toy.root", *option)
+def test_more_events_than_there_is_memory_are_refused_before_any_work(folder, n, option):
+    result = generate("-n", str(n), "-o", "toy.root", *option, toys=NONE)
     assert result.exit_code == 1
     assert "events of 3 particles need" in result.stderr
     assert " fix: generate at most " in result.stderr

@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.base.locks import OutputLock
-from ctpwa.base.progress import Progress
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.fitting.checkpoint import Checkpoint
 
 RESULT, CHECKPOINT = "model.result.json", "model.result.partial.json"
 
 
-def fit(*options):
-    return CliRunner().invoke(app, ["fit", "model.yml", *options])
+def fit(*options, **settings):
+    return CliRunner().invoke(app, ["fit", "model.yml", *options], obj=CommandSettings(**settings))
 
 
 def files(folder):
@@ -35,20 +35,9 @@ def load(name=RESULT):
 
 
 @pytest.fixture
-def stopped_in_the_search(monkeypatch):
+def stopped_in_the_search(at_step):
     """SIGTERM comes when the first start of a search has ended."""
-
-    def install(patch):
-        real = Progress.advance
-
-        def advance(self, amount):
-            real(self, amount)
-            if self.title.startswith("search") and self.done == 1:
-                os.kill(os.getpid(), signal.SIGTERM)
-
-        patch.setattr(Progress, "advance", advance)
-
-    return install
+    return lambda patch: at_step("search", lambda: os.kill(os.getpid(), signal.SIGTERM), done=1, patch=patch)
 
 
 # --resume and --force
@@ -128,10 +117,10 @@ def test_force_keeps_a_result_that_is_better(fitted, small, monkeypatch):
 KILLED = """
 import os, signal
 import ctpwa.base.output
-from ctpwa.cli import interrupt
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
 
-interrupt.EVERY, real, seen = 0.0, os.fsync, []
+real, seen = os.fsync, []
 
 def fsync(number):
     seen.append(1)
@@ -140,7 +129,7 @@ def fsync(number):
     real(number)
 
 ctpwa.base.output.os.fsync = fsync
-app()
+app(obj=CommandSettings(checkpoint_every=0.0))
 """
 
 
@@ -166,11 +155,11 @@ def test_a_search_that_is_killed_while_it_writes_goes_on(small):
 
 
 def full(monkeypatch, *folders):
-    """No room in some folders."""
+    """No room in some folders, or for some files."""
     real = os.replace
 
     def replaced(source, goal):
-        if Path(goal).resolve().parent in [folder.resolve() for folder in folders]:
+        if {Path(goal).resolve(), Path(goal).resolve().parent} & {folder.resolve() for folder in folders}:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(source, goal)
 
@@ -179,9 +168,8 @@ def full(monkeypatch, *folders):
 
 def test_a_result_for_which_there_is_no_room_is_printed_and_saved_elsewhere(small, monkeypatch, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(elsewhere))
     full(monkeypatch, small)
-    result = fit()
+    result = fit(elsewhere=elsewhere)
     assert result.exit_code == 1
     (place,) = elsewhere.iterdir()
     found = load(place)
@@ -195,9 +183,8 @@ def test_a_result_for_which_there_is_no_room_is_printed_and_saved_elsewhere(smal
 
 def test_a_result_for_which_there_is_no_room_anywhere_is_printed(small, monkeypatch, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(elsewhere))
     full(monkeypatch, small, elsewhere)
-    result = fit("--json")
+    result = fit("--json", elsewhere=elsewhere)
     assert result.exit_code == 1
     assert '"file": null' in result.stdout
     assert '"nll": ' in result.stdout
@@ -206,21 +193,12 @@ def test_a_result_for_which_there_is_no_room_anywhere_is_printed(small, monkeypa
 
 
 def test_the_checkpoint_stays_until_the_result_is_written(small, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.interrupt.EVERY", 0.0)
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(small / "nowhere"))
-    real = ctpwa.FitResult.save
-
-    def save(self, path):
-        if Path(path).name == RESULT:
-            raise ctpwa.CtpwaError("cannot write: no room\n fix: make room")
-        real(self, path)
-
-    monkeypatch.setattr(ctpwa.FitResult, "save", save)
-    result = fit()
+    with monkeypatch.context() as patch:
+        full(patch, small / RESULT)
+        result = fit(checkpoint_every=0.0, elsewhere=small / "nowhere")
     assert result.exit_code == 1
     assert "its point is in model.result.partial.json, from which --resume goes on" in result.stderr
     assert files(small) == [CHECKPOINT]
-    monkeypatch.setattr(ctpwa.FitResult, "save", real)
     assert fit("--resume").exit_code == 0
     assert files(small) == [RESULT]
 

@@ -9,16 +9,17 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.fitting.text import with_error
-from ctpwa.generate import toys
+from ctpwa.generate.toys import ToySettings
 
 PHI3, KSTAR = "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 
 
-def show(*options):
-    return CliRunner().invoke(app, ["show", "model.result.json", *options])
+def show(*options, **settings):
+    return CliRunner().invoke(app, ["show", "model.result.json", *options], obj=CommandSettings(**settings))
 
 
 def rows(text):
@@ -78,9 +79,8 @@ def test_correlations(fitted):
     assert f"{n * (n - 1) // 2 - len(large)} more below 0.1" in block
 
 
-def test_tables_on_a_terminal(fitted, monkeypatch):
-    monkeypatch.setattr("ctpwa.cli.commands.show.is_terminal", lambda: True)
-    result = show("--waves", "--correlations")
+def test_tables_on_a_terminal(fitted):
+    result = show("--waves", "--correlations", terminal=True)
     assert result.exit_code == 0
     table = rows(result.stdout)
     assert ["parameter", "value", "MINOS", "limits"] in table
@@ -126,34 +126,20 @@ def test_what_is_no_result(small, text, message):
 # toys with fitted values
 
 
-class _Seen(Exception):
-    pass
-
-
-@pytest.fixture
-def truth(monkeypatch):
-    """What ``ctpwa generate`` makes a toy of; nothing is generated."""
-    seen = {}
-
-    class Generator:
-        def __init__(self, model, **options):
-            seen.update(model=model, **options)
-            raise _Seen
-
-    monkeypatch.setattr(ctpwa.generate, "ToyGenerator", Generator)
-    return seen
+def generate(*options, **toys):
+    settings = CommandSettings(toys=ToySettings(**toys), toy_engine="reference")
+    return CliRunner().invoke(app, ["generate", *options, "--from", "model.result.json", "-n", "10", "-o", "toy.npz"], obj=settings)
 
 
 @pytest.mark.parametrize("model", [[], ["model.yml"]])
-def test_toys_of_a_result(fitted, truth, model):
-    result = CliRunner().invoke(app, ["generate", *model, "--from", "model.result.json", "-n", "10", "-o", "toy.npz"])
-    assert isinstance(result.exception, _Seen)
-    assert truth["couplings"] == {c.name: complex(c.re, c.im) for c in fitted.couplings}
+def test_toys_of_a_result(fitted, model):
+    truth = json.loads(generate(*model, "--json", pilot_rounds=1, pilot_events=64, maximum_events=64).stdout)
+    assert truth["couplings"] == {c.name: [c.re, c.im] for c in fitted.couplings}
     assert truth["parameters"] == {
         "phi(1680).mass": fitted.value("phi(1680).mass"),
         **{k: v for k, v in fitted.fixed.items() if "[" not in k},
     }
-    assert set(truth["parameters"]) == {p.name for p in model_channels(truth["model"]).theta}
+    assert set(truth["parameters"]) == {p.name for p in model_channels(ctpwa.load_model("model.yml")).theta}
 
 
 def test_fitted_values_are_the_fit(fitted):
@@ -167,15 +153,14 @@ def test_fitted_values_are_the_fit(fitted):
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)
 
 
-def test_a_toy_of_another_model(fitted, small, monkeypatch):
-    monkeypatch.setattr(toys.ToyGenerator, "generate", lambda *_: pytest.fail("too late"))
+def test_a_toy_of_another_model(fitted, small):
     text = (small / "model.yml").read_text()
     (small / "model.yml").write_text(text.replace("phi(3)(1850): {in: K+ K-}", "rho(3)(1690): {in: K+ K-, off_shell: true}"))
-    result = CliRunner().invoke(app, ["generate", "model.yml", "--from", "model.result.json", "-n", "10", "-o", "toy.npz"])
+    result = generate("model.yml", pilot_rounds=0, maximum_events=0)  # which cannot make any
     assert result.exit_code == 1
     assert "the result has no 'rho(3)(1690)0[K+ K-] (3,3)(3,0)': it is the result of another model" in result.stderr
     (small / "model.yml").write_text(text.replace("  phi(3)(1850): {in: K+ K-}\n", ""))
-    result = CliRunner().invoke(app, ["generate", "model.yml", "--from", "model.result.json", "-n", "10", "-o", "toy.npz"])
+    result = generate("model.yml", pilot_rounds=0, maximum_events=0)  # which cannot make any
     assert f"the model has no '{PHI3}'" in result.stderr
 
 

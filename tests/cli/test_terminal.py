@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from ctpwa.base.progress import Progress
 from ctpwa.cli import console, streams
 from ctpwa.cli.console import Commands, SafeConsole, echo, print_json
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
 from fitting.made_up import make_result
 
 PACKAGE = Path(ctpwa.__file__).parent
@@ -78,27 +80,38 @@ def test_everything_is_printed_by_the_console():
 
 
 def test_consoles_show_control_characters_and_markup(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogatepass"))
     monkeypatch.setenv("COLUMNS", "500")
     table = Table(title=HOSTILE)
     table.add_column(Text(HOSTILE))
     table.add_row(Text(HOSTILE, style="bold"))
-    for shown in (HOSTILE, Text(HOSTILE), table, Text.assemble((HOSTILE, "red"), HOSTILE)):
-        SafeConsole().print(shown)
-    sys.stdout.flush()
-    text = sys.stdout.buffer.getvalue().decode("utf-8", "surrogatepass")
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogatepass")) as stream:
+        for shown in (HOSTILE, Text(HOSTILE), table, Text.assemble((HOSTILE, "red"), HOSTILE)):
+            SafeConsole().print(shown)
+    stream.flush()
+    text = stream.buffer.getvalue().decode("utf-8", "surrogatepass")
     assert is_safe(text)
     assert text.count("[red]Y[/red][link=http://z]") >= 5
 
 
+def test_no_bar_without_a_terminal(capsys):
+    """However long it takes."""
+    with Progress("read", 3, patience=0.0) as bar:
+        bar.advance(3)
+    assert capsys.readouterr().err == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
 def test_colours_are_still_colours(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    SafeConsole().print(Text("good \x1b[32m", style="bold red"))
-    assert "\x1b[1;31mgood \\x1b[32m\x1b[0m" in sys.stdout.getvalue()
+    with redirect_stdout(Terminal()) as stream:
+        SafeConsole().print(Text("good \x1b[32m", style="bold red"))
+    assert "\x1b[1;31mgood \\x1b[32m\x1b[0m" in stream.getvalue()
 
 
 def test_json_is_ascii_and_comes_back(capsys):
@@ -146,23 +159,20 @@ def test_names_of_files_that_are_not_there(command, tmp_path, monkeypatch):
     ("encoding", "text"),
     [("ascii", "J/psi -> K+ K- 1 +- 2 sigma Lambda \\u65e5 ... 0"), ("latin-1", "J/psi -> K+ K- 1 ± 2 sigma Lambda \\u65e5 ... 0")],
 )
-def test_letters_that_a_terminal_does_not_have(monkeypatch, encoding, text):
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    with streams.prepared_streams(pytest.fail):
+def test_letters_that_a_terminal_does_not_have(encoding, text):
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) as stream, streams.prepared_streams(pytest.fail):
         echo("J/ψ → K⁺ K⁻ 1 ± 2 σ Λ 日 … ⁰")
-    assert sys.stdout.buffer.getvalue().decode(encoding) == f"{text}\n"
+    assert stream.buffer.getvalue().decode(encoding) == f"{text}\n"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_result_on_such_a_terminal(tmp_path, monkeypatch, encoding, terminal):
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    monkeypatch.setattr("ctpwa.cli.commands.show.is_terminal", lambda: terminal)
+def test_a_result_on_such_a_terminal(tmp_path, encoding, terminal):
     make_result().save(tmp_path / "r.json")
-    with pytest.raises(SystemExit) as end:
-        app(["show", str(tmp_path / "r.json"), "--waves", "--correlations"])
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) as stream, pytest.raises(SystemExit) as end:
+        app(["show", str(tmp_path / "r.json"), "--waves", "--correlations"], obj=CommandSettings(terminal=terminal))
     assert end.value.code == 0
-    shown = sys.stdout.buffer.getvalue().decode(encoding)
+    shown = stream.buffer.getvalue().decode(encoding)
     assert "J/psi(1S) -> K+ K- eta" in shown
     assert "phi(1680).mass" in shown
 
@@ -185,13 +195,13 @@ class Gone(io.StringIO):
 
 
 @pytest.fixture
-def gone(monkeypatch, tmp_path):
-    with open(tmp_path / "stdout", "w") as file:
+def gone(tmp_path):
+    with open(tmp_path / "stdout", "w") as file, ExitStack() as stack:
 
         def make(error):
             stream = Gone(error)
             stream.file = file
-            monkeypatch.setattr(sys, "stdout", stream)
+            stack.enter_context(redirect_stdout(stream))
 
         yield make
 
@@ -216,12 +226,10 @@ def test_a_full_disk_is_an_error(gone):
 @pytest.mark.parametrize("terminal", [False, True])
 def test_no_streams_at_all(tmp_path, monkeypatch, terminal):
     make_result().save(tmp_path / "r.json")
-    if terminal:
-        monkeypatch.setattr("ctpwa.cli.commands.show.is_terminal", lambda: True)
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)
     with pytest.raises(SystemExit) as end:
-        app(["show", str(tmp_path / "r.json")])
+        app(["show", str(tmp_path / "r.json")], obj=CommandSettings(terminal=terminal))
     opened = sys.stdin, sys.stdout, sys.stderr
     assert end.value.code == 0
     assert [stream.name for stream in opened] == [os.devnull] * 3

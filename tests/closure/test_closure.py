@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
+from ctpwa.generate.toys import ToySettings
 from ctpwa.observables.closure import Closure
 from ctpwa.observables.pulls import summarise_pulls
 
@@ -21,6 +23,7 @@ SIZES = {
     "jpsi_phi_pi_pi": (500, 20_000),
     "lambdac_p_k_pi": (2_000, 15_000),
 }
+SHORT = ToySettings(pilot_events=1 << 10, maximum_events=1 << 12)  # that costs acceptance, but not correctness
 STAND_STILL = ("jpsi_kk_eta", "jpsi_p_pbar_eta")  # masses and widths do not float here, to save time
 TINY = {
     "decay": "J/psi(1S) -> K+ K- eta",
@@ -34,7 +37,7 @@ TINY = {
 
 
 def run(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = CliRunner().invoke(app, [str(word) for word in words], obj=CommandSettings(toys=SHORT, toy_engine="reference"))
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -54,7 +57,7 @@ def test_an_example_runs_and_its_fit_finds_the_truth(tmp_path, example, name):
     run("fit", file, "--starts", 1, "--engine", "reference")
     result = ctpwa.FitResult.load(tmp_path / "model.result.json")
     assert result.n_events == n_events
-    closure = Closure(ctpwa.load_model(file), n_events, n_phase_space, n_reference=2_000, engine="reference")
+    closure = Closure(ctpwa.load_model(file), n_events, n_phase_space, n_reference=2_000, engine="reference", toys=SHORT)
     np.testing.assert_allclose([p.start for p in result.parameters], closure.truth)
     toy = closure.compare(result, result.record.history[0])
     # the likelihood itself: with so few events it is no parabola
@@ -67,7 +70,7 @@ N_TOYS = 32
 @pytest.fixture(scope="module")
 def tiny():
     """Toys of a small model, fitted back."""
-    closure = Closure(ctpwa.load_model(TINY), 300, 3_000, n_reference=5_000, seed=1, engine="reference")
+    closure = Closure(ctpwa.load_model(TINY), 300, 3_000, n_reference=5_000, seed=1, engine="reference", toys=SHORT)
     return closure, [closure.run(k) for k in range(N_TOYS)]
 
 

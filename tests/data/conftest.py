@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.data import files
 from ctpwa.data.columns import Column, ColumnKind, EventFile
 
 FILES = Path(__file__).parent / "files"
@@ -43,12 +42,6 @@ def columns(events):
         }
 
     return make
-
-
-@pytest.fixture
-def small_chunks(monkeypatch):
-    """Chunks of seven events, so that small samples have several."""
-    monkeypatch.setattr(files, "CHUNK", 7)
 
 
 @pytest.fixture

@@ -27,11 +27,11 @@ def on_shell(p, mass):
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("event", [0, 9, 22])
-def test_not_finite(saved, refused, small_chunks, value, event):
+def test_not_finite(saved, refused, value, event):
     def change(momenta):
         momenta["K-"][event, 2] = value
 
-    message = refused(saved(change))
+    message = refused(saved(change), chunk=7)
     assert f"changed.npz: the momentum of 'K-' in event {event} (" in message
     assert "is not finite" in message
 
@@ -53,11 +53,11 @@ def test_negative_energy(saved, refused):
     assert "the momentum of 'eta' in event 4 (" in refused(saved(change))
 
 
-def test_wrong_mass(saved, refused, small_chunks):
+def test_wrong_mass(saved, refused):
     def change(momenta):
         on_shell(momenta["K+"][10:11], 0.13957)
 
-    message = refused(saved(change))
+    message = refused(saved(change), chunk=7)
     assert "the mass of 'K+' in event 10 is 0.13957 GeV, but K+ has 0.493677 GeV (tolerance 0.001 GeV)" in message
     assert "mass_tolerance: {K+: …}" in message
 
@@ -216,14 +216,14 @@ def test_unstable_final_particles_have_a_spread_of_masses(tmp_path, refused):
     assert "the mass of 'phi(1020)' in event 0 is 0.8 GeV" in refused(tmp_path / "wrong.npz", model=model)
 
 
-def test_mean_and_spread_over_chunks_are_those_of_all_events(model, saved, small_chunks, rng):
+def test_mean_and_spread_over_chunks_are_those_of_all_events(model, saved, rng):
     sizes = rng.normal(0, 3e-4, 23)
 
     def change(momenta):
         for event, shift in enumerate(sizes):
             on_shell(momenta["eta"][event : event + 1], 0.547862 + shift)
 
-    found = ctpwa.read_events(model, saved(change))
+    found = ctpwa.read_events(model, saved(change), chunk=7)
     total = sum(found.values()).numpy()
     m = np.sqrt(total[:, 0] ** 2 - (total[:, 1:] ** 2).sum(axis=1))
     assert found.summary.mass.mean == pytest.approx(m.mean(), rel=1e-14)
@@ -234,12 +234,12 @@ def test_mean_and_spread_over_chunks_are_those_of_all_events(model, saved, small
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_that_are_not_finite(saved, refused, tmp_path, small_chunks, value):
+def test_weights_that_are_not_finite(saved, refused, tmp_path, value):
     weights = np.ones(23)
     weights[11] = value
-    assert f"changed.npz: the weight of event 11 is {value}" in refused(saved(weights=weights))
+    assert f"changed.npz: the weight of event 11 is {value}" in refused(saved(weights=weights), chunk=7)
     np.save(tmp_path / "w.npy", weights)
-    assert f"w.npy: the weight of event 11 is {value}" in refused(saved(), weight_file=tmp_path / "w.npy")
+    assert f"w.npy: the weight of event 11 is {value}" in refused(saved(), weight_file=tmp_path / "w.npy", chunk=7)
 
 
 def test_weights_that_are_all_zero(saved, refused):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ctpwa
-from ctpwa.data import files, text_files
+from ctpwa.data.text_files import TextFile, read_column
 
 from .conftest import COMPONENTS, FILES
 
@@ -33,11 +33,30 @@ def test_what_is_written_is_read(model, events, same, tmp_path, suffix, weighted
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_chunks_make_no_difference(model, events, same, tmp_path, monkeypatch, small_chunks, suffix):
-    monkeypatch.setattr(text_files, "MAX_LINES", 3 * 5)
+def test_chunks_make_no_difference(model, events, same, tmp_path, suffix):
     path = tmp_path / f"sample.{suffix}"
-    ctpwa.write_events(path, events, weight_file=weight_file(path))
-    same(ctpwa.read_events(model, path, weight_file=weight_file(path)), events)
+    ctpwa.write_events(path, events, weight_file=weight_file(path), chunk=7)
+    same(ctpwa.read_events(model, path, weight_file=weight_file(path), chunk=7), events)
+
+
+def test_a_chunk_has_at_least_one_event(model, events, tmp_path):
+    ctpwa.write_events(tmp_path / "a.npz", events, chunk=1)
+    for call in (
+        lambda: ctpwa.read_events(model, tmp_path / "a.npz", chunk=0),
+        lambda: ctpwa.open_events(model, tmp_path / "a.npz", chunk=-1),
+        lambda: ctpwa.write_events(tmp_path / "b.npz", events, chunk=0),
+    ):
+        with pytest.raises(ctpwa.base.DataError, match=r"^chunk is (0|-1)\n fix: give a number of events, at least 1$"):
+            call()
+
+
+def test_lines_of_text_in_memory_are_few(model, events, tmp_path):
+    ctpwa.write_events(tmp_path / "a.txt", events, weight_file=tmp_path / "w.txt")
+    with TextFile(tmp_path / "a.txt", tuple(events), max_lines=3 * 5) as file:
+        chunks = list(file.chunks(["K-"], 7))
+    assert [len(chunk["K-"]) for chunk in chunks] == [5, 5, 5, 5, 3]
+    np.testing.assert_array_equal(np.concatenate([chunk["K-"] for chunk in chunks]), events["K-"])
+    np.testing.assert_array_equal(read_column(tmp_path / "w.txt", max_lines=5), events.weights)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -82,9 +101,8 @@ def five():
     "name", ["tlorentzvector", "tlorentzvector_unsplit", "pxpypze", "pxpypze_unsplit", "arrays"], ids=lambda name: name
 )
 @pytest.mark.parametrize("size", [2, 100])
-def test_four_vectors_that_root_wrote(model, five, same, monkeypatch, name, size):
-    monkeypatch.setattr(files, "CHUNK", size)
-    same(ctpwa.read_events(model, FILES / f"{name}.root"), five)
+def test_four_vectors_that_root_wrote(model, five, same, name, size):
+    same(ctpwa.read_events(model, FILES / f"{name}.root", chunk=size), five)
 
 
 def test_four_vectors_in_single_precision(model, five):
@@ -106,10 +124,10 @@ def test_a_tree_in_a_folder_with_momenta_in_mev(model, five):
         torch.testing.assert_close(found[name], five[name], rtol=1e-15, atol=0)
 
 
-def test_one_basket_for_the_whole_branch(model, events, columns, same, tmp_path, write_root, small_chunks):
+def test_one_basket_for_the_whole_branch(model, events, columns, same, tmp_path, write_root):
     """A basket reaches over many chunks; it is unpacked once and used for all of them."""
     write_root(tmp_path / "one.root", columns())
-    same(ctpwa.read_events(model, tmp_path / "one.root"), events, weights=False)
+    same(ctpwa.read_events(model, tmp_path / "one.root", chunk=7), events, weights=False)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -155,9 +173,9 @@ def table_of(events, layout):
 
 @pytest.mark.parametrize("layout", ["scalars", "fixed", "list", "large", "struct"])
 @pytest.mark.parametrize("rows", [5, 1000], ids=["many-row-groups", "one-row-group"])
-def test_parquet_layouts(model, events, same, tmp_path, small_chunks, layout, rows):
+def test_parquet_layouts(model, events, same, tmp_path, layout, rows):
     pq.write_table(table_of(events, layout), tmp_path / "a.parquet", row_group_size=rows)
-    same(ctpwa.read_events(model, tmp_path / "a.parquet"), events, weights=False)
+    same(ctpwa.read_events(model, tmp_path / "a.parquet", chunk=7), events, weights=False)
 
 
 # npz
@@ -167,9 +185,9 @@ def test_parquet_layouts(model, events, same, tmp_path, small_chunks, layout, ro
 @pytest.mark.parametrize(
     "convert", [np.ascontiguousarray, np.asfortranarray, lambda p: p.astype(">f8")], ids=["c", "fortran", "big-endian"]
 )
-def test_npz_layouts(model, events, same, tmp_path, small_chunks, save, convert):
+def test_npz_layouts(model, events, same, tmp_path, save, convert):
     save(tmp_path / "a.npz", weights=events.weights.numpy(), **{name: convert(p.numpy()) for name, p in events.items()})
-    same(ctpwa.read_events(model, tmp_path / "a.npz"), events)
+    same(ctpwa.read_events(model, tmp_path / "a.npz", chunk=7), events)
 
 
 def test_npz_with_one_array_per_component(model, events, columns, same, tmp_path):
@@ -304,7 +322,7 @@ def test_events_go_to_the_device(model, events, tmp_path):
     assert ctpwa.read_events(model, tmp_path / "a.npz", device=torch.device("cpu"))["K+"].device.type == "cpu"
 
 
-def test_a_progress_bar_can_be_shown(model, events, tmp_path, capsys, small_chunks):
+def test_a_progress_bar_can_be_shown(model, events, tmp_path, capsys):
     ctpwa.write_events(tmp_path / "a.npz", events, progress=True)
-    ctpwa.read_events(model, tmp_path / "a.npz", progress=True, name="data")
+    ctpwa.read_events(model, tmp_path / "a.npz", progress=True, name="data", chunk=7)
     assert "reading data" in capsys.readouterr().err

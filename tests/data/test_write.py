@@ -16,19 +16,17 @@ SUFFIXES = ("root", "parquet", "npz", "txt")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, OSError])
 @pytest.mark.parametrize("old", [False, True])
-def test_an_interrupted_write_leaves_nothing_behind(events, tmp_path, monkeypatch, suffix, error, old):
+def test_an_interrupted_write_leaves_nothing_behind(events, tmp_path, at_step, suffix, error, old):
     path = tmp_path / f"data.{suffix}"
     if old:
         path.write_bytes(b"what was there before")
-    monkeypatch.setattr(write, "CHUNK", 7)
 
-    class Failing(write.Progress):
-        def advance(self, amount):
-            raise error
+    def fail():
+        raise error
 
-    monkeypatch.setattr(write, "Progress", Failing)
+    at_step("writing", fail)
     with pytest.raises(ctpwa.CtpwaError if error is OSError else error):
-        ctpwa.write_events(path, events.momenta)
+        ctpwa.write_events(path, events.momenta, chunk=7)
     assert [entry.name for entry in tmp_path.iterdir()] == ([path.name] if old else [])
     assert not old or path.read_bytes() == b"what was there before"
 

@@ -134,12 +134,13 @@ class Session:
     """Runs the blocks of a page in one folder and one Python namespace.
 
     Args:
-        folder:  the working directory, which must be that of the process
-        files:   a folder with files that are there before every command; then commands run with few events and few starts
+        folder:    the working directory, which must be that of the process
+        files:     a folder with files that are there before every command; then commands run with few events and few starts
+        settings:  of commands
     """
 
-    def __init__(self, folder, files=None):
-        self.folder, self.files = folder, files
+    def __init__(self, folder, files=None, settings=None):
+        self.folder, self.files, self.settings = folder, files, settings
         if files is not None:
             shutil.copytree(files, folder, dirs_exist_ok=True)
         self.names = {"__name__": "__main__"}
@@ -168,7 +169,7 @@ class Session:
                 continue
             if self.files is not None:
                 command = self._made_small(command)
-            result = CliRunner().invoke(app, command[1:])
+            result = CliRunner().invoke(app, command[1:], obj=self.settings)
             if block.fails:
                 assert result.exit_code == 1, f"{block}: {line!r} did not fail"
                 printed.append(result.output)

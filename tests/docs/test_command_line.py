@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import ctpwa
 from ctpwa.cli.command import all_commands
 from ctpwa.cli.main import app
+from ctpwa.cli.settings import CommandSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 SECTIONS = {section.partition("`")[0]: section for section in PAGE.split("\n## `ctpwa ")[1:]}
@@ -35,7 +36,7 @@ def test_check_prints_what_is_shown(tmp_path):
     assert CliRunner().invoke(app, ["check", str(tmp_path / "model.yml")]).stdout == block("check", "text")
 
 
-def test_fit_begins_with_what_is_shown(tmp_path, monkeypatch):
+def test_fit_begins_with_what_is_shown(tmp_path):
     text = MODEL + "samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}\n"
     (tmp_path / "model.yml").write_text(text)
     model = ctpwa.load_model(tmp_path / "model.yml")
@@ -44,8 +45,7 @@ def test_fit_begins_with_what_is_shown(tmp_path, monkeypatch):
     def stop(*_, **__):
         raise ctpwa.CtpwaError("what is shown comes before the fit")
 
-    monkeypatch.setattr(ctpwa.Analysis, "fit", stop)
-    result = CliRunner().invoke(app, ["fit", str(tmp_path / "model.yml"), "--engine", "reference"])
+    result = CliRunner().invoke(app, ["fit", str(tmp_path / "model.yml"), "--engine", "reference"], obj=CommandSettings(watch=stop))
     assert result.stdout == block("fit", "text") + "\n"
 
 

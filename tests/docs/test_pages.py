@@ -12,8 +12,9 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.engine.backends import registry
-from ctpwa.generate import toys
+from ctpwa.generate.toys import ToySettings
 from ctpwa.model.lineshapes.registry import KINDS
 from docs.blocks import DOCS, PAGES, Session, blocks, page_text, same
 
@@ -29,6 +30,7 @@ NOT_RUN = {
 FROM_NOTHING = {"index.md", "start.md", "tutorial.md", "coming-from-tf-pwa.md"} | {page for page in PAGES if page.startswith("how-to/")}
 # yaml that other tests load: tests/docs/test_documentation.py, test_command_line.py, tests/lineshapes/test_documentation.py
 YAML_ELSEWHERE = {"model-format.md", "command-line.md", "lineshapes.md"}
+SHORT = ToySettings(pilot_events=1 << 10, maximum_events=1 << 12)
 SMALL_MODEL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
 resonances:
@@ -105,11 +107,10 @@ def test_page_runs(page, tmp_path, monkeypatch, request):
     small = page not in FROM_NOTHING
     files = request.getfixturevalue("prepared") if small else None
     if small:  # quick, and the events are not looked at
-        monkeypatch.setattr(toys, "PILOT_EVENTS", 1 << 10)
-        monkeypatch.setattr(toys, "MAXIMUM_EVENTS", 1 << 12)
+        monkeypatch.setitem(ctpwa.generate.ToyGenerator.__init__.__kwdefaults__, "settings", SHORT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    session, printed, before, outputs = Session(tmp_path, files), None, None, []
+    session, printed, before, outputs = Session(tmp_path, files, CommandSettings(toys=SHORT) if small else None), None, None, []
     for block in blocks(page):
         if block.language == "text":
             if block.follows and printed is not None and not (small and before.language == "sh"):

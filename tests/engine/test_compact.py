@@ -3,6 +3,7 @@
 import gc
 import weakref
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +13,9 @@ import torch
 import ctpwa
 from ctpwa.data.events import Events
 from ctpwa.data.stream import Piece
-from ctpwa.engine.backends.cuda import engine as cuda
+from ctpwa.engine.backends.cuda.engine import CudaEngine, CudaTuning
 from ctpwa.engine.backends.reference import definition as reference
 from ctpwa.engine.codegen.tensors import evaluate
-from ctpwa.engine.plan import compact
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.compact import compacted
 from ctpwa.engine.plan.tables import LOG, PLAIN, Tables
@@ -28,13 +28,7 @@ from ctpwa.model.lineshapes.formula import Formula, LineshapeParameter, q2, s
 from engine.cases import CASES, CUDA, GPU, assert_close, events, example, likelihood, make, model, point, samples, with_resonance
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture
-def always(monkeypatch):
-    """Compact whatever can be, however little that saves."""
-    monkeypatch.setattr(compact, "LEAST_SAVING", 0.0)
-    monkeypatch.setattr(compact, "MOST_KINDS", 1000)
+ALWAYS = {"least_saving": 0.0, "most_kinds": 1000}  # compact whatever can be, however little that saves
 
 
 def plan_of(own):
@@ -57,13 +51,12 @@ def plan_value(plan, name):
     return {"mass": 1.4, "width": 0.2}.get(name.rsplit(".", 1)[1], 0.5)
 
 
-@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("name", ["kk_eta", "kk_eta fixed", "flatte", "p_pbar_eta", "rho_rho", "polarised"])
 def test_intensities_are_the_same(name):
     """The definition in torch with either plan: what is computed in every pass is what would have been kept."""
     own, p4 = model(name), momenta(name)
     plan = plan_of(own)
-    less = compacted(plan)
+    less = compacted(plan, **ALWAYS)
     assert less.n_event_rows < plan.n_event_rows
     stage = spin_stage(own, find_rotation(own, [Piece(p4)]), CPU)
     plans = [replace(p, n_rows=stage.n_rows) for p in (less, plan)]
@@ -90,21 +83,19 @@ def test_running_widths_need_no_square_root():
             assert not any((2 * power.exp).is_odd for power in expression.atoms(sp.Pow))
 
 
-@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("name", list(CASES))
 def test_nothing_is_left_to_compact(name):
-    less = compacted(plan_of(model(name)))
-    assert compacted(less) is less
+    less = compacted(plan_of(model(name)), **ALWAYS)
+    assert compacted(less, **ALWAYS) is less
     assert less.n_event_rows <= plan_of(model(name)).n_event_rows
 
 
-def test_what_saves_little_is_left_as_it_is(monkeypatch):
+def test_what_saves_little_is_left_as_it_is():
     plan = plan_of(model("polarised"))  # seven numbers would become six, of three kinds of formulas instead of two
     assert compacted(plan) is plan
     own = plan_of(model("kk_eta"))
     assert compacted(own) is not own
-    monkeypatch.setattr(compact, "MOST_KINDS", 8)
-    assert compacted(own) is own
+    assert compacted(own, most_kinds=8) is own
 
 
 def test_two_numbers_of_a_vertex_are_kept_as_they_are():
@@ -130,10 +121,9 @@ def without_roots():
     return own
 
 
-@pytest.mark.usefixtures("always")
 def test_without_square_roots_q2_is_kept():
     plan = plan_of(without_roots())
-    less = compacted(plan)
+    less = compacted(plan, **ALWAYS)
     assert plan.n_event_rows == 4
     assert {quantity.source for quantity in less.quantities} == {s, q2}
     p4 = momenta("small")
@@ -147,26 +137,21 @@ def test_without_square_roots_q2_is_kept():
         torch.testing.assert_close(found[k], F, rtol=1e-13, atol=0)
 
 
-@pytest.mark.usefixtures("always")
-def test_expensive_and_complex_numbers_are_kept(monkeypatch):
+def test_expensive_and_complex_numbers_are_kept():
     plan = plan_of(model("kk_eta"))
     cheap = {q.source.count_ops() for q in plan.quantities if q.source != s}
-    monkeypatch.setattr("ctpwa.engine.plan.compact.MOST_OPERATIONS", min(cheap))  # L = 1 alone
-    assert compacted(plan) is plan
-    monkeypatch.setattr("ctpwa.engine.plan.compact.MOST_OPERATIONS", sorted(cheap)[1])  # and L = 2
-    less = compacted(plan)
+    assert compacted(plan, most_operations=min(cheap), **ALWAYS) is plan  # L = 1 alone
+    less = compacted(plan, most_operations=sorted(cheap)[1], **ALWAYS)  # and L = 2
     assert less.n_event_rows == 15 - 2 * 1  # s, L = 1 and 2 at two vertices of Kη become s and v; the third vertex has L = 1 and 3
     p4 = momenta("kk_eta")
     stage = spin_stage(model("kk_eta"), find_rotation(model("kk_eta"), [Piece(p4)]), CPU)
     plans = [replace(p, n_rows=1) for p in (plan, less)]
     found, expected = (intensity(p, sample_of(stage, p, 40, in_pieces(Piece(p4)))) for p in plans)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
-    monkeypatch.undo()
-    monkeypatch.setattr(compact, "LEAST_SAVING", 0.0)
     flatte = plan_of(model("flatte"))
     kept = {quantity for quantity in flatte.quantities if quantity.complex}
     assert kept
-    assert {quantity for quantity in compacted(flatte).quantities if quantity.complex} == kept
+    assert {quantity for quantity in compacted(flatte, least_saving=0.0).quantities if quantity.complex} == kept
 
 
 def test_at_threshold():
@@ -202,10 +187,9 @@ def test_what_is_kept_is_what_it_says():
 # the tables of the GPU kernels
 
 
-@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("name", list(CASES))
 def test_every_channel_is_visited_once(name):
-    plan = compacted(plan_of(model(name)))
+    plan = compacted(plan_of(model(name)), **ALWAYS)
     visits = Tables(plan).visits
     seen = []
     for k, (kind, structure, closes, first, last, *rows) in enumerate(visits.tolist()):
@@ -221,28 +205,26 @@ def test_every_channel_is_visited_once(name):
 
 @pytest.mark.parametrize("engine", [CUDA])
 @pytest.mark.parametrize("name", ["kk_eta", "p_pbar_eta", "polarised"])
-def test_k_is_read_early_or_late(name, engine, monkeypatch):
+def test_k_is_read_early_or_late(name, engine, tuned):
     """With few rows K is asked for in every visit, with many once for a structure; the result is the same, also of compacted plans."""
     expected = likelihood(name, engine).value_grad_hessian(point(likelihood(name, engine)))
     for most, saving in ((0, 0.0), (100, 0.0), (0, 1.0)):
-        monkeypatch.setattr("ctpwa.engine.backends.cuda.source.MOST_EARLY", most)
-        monkeypatch.setattr(compact, "LEAST_SAVING", saving)
-        like = make(name, engine)
+        like = make(name, tuned(most_early=most, adapt=partial(compacted, least_saving=saving)))
         assert any(kind.inner for kind in like.plan.kinds) == (saving == 0.0)
         for found, other in zip(like.value_grad_hessian(point(like)), expected, strict=True):
             assert_close(found, other, 1e-12, 300)
 
 
 @pytest.mark.parametrize("engine", [CUDA])
-def test_programs_share_columns(engine, monkeypatch):
+def test_programs_share_columns(engine):
     like = likelihood("kk_eta", engine)
     (sample,) = like.data.resident
-    like.engine.set_numbers(np.ones(like.plan.n_couplings, dtype=complex), like.plan.iteration.values(np.ones(len(like.plan.parameters))))
+    c, p = np.ones(like.plan.n_couplings, dtype=complex), like.plan.iteration.values(np.ones(len(like.plan.parameters)))
     found = []
     for shared in (1, 3, 100):  # fewer and more than there are columns
-        monkeypatch.setattr(cuda, "SHARED_LOG", shared)
-        monkeypatch.setattr(cuda, "SHARED_PLAIN", shared)
-        found.append([like.engine._launch_columns(sample, sample.w, mode, 0, sample.n_events)[k] for k, mode in ((1, LOG), (0, PLAIN))])
+        engine = CudaEngine(like.plan, like.engine.device, CudaTuning(shared_log=shared, shared_plain=shared))
+        engine.set_numbers(c, p)
+        found.append([engine._launch_columns(sample, sample.w, mode, 0, sample.n_events)[k] for k, mode in ((1, LOG), (0, PLAIN))])
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             assert torch.equal(a, b)
@@ -250,14 +232,12 @@ def test_programs_share_columns(engine, monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not GPU, reason="no GPU")
-def test_a_hessian_that_is_not_recorded(monkeypatch):
-    recorded, plain = make("kk_eta", "cuda"), make("kk_eta", "cuda")
+def test_a_hessian_that_is_not_recorded(tuned):
+    recorded, plain = make("kk_eta", "cuda"), make("kk_eta", tuned(most_recorded=0))
     x = point(recorded)
     for _ in range(3):
         expected = recorded.value_grad_hessian(x)
-        with monkeypatch.context() as patch:
-            patch.setattr(cuda, "MOST_RECORDED", 0)
-            found = plain.value_grad_hessian(x)
+        found = plain.value_grad_hessian(x)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, other)
     assert recorded.engine._graphs

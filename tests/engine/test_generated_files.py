@@ -500,32 +500,28 @@ def test_triton_gets_a_folder_for_the_process_if_it_has_none(tmp_path, monkeypat
 # size
 
 
-def test_what_was_used_longest_ago_is_removed(folder, monkeypatch):
+def test_what_was_used_longest_ago_is_removed(folder):
     folder.mkdir(parents=True)
     for age, name in enumerate(["newest", "new", "old", "oldest"]):
         for end in ("py", "f.1.bin", "g.2.bin"):
             (folder / f"{name}.{end}").write_bytes(bytes(100))
             os.utime(folder / f"{name}.{end}", (1e9 - age, 1e9 - age))
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 1200)
-    remove_oldest(folder)
+    remove_oldest(folder, 1200)
     assert len(files(folder)) == 12
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 1199)
-    remove_oldest(folder)
+    remove_oldest(folder, 1199)
     assert {name.partition(".")[0] for name in files(folder)} == {"newest", "new", "old"}
     os.utime(folder / "old.py")  # it is used again
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 600)
-    remove_oldest(folder)
+    remove_oldest(folder, 600)
     assert {name.partition(".")[0] for name in files(folder)} == {"newest", "old"}
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 1)
-    remove_oldest(folder)
+    remove_oldest(folder, 1)
     assert files(folder) == ["old.f.1.bin", "old.g.2.bin", "old.py"]
 
 
-def test_the_folder_stays_small_by_itself(folder, monkeypatch):
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 10_000)
+def test_the_folder_stays_small_by_itself(folder):
     texts = [f"X = {i}  # {'x' * 3000}\n" for i in range(6)]
     for text in texts:
         module = load_generated("many", text)
+        kept_files.keep(Path(module.__file__), text.encode(), most_bytes=10_000)
         os.utime(module.__file__, (1e9 + module.X, 1e9 + module.X))
     assert len(files(folder)) == 3
     forget(load_generated("many", texts[0]))
@@ -542,9 +538,8 @@ def test_others_may_remove_at_the_same_time(folder, monkeypatch):
         unlink(path)
         unlink(path)
 
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 1)
     monkeypatch.setattr(kept_files.os, "unlink", quicker)
-    remove_oldest(folder)
+    remove_oldest(folder, 1)
     assert len(files(folder)) == 1
 
 

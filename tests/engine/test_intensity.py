@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.engine.likelihood import intensity as module
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.spin.rotate import RowRotation
 
@@ -113,11 +112,11 @@ def test_components_are_the_intensities_of_each_group(model, events):
     assert torch.equal(found["phi"], I(events, [PHI]))
 
 
-def test_chunks_change_nothing(model, events, monkeypatch):
+def test_chunks_change_nothing(model, events):
     whole = ModelIntensity(model, couplings=VALUES, device="cpu")(events)
     many = {name: events[name].repeat(6, 1) for name in events}
-    monkeypatch.setattr(module, "CHUNK_BYTES", {"cpu": 1, "cuda": 1})
-    torch.testing.assert_close(ModelIntensity(model, couplings=VALUES, device="cpu")(many), whole.repeat(6), rtol=1e-13, atol=0)
+    chunked = ModelIntensity(model, couplings=VALUES, device="cpu", chunk_bytes=1)
+    torch.testing.assert_close(chunked(many), whole.repeat(6), rtol=1e-13, atol=0)
 
 
 def test_no_events(model):

@@ -11,7 +11,6 @@ import torch
 from tests.engine.cases import CUDA, assert_close, likelihood, make, point
 
 from ctpwa.engine.backends import batch
-from ctpwa.engine.backends import kept_columns as kept
 from ctpwa.engine.backends.kept_columns import KeptColumns
 
 TOLERANCE = 1e-12
@@ -36,7 +35,7 @@ def test_non_resonant_waves_have_no_imaginary_part():
 
 
 @pytest.mark.parametrize("engine", [CUDA])
-def test_a_batch_with_kept_columns(engine, monkeypatch):
+def test_a_batch_with_kept_columns(engine, tuned):
     like = make("kk_eta fixed", engine)
     x = np.stack([point(like, seed) for seed in range(2)])
     values, grads = like.value_and_grad(x)
@@ -47,26 +46,23 @@ def test_a_batch_with_kept_columns(engine, monkeypatch):
         value, grad = reference.value_and_grad(row)
         assert_close(values[k], value, TOLERANCE, 300)
         assert_close(grads[k], grad, TOLERANCE, 300)
-    monkeypatch.setattr(kept, "MOST_BYTES", 0)
-    fresh = make("kk_eta fixed", engine)
+    fresh = make("kk_eta fixed", tuned(kept_bytes=0))
     assert_close(fresh.value_and_grad(x)[1], grads, TOLERANCE, 300)
     assert not fresh.engine._kept._kept
 
 
-def test_columns_go_with_their_sample_and_there_is_a_limit(monkeypatch):
+def test_columns_go_with_their_sample_and_there_is_a_limit():
     plan = likelihood("kk_eta fixed", "reference").plan
     (sample,) = make("kk_eta fixed", "reference").data.resident
-    columns = KeptColumns(plan, torch.device("cpu"))
-    n = sample.n_events
+    n, n_parts = sample.n_events, plan.column_parts.sum() + plan.column_parts.sum() % 2  # an even number
+    columns = KeptColumns(plan, torch.device("cpu"), most_bytes=2 * 8 * n_parts * n - 1)
     D = torch.ones(2 * plan.n_couplings, n, dtype=torch.float64)
     found = columns.of(sample, lambda: [(0, n, D)])
     assert found is not None
-    assert len(found.parts) == plan.column_parts.sum() + plan.column_parts.sum() % 2  # an even number
+    assert len(found.parts) == n_parts
     assert set(np.flatnonzero(plan.column_parts)) <= set(found.parts.tolist())
     assert found.chunks[0][2].shape == (len(found.parts), n)
     assert columns.of(sample, lambda: pytest.fail("computed again")) is found
-    size = 8 * len(found.parts) * n
-    monkeypatch.setattr(kept, "MOST_BYTES", 2 * size - 1)
     other = replace(sample)
     assert columns.of(other, lambda: pytest.fail("no room for it")) is None
     del sample, found

@@ -273,9 +273,8 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("limits", [{}, {"host_memory": 20_000}])
-def test_files_that_are_read_in_pieces(files, limits, monkeypatch):
-    monkeypatch.setattr("ctpwa.data.files.CHUNK", 37)
-    opened = {key: ctpwa.open_events(model(MIXED), files / f"{key}.parquet", name=key) for key in samples(MIXED)}
+def test_files_that_are_read_in_pieces(files, limits):
+    opened = {key: ctpwa.open_events(model(MIXED), files / f"{key}.parquet", name=key, chunk=37) for key in samples(MIXED)}
     like = make(MIXED, "cpu", **opened, **limits)
     assert like.memory().streamed == bool(limits)
     assert_same(like, likelihood(MIXED, "cpu"))

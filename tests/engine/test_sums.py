@@ -6,7 +6,6 @@ import torch
 
 import ctpwa
 from ctpwa.base.errors import PhysicsError
-from ctpwa.engine.likelihood import intensity as module
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from fitting import cases
 
@@ -43,13 +42,12 @@ def test_squares_are_the_intensities_of_the_groups_alone(name, double):
     torch.testing.assert_close(psi[0] + psi[1], psi[2], rtol=1e-11, atol=1e-14 * psi[2].abs().max().item())
 
 
-def test_chunks_are_in_the_order_of_the_events(monkeypatch):
+def test_chunks_are_in_the_order_of_the_events():
     model = cases.model("fixed")
     events = ctpwa.generate_phase_space(model, 5000, seed=4)
     I = ModelIntensity(model, engine="reference")
     once = whole(I.sums(events, {"all": None}))
-    monkeypatch.setattr(module, "CHUNK_BYTES", {"cpu": 1, "cuda": 1})  # 1024 events
-    parts = list(I.sums(events, {"all": None}))
+    parts = list(ModelIntensity(model, engine="reference", chunk_bytes=1).sums(events, {"all": None}))
     assert [part.stop for part in parts] == [1024, 2048, 3072, 4096, 5000]
     for a, b in zip(whole(parts), once, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=0)

@@ -1,5 +1,6 @@
 """ctpwa.fit on small models: three methods, limits, many starts, sums of likelihoods, wrong arguments, interruptions."""
 
+import signal
 from dataclasses import replace
 from functools import cache
 
@@ -7,11 +8,10 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa.fitting import fit as fit_module
-from ctpwa.fitting import starts
 from ctpwa.fitting.fit import METHODS
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.remarks import masses_out_of_range
+from ctpwa.fitting.starts import SearchSettings
 from engine.cases import likelihood as engine_likelihood
 from fitting.cases import K2, PHI3, likelihood, make, part, phase_space, result, toy
 
@@ -242,11 +242,9 @@ class TestManyStarts:
             assert like.value(np.array(minimum.values)) == pytest.approx(minimum.nll, abs=1e-9 if minimum.refined else 0.05)
 
     @pytest.mark.parametrize("name", ["fixed", "floating"])
-    def test_a_search_with_part_of_the_events(self, name, monkeypatch):
+    def test_a_search_with_part_of_the_events(self, name):
         """A quarter of them: the minima are those of all events, and what was not refined says so."""
-        monkeypatch.setattr(starts, "COARSE_EVENTS", 100)
-        monkeypatch.setattr(starts, "COARSE_PER_PARAMETER", 1)
-        found = ctpwa.fit(likelihood(name), 6, seed=4)
+        found = ctpwa.fit(likelihood(name), 6, seed=4, search=SearchSettings(events=100, per_parameter=1))
         assert found.nll <= result(name).nll + 1e-6
         assert found.verdict.good
         assert sum(minimum.starts for minimum in found.minima) == 6
@@ -498,19 +496,10 @@ class TestInterruption:
         assert found.minima[0].nll == found.nll == min(minimum.nll for minimum in found.minima)
         assert like.value(found.x) == pytest.approx(found.nll, abs=1e-9)
 
-    def test_between_the_fits_of_many_starts(self, monkeypatch):
+    def test_between_the_fits_of_many_starts(self, at_step):
         """Minima from which no fit ran any more are still there, above the best one."""
-        real, calls = fit_module._run, []
-
-        def run(*arguments):
-            calls.append(1)
-            if len(calls) == 2:
-                raise KeyboardInterrupt
-            return real(*arguments)
-
-        monkeypatch.setattr(fit_module, "_run", run)
-        monkeypatch.setattr("ctpwa.minimise.minima.SAME_VALUE", 0.0)  # every start is a minimum of its own
-        found = ctpwa.fit(likelihood("fixed"), 4, seed=4)
+        at_step("fit", lambda: signal.raise_signal(signal.SIGINT), done=1)
+        found = ctpwa.fit(likelihood("fixed"), 4, seed=4, search=SearchSettings(same_value=0.0))  # every start is a minimum of its own
         assert found.verdict.reasons[0] == "interrupted"
         assert [minimum.refined for minimum in found.minima] == [True, False, False, False]
         assert sum(minimum.starts for minimum in found.minima) == 4

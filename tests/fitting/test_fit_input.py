@@ -52,11 +52,9 @@ def likelihood():
         ({"truth": [None, None]}, "2 truth samples for 1 likelihood\n"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_at_once(likelihood, monkeypatch, arguments, message):
-    for name in ("value", "value_and_grad", "value_grad_hessian"):
-        monkeypatch.setattr(ctpwa.Likelihood, name, lambda *_: pytest.fail("too late"))
+def test_what_cannot_be_meant_is_refused_at_once(likelihood, arguments, message):
     with pytest.raises(ctpwa.CtpwaError) as caught:
-        ctpwa.fit(likelihood, **arguments)
+        ctpwa.fit(likelihood, watch=lambda *_: pytest.fail("too late"), **arguments)
     assert message in str(caught.value)
 
 

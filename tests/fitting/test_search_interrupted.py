@@ -3,20 +3,12 @@
 import signal
 
 import ctpwa
-from ctpwa.base.progress import Progress
 from ctpwa.fitting.starts import coarse_search
 from fitting.cases import likelihood
 
 
-def test_ctrl_c_in_the_search(monkeypatch):
-    real = Progress.advance
-
-    def advance(self, amount):
-        real(self, amount)
-        if self.title.startswith("search"):
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Progress, "advance", advance)
+def test_ctrl_c_in_the_search(at_step):
+    at_step("search", lambda: signal.raise_signal(signal.SIGINT))
     like = likelihood("fixed")
     found = coarse_search(like, like.random_couplings(like.start, 4, seed=3), 0, False)
     assert found.interrupted

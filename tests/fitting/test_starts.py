@@ -9,7 +9,7 @@ import ctpwa
 from ctpwa.fitting import fit as fit_module
 from ctpwa.fitting import starts
 from ctpwa.fitting.journal import Journal
-from ctpwa.fitting.starts import Coarse, _turned, coarse_search
+from ctpwa.fitting.starts import Coarse, SearchSettings, _turned, coarse_search
 from ctpwa.fitting.text import minima_lines
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.minima import Minimum
@@ -56,35 +56,33 @@ def test_parents_are_the_best_minima(rng):
     assert seen == {1, 2, 3}
 
 
-def test_all_starts_are_made_and_counted(monkeypatch):
-    monkeypatch.setattr(starts, "RANDOM_STARTS", 3)
-    monkeypatch.setattr(starts, "AT_ONCE", 4)
+def test_all_starts_are_made_and_counted():
+    few = SearchSettings(random=3, at_once=4)
     like = likelihood("fixed")
     points = like.random_couplings(like.start, 12, seed=3)
-    found = coarse_search(like, points, 0, False)
+    found = coarse_search(like, points, 0, False, settings=few)
     assert sorted(k for minimum in found.minima for k in minimum.starts) == list(range(12))
     assert not found.interrupted
-    again = coarse_search(like, points, 0, False)
+    again = coarse_search(like, points, 0, False, settings=few)
     assert [minimum.value for minimum in again.minima] == [minimum.value for minimum in found.minima]
-    first = coarse_search(like, points[:3], 0, False)
+    first = coarse_search(like, points[:3], 0, False, settings=few)
     assert found.minima[0].value <= first.minima[0].value  # what was found is not lost
     assert found.record.hessians > first.record.hessians > 0
 
 
 def test_points_that_were_given_are_starts_as_they_are(monkeypatch):
-    monkeypatch.setattr(starts, "RANDOM_STARTS", 1)
     monkeypatch.setattr(starts, "_turned", lambda *_: pytest.fail("a given point was changed"))
     like = likelihood("fixed")
-    ctpwa.fit(like, like.random_couplings(like.start, 4, seed=3))
-    assert len(coarse_search(like, like.random_couplings(like.start, 4, seed=3), 0, False, learn=False).minima) >= 1
+    points, one = like.random_couplings(like.start, 4, seed=3), SearchSettings(random=1)
+    ctpwa.fit(like, points, search=one)
+    assert len(coarse_search(like, points, 0, False, learn=False, settings=one).minima) >= 1
 
 
 def test_a_number_of_starts_learns(monkeypatch):
-    monkeypatch.setattr(starts, "RANDOM_STARTS", 2)
     turned = []
     real = starts._turned
     monkeypatch.setattr(starts, "_turned", lambda *arguments: turned.append(1) or real(*arguments))
-    found = ctpwa.fit(likelihood("fixed"), 6, seed=2)
+    found = ctpwa.fit(likelihood("fixed"), 6, seed=2, search=SearchSettings(random=2))
     assert len(turned) == 4
     assert sum(minimum.starts for minimum in found.minima) == 6
 
@@ -96,22 +94,22 @@ class Killed(BaseException):
     """Nothing catches it."""
 
 
-@pytest.fixture(scope="module")
-def few_at_once():
-    """A search of small steps: few random starts, later ones learn, only part of the events is used."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("RANDOM_STARTS", 4), ("AT_ONCE", 4), ("COARSE_EVENTS", 40), ("COARSE_PER_PARAMETER", 1)):
-            patch.setattr(starts, name, value)
-        yield make("fixed", 60, phase_space=phase_space("fixed", 150, 2))
+# a search of small steps: few random starts, later ones learn, only part of the events is used
+FEW_AT_ONCE = SearchSettings(random=4, at_once=4, events=40, per_parameter=1)
 
 
 @pytest.fixture(scope="module")
-def expected(few_at_once):
-    return search(few_at_once)
+def few():
+    return make("fixed", 60, phase_space=phase_space("fixed", 150, 2))
+
+
+@pytest.fixture(scope="module")
+def expected(few):
+    return search(few)
 
 
 def search(like, journal=None):
-    return ctpwa.fit(like, 14, seed=5, progress=False, journal=journal)
+    return ctpwa.fit(like, 14, seed=5, progress=False, journal=journal, search=FEW_AT_ONCE)
 
 
 def killed_after(n, like):
@@ -131,16 +129,16 @@ def killed_after(n, like):
 
 
 @pytest.mark.parametrize("n", [1, 2, 6, 11, 15, 16])
-def test_a_search_that_was_killed_goes_on_with_the_starts_that_are_left(n, few_at_once, expected, monkeypatch):
+def test_a_search_that_was_killed_goes_on_with_the_starts_that_are_left(n, few, expected):
     """In the middle of random starts, of starts that learn, and of whole fits: the end is that of a fit that nobody has killed."""
-    journal = killed_after(n, few_at_once)
+    journal = killed_after(n, few)
     done = len(journal.ends)
     assert done == min(n - 1, 14)
     assert len(journal.fits) == max(n - 15, 0)
-    real, begun = starts.newton, []
-    monkeypatch.setattr(starts, "newton", lambda *arguments, **options: begun.append(1) or real(*arguments, **options))
-    found = search(few_at_once, journal)
-    assert len(begun) == 14 - done
+    told = []
+    journal.told = lambda: told.append(len(journal.ends))
+    found = search(few, journal)
+    assert told[1 : 15 - done] == list(range(done + 1, 15))  # after the beginning every start that is left, once
     assert found.nll == pytest.approx(expected.nll, abs=1e-8)
     assert (np.abs(found.x - expected.x) < 1e-5 * expected.errors).all()
     assert [(m.starts, m.refined) for m in found.minima] == [(m.starts, m.refined) for m in expected.minima]
@@ -148,14 +146,14 @@ def test_a_search_that_was_killed_goes_on_with_the_starts_that_are_left(n, few_a
     assert journal.done
 
 
-def test_where_a_start_begins_does_not_depend_on_which_others_have_ended(few_at_once):
+def test_where_a_start_begins_does_not_depend_on_which_others_have_ended(few):
     """With some of the ends known from the beginning the others come out as before."""
-    like = few_at_once
+    like = few
     points = like.random_couplings(like.start, 12, seed=3)
     journal = Journal()
-    whole = coarse_search(like, points, 0, False, journal=journal)
+    whole = coarse_search(like, points, 0, False, journal=journal, settings=FEW_AT_ONCE)
     half = Journal(ends={k: journal.ends[k] for k in (0, 1, 2, 3, 4, 7)})
-    again = coarse_search(like, points, 0, False, journal=half)
+    again = coarse_search(like, points, 0, False, journal=half, settings=FEW_AT_ONCE)
     assert [m.starts for m in again.minima] == [m.starts for m in whole.minima]
     for k, stop in journal.ends.items():
         np.testing.assert_allclose(half.ends[k].x, stop.x, rtol=1e-6)

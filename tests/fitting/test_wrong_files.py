@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa.fitting import json_file
 from ctpwa.fitting.checkpoint import Checkpoint
 from ctpwa.fitting.consistent import METHODS
 from ctpwa.fitting.result import checksum
@@ -272,11 +271,10 @@ class TestNoFiles:
     def test_a_device_is_not_read(self, load, device):
         refused(load, device, "it is no regular file")
 
-    def test_too_large(self, tmp_path, load, monkeypatch):
-        monkeypatch.setattr(json_file, "LARGEST", 2**20)
+    def test_too_large(self, tmp_path, load):
         with open(tmp_path / "r.json", "wb") as file:
             file.truncate(2**40)  # which takes no room on the disk
-        refused(load, tmp_path / "r.json", "it is larger than 1 MiB")
+        refused(load, tmp_path / "r.json", "it is larger than 64 MiB")
 
     @pytest.mark.parametrize("path", ["a\0b", "x" * 300, "no/such/file", "/", "\x1b[31m", "\udc80"])
     def test_paths(self, load, path):

@@ -113,12 +113,11 @@ def test_one_function_at_a_time_is_the_same():
         np.testing.assert_array_equal(function(s, momentum2(s)), row)
 
 
-def test_chunks_do_not_show(monkeypatch):
-    basis = build_lineshape("pipi_s_wave", PIONS)
+def test_chunks_do_not_show():
+    matrix = matrix_of(build_lineshape("pipi_s_wave", PIONS))
     s = np.linspace(0.1, 3, 37)
-    whole = basis.values(s, momentum2(s))
-    monkeypatch.setattr(kmatrix, "CHUNK", 10)
-    np.testing.assert_array_equal(basis.values(s, momentum2(s)), whole)
+    whole = matrix.production(s, momentum2(s), 0)
+    np.testing.assert_array_equal(matrix.production(s, momentum2(s), 0, chunk=10), whole)
 
 
 @pytest.mark.parametrize(("spec", "options"), [("k_matrix", TWO_CHANNELS), ("pipi_s_wave", {})])

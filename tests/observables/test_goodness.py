@@ -215,11 +215,10 @@ def _kept(n, most):
     return unweighted(np.ones(n), most, np.random.default_rng([0, 0]))
 
 
-def test_energies_do_not_depend_on_blocks(rng, monkeypatch):
+def test_energies_do_not_depend_on_blocks(rng):
     points, charges = rng.normal(size=(50, 3)), rng.normal(size=(50, 4))
     whole = goodness._energies(points, charges)
-    monkeypatch.setattr(goodness, "BLOCK", 7 * 50)
-    np.testing.assert_allclose(goodness._energies(points, charges), whole, rtol=1e-12)
+    np.testing.assert_allclose(goodness._energies(points, charges, block=7 * 50), whole, rtol=1e-12)
 
 
 def test_point_to_point_is_uniform():

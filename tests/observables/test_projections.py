@@ -160,12 +160,11 @@ def test_engines_agree():
             np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-10, atol=1e-10 * np.abs(getattr(b, name)).max())
 
 
-def test_slices_of_any_size_give_the_same(monkeypatch):
+def test_slices_of_any_size_give_the_same():
     data, flat, _ = samples("kk eta")
     options = {"axes": axes_of("kk eta")[:2], "grids": [dalitz_pair(kk_eta().decay, 300)]}
     whole = project(intensity("kk eta"), data, flat, **options)
-    monkeypatch.setattr(module, "SLICE", 97)
-    parts = project(intensity("kk eta"), data, flat, **options)
+    parts = project(intensity("kk eta"), data, flat, **options, at_once=97)
     np.testing.assert_allclose(parts.projections[1].matrix, whole.projections[1].matrix, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(parts.grids[0].expected, whole.grids[0].expected, rtol=1e-12, atol=1e-12)
 
@@ -208,11 +207,9 @@ def test_a_value_on_an_edge_belongs_to_the_bin_above_and_on_the_last_edge_to_the
 def test_bins_of_the_data_and_of_the_model_have_common_edges():
     for low, high in ((0.1, 2.7), (0.987, 2.549), (1 / 3, 7 / 3)):
         for bins in (7, 60):
-            axis = ProjectionSpec(parse_variable("mass(K+, K-)", kk_eta().decay), bins, (low, high))
+            axis = ProjectionSpec(parse_variable("mass(K+, K-)", kk_eta().decay), bins, (low, high), fine_events=1)
             data, flat, _ = samples("kk eta")
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(module, "FINE_EVENTS", 1)
-                (p,) = project(intensity("kk eta"), data, flat, axes=[axis]).projections
+            (p,) = project(intensity("kk eta"), data, flat, axes=[axis]).projections
             assert p.fine == 5
             assert set(p.edges) <= set(p.fine_edges)
             assert len(p.total) == bins * p.fine

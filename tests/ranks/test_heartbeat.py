@@ -2,7 +2,6 @@
 
 import threading
 
-import pytest
 from torch.distributed import HashStore
 
 from ctpwa.base import heartbeat
@@ -51,17 +50,12 @@ def test_own_work_counts():
     assert heard(*([(WORKS, second), (WAITS, 1)] for second in range(9))).trouble(silent=2, idle=2) == ""
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(heartbeat, "BEAT", 0.01)
-
-
 def pair(store, silent=1e9, idle=1e9):
     """Two ranks of this process, which say something when they are told to."""
-    return [Heartbeat(store, rank, 2, silent, idle) for rank in range(2)]
+    return [Heartbeat(store, rank, 2, silent, idle, beat=0.01) for rank in range(2)]
 
 
-def test_what_one_does_is_heard_by_the_other(quick):
+def test_what_one_does_is_heard_by_the_other():
     """Its work, that it waits, and that it leaves."""
     first, second = pair(HashStore())
     assert first.trouble() == ""
@@ -79,7 +73,7 @@ def test_what_one_does_is_heard_by_the_other(quick):
     assert not second.is_alive()
 
 
-def test_work_is_counted_while_this_process_does_not_wait(quick):
+def test_work_is_counted_while_this_process_does_not_wait():
     first, _ = pair(HashStore())
     first.start()
     before = first._worked
@@ -96,7 +90,7 @@ def test_work_is_counted_while_this_process_does_not_wait(quick):
     first.leave(together=False)
 
 
-def test_one_that_never_leaves_is_named(quick):
+def test_one_that_never_leaves_is_named():
     """The second one has said something once, and never again."""
     first, _ = pair(HashStore(), silent=0.3)
     first.start()
@@ -118,10 +112,10 @@ class Silent:
         return self.real.check(keys)
 
 
-def test_a_store_that_does_not_answer(quick):
+def test_a_store_that_does_not_answer():
     """Only seconds in which this process looks are counted: after a pause of its own, however long, it goes on to wait."""
     store = Silent()
-    first = Heartbeat(store, 0, 2, silent=0.05, idle=1e9)
+    first = Heartbeat(store, 0, 2, silent=0.05, idle=1e9, beat=0.01)
     first.start()
     with first.waits():
         first._looked -= 1e6  # the whole job was suspended

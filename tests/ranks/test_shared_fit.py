@@ -8,6 +8,7 @@ import pytest
 import ctpwa
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.ranks import ONE
+from ctpwa.fitting.starts import SearchSettings
 from ranks.cases import MASS, make, pair, phase_space
 from ranks.threads import on_ranks
 
@@ -28,13 +29,11 @@ BUILD = {
         ("two data sets", 2, {}),
     ],
 )
-def test_fits_of_all_kinds(case, size, options, monkeypatch):
-    monkeypatch.setattr("ctpwa.fitting.starts.COARSE_EVENTS", 100)
-    monkeypatch.setattr("ctpwa.fitting.starts.COARSE_PER_PARAMETER", 1)
+def test_fits_of_all_kinds(case, size, options):
     truth = phase_space("fixed", 200, 9) if options.pop("truth", False) else None
 
     def run(ranks):
-        return ctpwa.fit(BUILD[case](ranks), truth=truth, progress=False, **options)
+        return ctpwa.fit(BUILD[case](ranks), truth=truth, progress=False, search=SearchSettings(events=100, per_parameter=1), **options)
 
     expected, found = run(ONE), on_ranks(size, run)
     first = found[0]

@@ -8,7 +8,6 @@ import torch
 
 import ctpwa
 from ctpwa.base.errors import DataError
-from ctpwa.data import files
 from ctpwa.fitting.checkpoint import hash_of_samples
 from ranks import cases
 from ranks.cases import model, part, phase_space
@@ -38,15 +37,14 @@ def same_summary(found, expected):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("size", [2, 5])
-def test_the_rows_of_all_ranks_are_the_sample(tmp_path, monkeypatch, suffix, size):
-    monkeypatch.setattr(files, "CHUNK", 4)
+def test_the_rows_of_all_ranks_are_the_sample(tmp_path, suffix, size):
     weights = np.linspace(-1, 2, 20)
     paths = [tmp_path / f"{i}.{suffix}" for i in range(2)]
     for path, rows in zip(paths, (range(3), range(3, 20)), strict=True):
         own = None if suffix == "txt" else weights[list(rows)]
         ctpwa.write_events(path, part(phase_space("fixed", 900, 7), rows, own), model=model("fixed"))
-    whole = ctpwa.read_events(model("fixed"), paths, scale=0.5, name="data")
-    parts = on_ranks(size, lambda ranks: ctpwa.read_events(model("fixed"), paths, scale=0.5, name="data", ranks=ranks))
+    whole = ctpwa.read_events(model("fixed"), paths, scale=0.5, name="data", chunk=4)
+    parts = on_ranks(size, lambda ranks: ctpwa.read_events(model("fixed"), paths, scale=0.5, name="data", ranks=ranks, chunk=4))
     momenta, found = joined(parts)
     for name, p4 in whole.items():
         assert torch.equal(momenta[name], p4)

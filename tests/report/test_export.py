@@ -18,7 +18,6 @@ from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.output import write_texts
 from ctpwa.data.root_output import root_output
 from ctpwa.decay.latex import COMMANDS
-from ctpwa.observables import projections as projections_module
 from ctpwa.report.export.csv_files import csv_tables
 from ctpwa.report.export.latex import latex_tables, number
 from ctpwa.report.export.safe_names import safe_names
@@ -58,10 +57,10 @@ def fitted(tmp_path_factory):
 def exported(fitted, tmp_path_factory):
     """All exports, with model bins that are narrower than those of the data."""
     folder = tmp_path_factory.mktemp("out")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(projections_module, "FINE_EVENTS", 5)
-        files = ctpwa.export(fitted, root=folder / "x.root", csv=folder / "csv", latex=folder / "tex", engine="reference", progress=False)
-        projected = fitted.project("reference", progress=False)
+    opened = open_fit(fitted.path)
+    opened.analysis.projections = tuple(replace(axis, fine_events=5) for axis in opened.analysis.projections)
+    files = ctpwa.export(opened, root=folder / "x.root", csv=folder / "csv", latex=folder / "tex", engine="reference", progress=False)
+    projected = opened.project("reference", progress=False)
     assert sorted(files) == sorted(file for file in folder.rglob("*") if file.is_file())
     with uproot.open(folder / "x.root") as root:
         yield folder, root, projected
@@ -164,11 +163,10 @@ def test_one_data_set_has_no_folder_of_its_own(fitted, tmp_path):
         assert tops == {"projections", "dalitz", "phase_space", "data", "names", "made_by"}
 
 
-def test_many_events_come_in_their_order(tmp_path, monkeypatch):
-    monkeypatch.setattr("ctpwa.data.root_output.BASKET", 10)
+def test_many_events_come_in_their_order(tmp_path):
     parts = [{"a": np.arange(k, k + 4.0), "b": -np.arange(k, k + 4.0)} for k in range(0, 40, 4)]
     with root_output(tmp_path / "x.root") as out:
-        assert out.tree("t", ["a", "b"], iter(parts)) == 40
+        assert out.tree("t", ["a", "b"], iter(parts), basket=10) == 40
         assert out.tree("empty", ["a"], iter([])) == 0
     with uproot.open(tmp_path / "x.root") as file:
         np.testing.assert_array_equal(file["t/a"].array(library="np"), np.arange(40.0))

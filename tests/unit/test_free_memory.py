@@ -14,21 +14,21 @@ MB = 1 << 20
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """A machine of files: writes what /proc and /sys say, and takes all real limits away."""
-    monkeypatch.setattr(memory, "PROCESS", tmp_path / "proc")
-    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "groups")
-    monkeypatch.setattr(memory, "_free_of_system", lambda: 1000 * MB)
     limits = {resource.RLIMIT_AS: resource.RLIM_INFINITY, resource.RLIMIT_DATA: resource.RLIM_INFINITY}
     monkeypatch.setattr(memory.resource, "getrlimit", lambda kind: (limits[kind], resource.RLIM_INFINITY))
 
     class Machine:
         def __init__(self):
             self.limits = limits
+            (tmp_path / "proc" / "self").mkdir(parents=True)
+            (tmp_path / "proc" / "meminfo").write_text(f"MemTotal: 1 kB\nMemAvailable: {1000 * 1024} kB\n")
+
+        def free(self):
+            return memory.available_bytes(CPU, proc=tmp_path / "proc", groups=tmp_path / "groups")
 
         def process(self, **files):
             for name, text in files.items():
-                path = tmp_path / "proc" / name
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(text)
+                (tmp_path / "proc" / "self" / name).write_text(text)
 
         def group(self, path, limit, used, inactive=0):
             folder = tmp_path / "groups" / path
@@ -48,10 +48,10 @@ def machine(tmp_path, monkeypatch):
 
 
 def test_without_limits_it_is_what_the_system_has(machine):
-    assert memory.available_bytes(CPU) == 1000 * MB
+    assert machine.free() == 1000 * MB
     machine.process(cgroup="0::/\n", status="VmSize:\t 100 kB\nVmData:\t 50 kB\n")
     machine.group("", "max", 5 * MB)
-    assert memory.available_bytes(CPU) == 1000 * MB
+    assert machine.free() == 1000 * MB
 
 
 @pytest.mark.parametrize("deep", ["", "job", "job/step/task"])
@@ -59,13 +59,13 @@ def test_a_limit_of_any_group_above_counts(machine, deep):
     machine.process(cgroup="0::/job/step/task\n")
     for path in ("", "job", "job/step", "job/step/task"):
         machine.group(path, 900 * MB if path != deep else 300 * MB, 100 * MB, 20 * MB)
-    assert memory.available_bytes(CPU) == 220 * MB
+    assert machine.free() == 220 * MB
 
 
 def test_a_group_that_has_used_all_leaves_nothing(machine):
     machine.process(cgroup="0::/job\n")
     machine.group("job", 100 * MB, 120 * MB)
-    assert memory.available_bytes(CPU) == 0
+    assert machine.free() == 0
 
 
 def test_groups_of_the_first_version(machine):
@@ -74,25 +74,25 @@ def test_groups_of_the_first_version(machine):
     machine.old_group("slurm", 9223372036854771712, 5 * MB)
     machine.old_group("slurm/job_5", 400 * MB, 100 * MB, 50 * MB)
     machine.old_group("slurm/job_5/step", 500 * MB, 100 * MB)
-    assert memory.available_bytes(CPU) == 350 * MB
+    assert machine.free() == 350 * MB
 
 
 def test_the_root_of_a_container_tells_its_limit(machine):
     """The path that the process sees is that of the host, which is not there."""
     machine.process(cgroup="7:memory:/docker/0123abcd\n0::/../../docker/0123abcd\n")
     machine.old_group("", 200 * MB, 50 * MB)
-    assert memory.available_bytes(CPU) == 150 * MB
+    assert machine.free() == 150 * MB
     machine.group("", 100 * MB, 50 * MB)
-    assert memory.available_bytes(CPU) == 50 * MB
+    assert machine.free() == 50 * MB
 
 
 @pytest.mark.parametrize(("kind", "free"), [(resource.RLIMIT_AS, 300), (resource.RLIMIT_DATA, 350)])
 def test_limits_of_the_process(machine, kind, free):
     machine.process(status="Name:\tpython: odd\nVmSize:\t  102400 kB\nVmData:\t   51200 kB\n")
     machine.limits[kind] = 400 * MB
-    assert memory.available_bytes(CPU) == free * MB
+    assert machine.free() == free * MB
     machine.limits[kind] = 10 * MB
-    assert memory.available_bytes(CPU) == 0
+    assert machine.free() == 0
 
 
 def test_a_real_limit_is_seen():
@@ -110,7 +110,7 @@ def test_a_real_limit_is_seen():
 def test_damaged_files_say_nothing(machine):
     machine.process(cgroup="0::/job\n", status="VmSize: 1 kB\n")
     machine.group("job", "many", "few")
-    assert memory.available_bytes(CPU) == 1000 * MB
+    assert machine.free() == 1000 * MB
 
 
 def test_memory_can_be_given_back():

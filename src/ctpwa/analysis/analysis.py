@@ -23,8 +23,8 @@ from ctpwa.config.samples import DataSet, FileSource, GeneratedSource, Source, d
 from ctpwa.data.checks import SampleChecks, is_positive_total
 from ctpwa.data.event_files import EventFiles, open_events
 from ctpwa.data.events import Events, concatenate
-from ctpwa.data.files import CHUNK
 from ctpwa.data.located import TEXT
+from ctpwa.data.options import CHUNK
 from ctpwa.data.stream import EventStream, JoinedStream
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.backends.registry import engine_names
@@ -35,6 +35,7 @@ from ctpwa.engine.samples.memory_plan import Limits
 from ctpwa.fitting.fit import fit as fit_likelihood
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.starts import USUAL, SearchSettings
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.room import check_count
 from ctpwa.minimise.drive import Watch
@@ -178,6 +179,7 @@ class Analysis:
         progress: bool | None = None,
         watch: Watch | None = None,
         journal: Journal | None = None,
+        search: SearchSettings = USUAL,
     ) -> FitResult:
         """Fit all data sets; what is not given here is as the settings say. The result also holds the model, samples and settings.
 
@@ -194,6 +196,7 @@ class Analysis:
             progress:    show progress bars; default: on a terminal when it takes more than two seconds
             watch:       called with every better point and its value
             journal:     gets what many starts have found so far, and goes on with what is in it
+            search:      how to search from many starts
         """
         settings = self.settings
         if likelihood is None:
@@ -212,6 +215,7 @@ class Analysis:
             progress=progress,
             watch=watch,
             journal=journal,
+            search=search,
         )
         return self._with_origin(result)
 

@@ -104,6 +104,7 @@ class Heartbeat(threading.Thread):
         rank:          number of this process
         size:          how many there are
         silent, idle:  the limits to begin with
+        beat:          seconds between two words
 
     Attributes:
         waiting:       whether this process waits for others
@@ -111,13 +112,13 @@ class Heartbeat(threading.Thread):
         idle_limit:    seconds without work of anybody that are too many
     """
 
-    def __init__(self, store: Any, rank: int, size: int, silent: float, idle: float) -> None:
+    def __init__(self, store: Any, rank: int, size: int, silent: float, idle: float, beat: float = BEAT) -> None:
         super().__init__(name="ctpwa heartbeat", daemon=True)
         self._kept = store  # where it lives in this process it must live as long as this
         self._store = _of_its_own(store)
         self._rank, self._keys = rank, [f"ctpwa heartbeat {k}" for k in range(size)]
         self._limits = self.silent_limit, self.idle_limit = silent, idle
-        self.waiting = False
+        self.waiting, self._beat = False, beat
         self._count, self._worked, self._doing = 0, 0, WORKS
         self._heard: Heard | None = None
         self._leaving, self._closed, self._last = threading.Event(), False, False
@@ -130,8 +131,9 @@ class Heartbeat(threading.Thread):
         last = False
         while not self._closed and not last:
             last = self._last
-            pause = AT_THE_END if self._leaving.is_set() else BEAT
-            self._leaving.wait(BEAT) if pause == BEAT else time.sleep(pause)
+            leaves = self._leaving.is_set()
+            pause = AT_THE_END if leaves else self._beat
+            time.sleep(pause) if leaves else self._leaving.wait(pause)
             if self._closed:
                 return
             try:
@@ -144,7 +146,7 @@ class Heartbeat(threading.Thread):
     def trouble(self) -> str:
         """Why it makes no sense to wait any longer; empty if it does."""
         now = time.monotonic()
-        step, self._looked = min(now - self._looked, BEAT), now
+        step, self._looked = min(now - self._looked, self._beat), now
         self._unanswered = 0.0 if self._answers != self._seen else self._unanswered + step
         self._seen = self._answers
         if self._unanswered >= (self.idle_limit if self._closed else self.silent_limit):

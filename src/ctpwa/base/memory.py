@@ -16,18 +16,24 @@ from ctpwa.base.errors import DataError
 
 UNITS = {"B": 1, "kB": 1000, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4}
 UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-CGROUPS = Path("/sys/fs/cgroup")
-PROCESS = Path("/proc/self")
+PROC, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60  # version 1 of control groups writes a number beyond it
 
 
-def available_bytes(device: torch.device) -> int | None:
-    """Bytes that can still be allocated on a device; None if the system does not tell."""
+def available_bytes(device: torch.device, *, proc: Path = PROC, groups: Path = GROUPS) -> int | None:
+    """Bytes that can still be allocated on a device; None if the system does not tell.
+
+    Args:
+        device:  where
+        proc:    where the system tells about itself and this process
+        groups:  where it tells about control groups
+    """
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return free + cached
-    return min((free for free in (_free_of_system(), *_free_of_groups(), *_free_of_limits()) if free is not None), default=None)
+    told = (_free_of_system(proc), *_free_of_groups(proc, groups), *_free_of_limits(proc))
+    return min((free for free in told if free is not None), default=None)
 
 
 def give_back_freed() -> None:
@@ -37,9 +43,9 @@ def give_back_freed() -> None:
         trim(0)
 
 
-def _free_of_system() -> int | None:
+def _free_of_system(proc: Path) -> int | None:
     try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
+        with open(proc / "meminfo", encoding="ascii") as lines:
             for line in lines:
                 if line.startswith("MemAvailable:"):
                     return int(line.split()[1]) * 1024
@@ -48,20 +54,20 @@ def _free_of_system() -> int | None:
     return None
 
 
-def _free_of_groups() -> Iterator[int | None]:
+def _free_of_groups(proc: Path, groups: Path) -> Iterator[int | None]:
     """What a batch system or a container leaves to this process: its control groups, of both versions, and all groups above them."""
     try:
-        lines = (PROCESS / "cgroup").read_text(encoding="utf-8").splitlines()
+        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     for line in lines:
         _, controllers, own = line.split(":", 2)
         if not controllers:
             names = "memory.max", "memory.current", "inactive_file"
-            yield from (_free_of(group, *names) for group in _and_above(CGROUPS, own))
+            yield from (_free_of(group, *names) for group in _and_above(groups, own))
         elif "memory" in controllers.split(","):
             names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-            yield from (_free_of(group, *names) for group in _and_above(CGROUPS / "memory", own))
+            yield from (_free_of(group, *names) for group in _and_above(groups / "memory", own))
 
 
 def _and_above(root: Path, own: str) -> Iterator[Path]:
@@ -83,10 +89,10 @@ def _free_of(group: Path, limit_file: str, used_file: str, files: str) -> int | 
         return None
 
 
-def _free_of_limits() -> Iterator[int]:
+def _free_of_limits(proc: Path = PROC) -> Iterator[int]:
     """What the limits of this process leave (``ulimit -v``, ``ulimit -d``)."""
     try:
-        about = dict(line.split(":", 1) for line in (PROCESS / "status").read_text(encoding="utf-8").splitlines())
+        about = dict(line.split(":", 1) for line in (proc / "self" / "status").read_text(encoding="utf-8").splitlines())
     except (OSError, ValueError):
         return
     for kind, used in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):

@@ -9,22 +9,23 @@ from typing import Any
 
 from ctpwa.base.errors import on_one_line
 
-PATIENCE = 2.0  # seconds before a bar appears
+PATIENCE = 2.0
 
 
 class Progress:
     """Counts work done; draws nothing when it is quick, when the output is no terminal, or when told not to.
 
     Args:
-        title:  what is being done
-        total:  how much there is to do; None if that cannot be known
-        show:   None: on a terminal after two seconds; True: at once; False: never
+        title:     what is being done
+        total:     how much there is to do; None if that cannot be known
+        show:      None: on a terminal after two seconds; True: at once; False: never
+        patience:  seconds before a bar appears
     """
 
-    def __init__(self, title: str, total: int | None, *, show: bool | None = None) -> None:
+    def __init__(self, title: str, total: int | None, *, show: bool | None = None, patience: float = PATIENCE) -> None:
         self.title, self.total, self.done = title, total, 0
         self._allowed = sys.stderr.isatty() if show is None else show
-        self._patience = 0.0 if show else PATIENCE
+        self._patience = 0.0 if show else patience
         self._timer: Timer | None = None
         self._lock, self._closed = Lock(), False
         self._bar: Any = None

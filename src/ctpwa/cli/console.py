@@ -62,11 +62,6 @@ def err() -> SafeConsole:
     return SafeConsole(stderr=True, soft_wrap=True)
 
 
-def is_terminal() -> bool:
-    """Whether results are read by a person; if not they are printed plain."""
-    return sys.stdout.isatty()
-
-
 def echo(message: object, *, err: bool = False, nl: bool = True) -> None:
     """Print a text as it is, but for what would steer the terminal.
 
@@ -99,9 +94,14 @@ def _readers(err: bool) -> Iterator[None]:
             raise CtpwaError(f"cannot print: {error.strerror or error}\n fix: check where the output goes, and free space") from None
 
 
-def say(message: str) -> None:
-    """Tell a person at a terminal what is going on; nothing is printed without one."""
-    if sys.stderr.isatty() and own_rank() == 0:
+def say(message: str, terminal: bool | None = None) -> None:
+    """Tell a person at a terminal what is going on; nothing is printed without one.
+
+    Args:
+        message:   the text
+        terminal:  whether there is one; None: if the standard error is one
+    """
+    if (sys.stderr.isatty() if terminal is None else terminal) and own_rank() == 0:
         err().print(message)
 
 

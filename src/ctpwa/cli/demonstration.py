@@ -28,7 +28,7 @@ from ctpwa.engine.likelihood.values import model_values
 from ctpwa.fitting.fractions import FractionCalculator, Fractions, wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import with_error
-from ctpwa.generate.toys import ToyGenerator
+from ctpwa.generate.toys import USUAL, ToyGenerator, ToySettings
 from ctpwa.observables.projections import Projected, project
 
 N_EVENTS, N_PHASE_SPACE, N_STARTS = 15_000, 200_000, 10
@@ -93,7 +93,16 @@ def step(what: str) -> Iterator[None]:
     echo(f"{time.perf_counter() - start:6.1f} s")
 
 
-def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts: int = N_STARTS, output: Path = OUTPUT) -> FitResult:
+def main(
+    n_events: int = N_EVENTS,
+    n_phase_space: int = N_PHASE_SPACE,
+    n_starts: int = N_STARTS,
+    output: Path = OUTPUT,
+    *,
+    text: str = MODEL,
+    engine: str = "auto",
+    toys: ToySettings = USUAL,
+) -> FitResult:
     """Run the demonstration.
 
     Args:
@@ -101,6 +110,9 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
         n_phase_space:  phase-space events for the normalisation
         n_starts:       points with random couplings to fit from
         output:         folder for everything that is written
+        text:           the model file
+        engine:         which engine computes
+        toys:           how toy data are generated
     """
     from ctpwa.analysis.write_report import report_content
     from ctpwa.report.figures.all_figures import write_figures
@@ -112,16 +124,17 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
     _check_folder(output, model_file)
     output.mkdir(parents=True, exist_ok=True)
     with written_whole(model_file) as file:
-        file.write_text(MODEL.replace("{folder}", str(output)).replace("{phase_space}", str(n_phase_space)), encoding="utf-8")
+        file.write_text(text.replace("{folder}", str(output)).replace("{phase_space}", str(n_phase_space)), encoding="utf-8")
     model = load_model(model_file)
     echo(f"{model}\n")
     with step(f"generate {n_events:,} toy events"):
-        write_events(toy_file, ToyGenerator(model).generate(n_events, SEED).events, model=model, made_by="ctpwa demo")
+        toy = ToyGenerator(model, engine=engine, settings=toys).generate(n_events, SEED)
+        write_events(toy_file, toy.events, model=model, made_by="ctpwa demo")
     with step(f"read them, generate {n_phase_space:,} phase-space events"):
         analysis = load_analysis(model_file)
         analysis.read()
     with step("spin amplitudes of all events, likelihood"):
-        likelihood = analysis.likelihood(device="cpu")
+        likelihood = analysis.likelihood(engine, device="cpu")
         assert isinstance(likelihood, Likelihood)
     with step(f"fit {len(likelihood.names)} parameters from {counted(n_starts, 'random start')}"):
         result = _fit(analysis, likelihood, n_starts)
@@ -129,8 +142,8 @@ def main(n_events: int = N_EVENTS, n_phase_space: int = N_PHASE_SPACE, n_starts:
     result.save(result_file)
     opened = OpenedFit(result, analysis, str(result_file))
     with step("projections of data, fit and all contributions"):
-        projected = opened.project(device="cpu")
-        weakest, others = _without_weakest(opened)
+        projected = opened.project(engine, device="cpu")
+        weakest, others = _without_weakest(opened, engine)
     for p, q in zip(projected[""].projections, others.projections, strict=True):
         echo(f"  {p.variable.name:<22} chi2/ndf = {p.chi2!s:<10} without {weakest}: {q.chi2}")
     with step("figures"):
@@ -160,13 +173,14 @@ def _fit(analysis: Analysis, likelihood: Likelihood, n_starts: int) -> FitResult
     return analysis.fit(likelihood=likelihood, start=first, starts=n_starts, seed=SEED + 1)
 
 
-def _without_weakest(opened: OpenedFit) -> tuple[str, Projected]:
+def _without_weakest(opened: OpenedFit, engine: str) -> tuple[str, Projected]:
     """The resonance with the smallest fraction, and projections of the fit with all others."""
     fractions: Fractions = opened.result.fractions[0].groups["resonances"]
     name = fractions.names[int(np.argmin(fractions.values))]
     waves = [opened.model.waves[i] for i in wave_groups(opened.model)["resonances"][name]]
     couplings = dict(opened.values.couplings) | dict.fromkeys((wave.coupling for wave in waves), 0.0)
-    intensity = ModelIntensity(opened.model, couplings=couplings, parameters=opened.values.parameters, device="cpu")
+    values = opened.values
+    intensity = ModelIntensity(opened.model, couplings=couplings, parameters=values.parameters, engine=engine, device="cpu")
     (samples,) = opened.read()
     return name, project(intensity, samples.data, samples.phase_space, axes=opened.analysis.projections)
 

@@ -20,7 +20,6 @@ from ctpwa.cli.console import echo
 from ctpwa.fitting.checkpoint import Checkpoint
 from ctpwa.fitting.journal import Journal
 
-EVERY = 3.0  # seconds between checkpoints
 TWICE = 1.0  # seconds within which two signals to one of several ranks are one
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what batch systems send before they kill
 NOTICE = b"\ninterrupted: errors at the best point so far are computed; Ctrl-C again ends at once\n"
@@ -94,6 +93,7 @@ class BestPoint:
         version:    of ctpwa
         now_and_then:  whether to write while the fit goes on; of several ranks the first does
         journal:    of the fit
+        every:      seconds between two files
     """
 
     def __init__(
@@ -104,8 +104,10 @@ class BestPoint:
         version: str,
         now_and_then: bool = True,
         journal: Journal | None = None,
+        *,
+        every: float,
     ) -> None:
-        self.path, self._now_and_then = path, now_and_then
+        self.path, self._now_and_then, self._every = path, now_and_then, every
         self._names, self._hashes, self._version = names, hashes, version
         self._journal = Journal() if journal is None else journal
         self._journal.told = self._changed
@@ -122,7 +124,7 @@ class BestPoint:
 
     def _changed(self) -> None:
         self._changes += 1
-        if self._now_and_then and time.monotonic() - self._last >= EVERY:
+        if self._now_and_then and time.monotonic() - self._last >= self._every:
             self.write()
 
     def write(self) -> bool:

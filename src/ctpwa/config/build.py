@@ -13,6 +13,7 @@ from ctpwa.config.draft import Draft
 from ctpwa.config.fit_settings import check_fit
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.given_latex import with_usable_latex
+from ctpwa.config.limits import USUAL, ModelLimits
 from ctpwa.config.particles import check_name, own_particle, read_decay
 from ctpwa.config.places import check_places
 from ctpwa.config.problems import Problems, SpecError
@@ -27,23 +28,21 @@ from ctpwa.decay.pdg import ParticleTable, normalise
 from ctpwa.model.model import Model, Wave
 from ctpwa.spin.polarisation import Polarisation
 
-MAX_NAMES = 500  # particles or resonances
-MAX_COUPLINGS = 10_000
 
-
-def build_model(spec: ModelSpec, engines: Collection[str] | None = None) -> Model:
+def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> Model:
     """The model of a description.
 
     Args:
         spec:     the description
         engines:  what ``engine`` of the fit may be; None: anything
+        limits:   how large the model may be
 
     Raises:
         ConfigError: with every problem found
     """
     problems = Problems()
     for section, names in (("particles", spec.particles), ("resonances", spec.resonances)):
-        _check_names(section, names, problems)
+        _check_names(section, names, limits.names, problems)
     spec, notes = with_usable_latex(spec)
     table = ParticleTable(_own_particles(spec, problems))
     problems.stop()
@@ -54,7 +53,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None) -> Mode
     polarisation: Polarisation | None = None
     with problems.collect(("polarisation",)):
         polarisation = Polarisation.of(spec.polarisation, decay.parent)
-    draft = Draft(spec, decay, table, problems, columns)
+    draft = Draft(spec, decay, table, problems, columns, limits)
     draft.notes += notes
     waves = _waves(draft)
     values: dict[str, complex] = {}
@@ -69,10 +68,10 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None) -> Mode
     return model
 
 
-def _check_names(section: str, names: Collection[str], problems: Problems) -> None:
+def _check_names(section: str, names: Collection[str], most: int, problems: Problems) -> None:
     """Names can be written; ``f(0)(980)`` and ``f0(980)`` are one of them."""
-    if len(names) > MAX_NAMES:
-        problems.add(SpecError(f"there are {len(names)} {section}", f"keep their number below {MAX_NAMES}"), (section,))
+    if len(names) > most:
+        problems.add(SpecError(f"there are {len(names)} {section}", f"keep their number below {most}"), (section,))
         problems.stop()
     seen: dict[str, str] = {}
     for name in names:
@@ -119,14 +118,14 @@ def _waves(draft: Draft) -> list[Wave]:
 
 def _check_number(draft: Draft, found: Sequence[FoundChain]) -> None:
     """A model whose couplings nobody can count is refused before they are made."""
-    n_couplings = 0
+    n_couplings, most = 0, draft.limits.couplings
     for each in found:
         labels = [len(draft.resonances[node.resonance].labels) or 1 for node in each.chain.nodes[1:]]
         n_couplings += len(each.choices) * prod(labels)
-    if n_couplings > MAX_COUPLINGS:
+    if n_couplings > most:
         error = PhysicsError(
             f"the model has {n_couplings} waves, with one for every function of a spline or K-matrix",
-            f"keep it below {MAX_COUPLINGS}: limit L with max_L, remove resonances, or use fewer knots",
+            f"keep it below {most}: limit L with max_L, remove resonances, or use fewer knots",
         )
         draft.problems.add(error, ("resonances",) if draft.spec.resonances else ("chains",))
         draft.problems.stop()

@@ -9,14 +9,13 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ctpwa.base.errors import Path, PhysicsError
+from ctpwa.config.limits import USUAL
 from ctpwa.config.systems import Place, System
 from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import exchange_permutations
 from ctpwa.decay.topology import Tree, binary_trees, tree_leaves
-
-MAX_CHAINS = 5000
 
 
 class FoundChain(NamedTuple):
@@ -65,8 +64,15 @@ class VertexRules:
         return Node(state, daughters, name, changes_flavour(state, particles) if said is None else said, self.radius(name))
 
 
-def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRules) -> list[Chain]:
-    """All chains in which every inner system carries one of the resonances given for it, in the order of the model file."""
+def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRules, most: int = USUAL.chains) -> list[Chain]:
+    """All chains in which every inner system carries one of the resonances given for it, in the order of the model file.
+
+    Args:
+        decay:     the decay
+        carriers:  the resonances of every system
+        rules:     how vertices are made
+        most:      more chains are an error
+    """
     by_system: dict[Place, list[tuple[Carrier, Place]]] = {}
     for carrier in carriers:
         for place in carrier.system.places:
@@ -79,7 +85,7 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
         if isinstance(tree, int):
             return [tree]
         carried, below = by_system[tuple(sorted(tree_leaves(tree)))], (build(tree[0]), build(tree[1]))
-        _check_number(len(carried) * len(below[0]) * len(below[1]))
+        _check_number(len(carried) * len(below[0]) * len(below[1]), most)
         return [
             rules.node(decay, carrier.name, carrier.state, _in_order(pair, place)) for carrier, place in carried for pair in product(*below)
         ]
@@ -88,7 +94,7 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
     chains: dict[tuple[Any, ...], Chain] = {}
     for top in binary_trees(tuple(range(len(decay.final))), lambda leaves: leaves in by_system):
         assert isinstance(top, tuple)
-        _check_number(len(chains) + len(build(top[0])) * len(build(top[1])))
+        _check_number(len(chains) + len(build(top[0])) * len(build(top[1])), most)
         for pair in product(build(top[0]), build(top[1])):
             chain = Chain(decay, rules.node(decay, "", decay.parent, pair))
             key = keys.of(chain)
@@ -98,10 +104,10 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
     return sorted(chains.values(), key=lambda chain: _file_order(chain, carriers))
 
 
-def _check_number(n: int) -> None:
-    if n > MAX_CHAINS:
+def _check_number(n: int, most: int) -> None:
+    if n > most:
         raise PhysicsError(
-            f"the resonances make more than {MAX_CHAINS} chains",
+            f"the resonances make more than {most} chains",
             "remove some of them, or spell out the chains that matter under 'chains'",
         )
 

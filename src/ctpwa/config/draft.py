@@ -9,6 +9,7 @@ from typing import Any
 
 from ctpwa.base.errors import Path, PhysicsError, shortened
 from ctpwa.config.chains import VertexRules
+from ctpwa.config.limits import USUAL, ModelLimits
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.propagators import build_resonance, check_on_shell
 from ctpwa.config.schema import ModelSpec, ResonanceSpec
@@ -33,12 +34,20 @@ class Draft:
         table:     the PDG and the user's own particles
         problems:  where to put what is wrong
         columns:   event columns of the model
+        limits:    how large the model may be
     """
 
     def __init__(
-        self, spec: ModelSpec, decay: Decay, table: ParticleTable, problems: Problems, columns: Sequence[EventColumn] = ()
+        self,
+        spec: ModelSpec,
+        decay: Decay,
+        table: ParticleTable,
+        problems: Problems,
+        columns: Sequence[EventColumn] = (),
+        limits: ModelLimits = USUAL,
     ) -> None:
         self.spec, self.decay, self.table, self.problems, self.columns = spec, decay, table, problems, tuple(columns)
+        self.limits = limits
         self.notes: list[str] = []
         self.resonances: dict[str, Resonance] = {}
         self.undeclared: dict[str, ResonanceSpec] = {}  # resonances that only occur in chains

@@ -25,7 +25,7 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
         return []
     found: list[FoundChain] = []
     try:
-        chains = generate_chains(draft.decay, carriers, draft.rules)
+        chains = generate_chains(draft.decay, carriers, draft.rules, draft.limits.chains)
     except PhysicsError as error:  # too many to go on
         draft.problems.add(error, ("resonances",))
         draft.problems.stop()
@@ -34,7 +34,7 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
     for chain in chains:
         names = [node.resonance for node in chain.nodes[1:]]
         try:
-            waves = chain_waves(chain, [draft.vertex_choice(chain, node) for node in chain.nodes])
+            waves = chain_waves(chain, [draft.vertex_choice(chain, node) for node in chain.nodes], draft.limits.waves)
         except PhysicsError as error:
             for name in names:
                 refused.setdefault(name, []).append((chain, error))

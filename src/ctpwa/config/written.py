@@ -30,14 +30,14 @@ def direct_chain(draft: Draft) -> list[FoundChain]:
     """A two-body decay is one vertex."""
     with draft.problems.collect(("decay",), fix="correct the decay, or say weak: true if parity and C may be violated"):
         chain = Chain(draft.decay, draft.rules.node(draft.decay, "", draft.decay.parent, (0, 1)))
-        waves = chain_waves(chain, [draft.vertex_choice(chain, chain.root)])
+        waves = chain_waves(chain, [draft.vertex_choice(chain, chain.root)], draft.limits.waves)
         return [FoundChain(chain, waves, draft.spec.tie_conjugates, ("decay",))]
     return []
 
 
 def _written_chain(draft: Draft, spec: ChainSpec, index: int) -> FoundChain:
     chain = ChainReader(spec.decay, draft.decay, draft.table, lambda name, leaves: _find_state(draft, name, leaves), draft.rules).read()
-    waves = chain_waves(chain, _vertex_choices(draft, chain, spec))
+    waves = chain_waves(chain, _vertex_choices(draft, chain, spec), draft.limits.waves)
     tied = spec.tie if spec.tie is not None else all(draft.tied(node.resonance) for node in chain.nodes[1:])
     return FoundChain(chain, waves, tied, ("chains", index))
 

@@ -14,7 +14,7 @@ from ctpwa.data.checks import MassTolerance, WeightRange, weight_range
 from ctpwa.data.events import Events
 from ctpwa.data.files import Found, HasEvents, SampleReader
 from ctpwa.data.naming import MomentaNames
-from ctpwa.data.options import ColumnSources, FilePath, ReadOptions, expand
+from ctpwa.data.options import CHUNK, ColumnSources, FilePath, ReadOptions, expand
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
@@ -113,6 +113,7 @@ def open_events(
     name: str = "",
     progress: bool | None = None,
     ranks: Ranks | None = None,
+    chunk: int = CHUNK,
 ) -> EventFiles:
     """Open a sample that may be larger than main memory: a likelihood reads it in pieces, with the checks of ``read_events``.
 
@@ -123,11 +124,12 @@ def open_events(
                    as in ``read_events``
         progress:  show a progress bar when files are read for a summary; default: on a terminal when it takes more than two seconds
         ranks:     processes that share the sample: each reads its own rows; default: this process reads everything
+        chunk:     events that are read at a time
 
     Raises:
         DataError: if files or columns are missing or ambiguous; what is wrong with events is found when they are read
     """
-    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {})
+    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {}, chunk)
     try:
         reader = SampleReader(model, options, torch.device("cpu"), ranks or ONE, scale)
         weight_paths = [] if weight_file is None else expand(weight_file)

@@ -23,15 +23,13 @@ from ctpwa.data.event_column import EventColumn
 from ctpwa.data.events import Events
 from ctpwa.data.located import SUFFIXES, LocatedFile, check_suffix, open_file
 from ctpwa.data.naming import MomentaNames
-from ctpwa.data.options import ORDERS, ColumnSources, FilePath, ReadOptions, expand
+from ctpwa.data.options import CHUNK, ORDERS, ColumnSources, FilePath, ReadOptions, check_chunk, expand
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.regular import check_regular, refuse_repeated
 from ctpwa.data.stream import Piece
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.data.weights import read_weight_files
 from ctpwa.decay.chain import Decay
-
-CHUNK = 1 << 17  # events at a time
 
 
 class HasEvents(Protocol):
@@ -64,6 +62,7 @@ def read_events(
     device: str | torch.device = "cpu",
     progress: bool | None = None,
     ranks: Ranks | None = None,
+    chunk: int = CHUNK,
 ) -> Events:
     """Read and check a sample; ``summary`` of what is returned says in one line what was found.
 
@@ -90,11 +89,12 @@ def read_events(
         progress:          show a progress bar; default: on a terminal when it takes more than two seconds
         ranks:             processes that share the sample: each reads its own rows, and the summary is that of the whole;
                            default: this process reads everything
+        chunk:             events that are read at a time
 
     Raises:
         DataError: if anything is missing, ambiguous or wrong; the message names file, particle and event
     """
-    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {})
+    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {}, chunk)
     try:
         reader = SampleReader(model, options, torch.device(device), ranks or ONE, scale)
         weight_paths = [] if weight_file is None else expand(weight_file)
@@ -184,6 +184,7 @@ class SampleReader:
         for column in self.columns:
             if column.name in self._constants:
                 column.same_for_all(self._constants[column.name], 1)  # what is wrong with them is said here
+        check_chunk(options.chunk)
         if not math.isfinite(scale) or scale == 0:
             raise DataError(f"scale is {scale}\n fix: give a finite number other than zero")
 
@@ -264,7 +265,7 @@ class SampleReader:
     def _file_chunks(self, file: LocatedFile, first: int, last: int, checks: SampleChecks) -> Iterator[Piece]:
         """The events ``first`` to ``last`` of one file."""
         done = 0
-        for chunk in file.chunks(CHUNK, first, last) if first < last else ():
+        for chunk in file.chunks(self.options.chunk, first, last) if first < last else ():
             p4 = [file.momentum(label, chunk, self.options) for label in self.decay.labels]
             self._check(file, p4, chunk, first + done, checks)
             weights = None

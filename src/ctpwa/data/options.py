@@ -16,6 +16,7 @@ from ctpwa.data.naming import MomentaNames
 
 COMPONENTS = ("E", "px", "py", "pz")
 ORDERS = ("E px py pz", "px py pz E")  # the usual ones
+CHUNK = 1 << 17  # events that are read or written at a time
 UNITS = {"GeV": 1.0, "MeV": 1000.0}
 
 FilePath = str | os.PathLike[str]
@@ -35,6 +36,7 @@ class ReadOptions:
     mass_tolerance: MassTolerance = None
     parent_tolerance: float | None = None
     columns: ColumnSources = field(default_factory=dict)
+    chunk: int = CHUNK
 
     def event_columns(self, declared: Sequence[EventColumn]) -> tuple[EventColumn, ...]:
         """All event columns to read: those that a model declares, and those that are asked for besides."""
@@ -83,6 +85,12 @@ class ReadOptions:
         if sorted(self.momenta) != sorted(labels):
             raise DataError(f"momenta: {', '.join(self.momenta)} are not the final particles\n fix: list each of {', '.join(labels)} once")
         return self.momenta
+
+
+def check_chunk(chunk: int) -> None:
+    """Refuse a number of events at a time that is none."""
+    if chunk < 1:
+        raise DataError(f"chunk is {chunk}\n fix: give a number of events, at least 1")
 
 
 def expand(path: FilePath | Sequence[FilePath]) -> list[Path]:

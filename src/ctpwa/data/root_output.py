@@ -79,13 +79,14 @@ class RootOutput:
             to_TAxis("zaxis", "", 1, 0.0, 1.0),
         )
 
-    def tree(self, name: str, columns: Sequence[str], rows: Iterator[Mapping[str, np.ndarray]]) -> int:
+    def tree(self, name: str, columns: Sequence[str], rows: Iterator[Mapping[str, np.ndarray]], basket: int = BASKET) -> int:
         """A TTree of doubles, in the order in which they come; returns how many rows it has.
 
         Args:
             name:     where it goes
             columns:  names of the branches
             rows:     branch → numbers, for some rows at a time
+            basket:   rows that are collected before they are written
         """
         tree = self._file.mktree(name, dict.fromkeys(columns, "float64"))
         waiting: list[Mapping[str, np.ndarray]] = []
@@ -102,7 +103,7 @@ class RootOutput:
             waiting.append(part)
             n_waiting += len(part[columns[0]])
             n_rows += len(part[columns[0]])
-            if n_waiting >= BASKET:
+            if n_waiting >= basket:
                 write()
         write()
         return n_rows

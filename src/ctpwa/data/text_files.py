@@ -28,8 +28,8 @@ class TextFile(EventFile):
 
     word = "particle"
 
-    def __init__(self, path: Path, particles: Sequence[str]) -> None:
-        self.path, self.place = path, str(path)
+    def __init__(self, path: Path, particles: Sequence[str], max_lines: int = MAX_LINES) -> None:
+        self.path, self.place, self._max_lines = path, str(path), max_lines
         self._particles = tuple(particles)
         lines = count_lines(path)
         rows, rest = divmod(lines, len(particles))
@@ -44,7 +44,7 @@ class TextFile(EventFile):
     def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
         with reading(self.path, "a text file"), closing(lines_of_numbers(self.path)) as lines:
-            n_events = max(min(size, MAX_LINES // len(self._particles)), 1)
+            n_events = max(min(size, self._max_lines // len(self._particles)), 1)
             per_event = len(self._particles)
             wanted = islice((line for _, line in lines), first * per_event, None if last is None else last * per_event)
             yield from self._chunks(wanted, names, n_events * per_event)
@@ -61,11 +61,11 @@ def count_lines(path: Path) -> int:
         return sum(1 for _ in lines_of_numbers(path))
 
 
-def read_column(path: Path) -> np.ndarray:
-    """A text file with one number per line, [line]."""
+def read_column(path: Path, max_lines: int = MAX_LINES) -> np.ndarray:
+    """A text file with one number per line, [line]; some lines at a time."""
     with reading(path, "a text file"), closing(lines_of_numbers(path)) as lines:
         parts = [np.empty(0)]
-        while taken := [line for _, line in islice(lines, MAX_LINES)]:
+        while taken := [line for _, line in islice(lines, max_lines)]:
             parts.append(numbers(taken, path, 1)[:, 0])
         return np.concatenate(parts)
 

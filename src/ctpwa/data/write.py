@@ -16,11 +16,11 @@ from ctpwa.base.output import written_whole
 from ctpwa.base.progress import Progress
 from ctpwa.base.words import counted
 from ctpwa.data.event_column import EventColumn
-from ctpwa.data.files import CHUNK, HasEvents
+from ctpwa.data.files import HasEvents
 from ctpwa.data.marks import MARK
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.naming import written_stems
-from ctpwa.data.options import COMPONENTS, FilePath
+from ctpwa.data.options import CHUNK, COMPONENTS, FilePath, check_chunk
 
 TREE = "events"
 WEIGHT = "weight"
@@ -35,6 +35,7 @@ def write_events(
     weight_file: FilePath | None = None,
     made_by: str = "",
     progress: bool | None = None,
+    chunk: int = CHUNK,
 ) -> None:
     """Write a sample; if anything goes wrong or it is interrupted, what was at ``path`` before is still there.
 
@@ -49,14 +50,16 @@ def write_events(
         weight_file:  .txt or .dat, for the weights of text files, which have no place for them
         made_by:      a mark by which the file can be recognised, see ``mark_of``; text files have no place for it
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
+        chunk:        events that are written at a time; npz files are written by particles
     """
     goal = Path(path)
     check_suffix(goal)
+    check_chunk(chunk)
     writer = _WRITERS[goal.suffix.lower()]
     labels = tuple(events) if model is None else model.decay.labels
     if not labels:
         raise DataError("no particles to write\n fix: give momenta by name")
-    sample = _Sample(labels, read_momenta(dict(events), labels), events, goal.name, made_by, progress)
+    sample = _Sample(labels, read_momenta(dict(events), labels), events, goal.name, made_by, progress, chunk)
     text = goal.suffix.lower() in (".txt", ".dat")
     for name in sample.numbers.keys() - {WEIGHT} if text else ():
         raise DataError(f"{goal.name} has no place for the event column {name!r}\n fix: write another format")
@@ -87,9 +90,17 @@ class _Sample:
     """
 
     def __init__(
-        self, labels: Sequence[str], p4: Sequence[Tensor], events: Mapping[str, Any], title: str, made_by: str, progress: bool | None
+        self,
+        labels: Sequence[str],
+        p4: Sequence[Tensor],
+        events: Mapping[str, Any],
+        title: str,
+        made_by: str,
+        progress: bool | None,
+        chunk: int,
     ) -> None:
-        self.labels, self.p4, self.title, self.made_by, self.progress = tuple(labels), tuple(p4), title, made_by, progress
+        self.labels, self.p4, self.title, self.made_by = tuple(labels), tuple(p4), title, made_by
+        self.progress, self.chunk = progress, chunk
         self.n_events = len(p4[0])
         self.numbers: dict[str, np.ndarray] = {}
         weights = getattr(events, "weights", None)
@@ -112,9 +123,9 @@ class _Sample:
     def chunks(self) -> Iterator[list[np.ndarray]]:
         """Momenta of some events at a time."""
         with Progress(f"writing {self.title}", self.n_events, show=self.progress) as bar:
-            for start in range(0, self.n_events, CHUNK):
-                yield [p[start : start + CHUNK].cpu().numpy() for p in self.p4]
-                bar.advance(min(CHUNK, self.n_events - start))
+            for start in range(0, self.n_events, self.chunk):
+                yield [p[start : start + self.chunk].cpu().numpy() for p in self.p4]
+                bar.advance(min(self.chunk, self.n_events - start))
 
     def _components(self) -> list[str]:
         stems = written_stems(self.labels)

@@ -49,12 +49,12 @@ def vertex_ls(chain: Chain, node: Node, *, only: Sequence[LS] | None = None, max
     return chosen
 
 
-def chain_waves(chain: Chain, choices: Sequence[Sequence[LS]]) -> list[tuple[LS, ...]]:
-    """All products of per-vertex choices that survive exchange symmetry and C parity; an error if none does."""
+def chain_waves(chain: Chain, choices: Sequence[Sequence[LS]], most: int = MAX_WAVES) -> list[tuple[LS, ...]]:
+    """All products of per-vertex choices that survive exchange symmetry and C parity; an error if none does, or if there are too many."""
     conjugation = Conjugation.of(chain.decay)
     n_waves = prod(len(pairs) for pairs in choices)
-    if n_waves > MAX_WAVES:
-        raise PhysicsError(f"{chain} has {n_waves} waves", f"keep a chain below {MAX_WAVES} waves with max_L, or choose (L, S) pairs")
+    if n_waves > most:
+        raise PhysicsError(f"{chain} has {n_waves} waves", f"keep a chain below {most} waves with max_L, or choose (L, S) pairs")
     kept = []
     reasons: list[str] = []
     for ls in product(*choices):

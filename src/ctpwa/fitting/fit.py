@@ -24,7 +24,7 @@ from ctpwa.fitting.polar_phases import one_form
 from ctpwa.fitting.precision import measure_bias
 from ctpwa.fitting.remarks import masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
-from ctpwa.fitting.starts import Coarse, coarse_search
+from ctpwa.fitting.starts import USUAL, Coarse, SearchSettings, coarse_search
 from ctpwa.minimise.drive import Record, Watch, drive
 from ctpwa.minimise.lbfgs import lbfgs
 from ctpwa.minimise.minima import Minimum, distinct
@@ -59,6 +59,7 @@ def fit(
     progress: bool | None = None,
     watch: Watch | None = None,
     journal: Journal | None = None,
+    search: SearchSettings = USUAL,
 ) -> FitResult:
     """Find the minimum of −ln L, and what it means.
 
@@ -81,9 +82,11 @@ def fit(
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
         watch:           called with every better point and its value
         journal:         gets what many starts have found so far; one that another call has filled goes on where that one was
+        search:          how to search from many starts
     """
     with likelihood.ranks.interrupts_together():
-        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, Journal() if journal is None else journal)
+        journal = Journal() if journal is None else journal
+        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, journal, search)
         return _fit(likelihood, options, truth, progress if likelihood.ranks.first else False, watch)
 
 
@@ -99,6 +102,7 @@ class _Options:
     tolerance: float
     max_iterations: int | None
     journal: Journal
+    search: SearchSettings
 
 
 def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool | None, watch: Watch | None) -> FitResult:
@@ -112,7 +116,7 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
         for term in _terms(likelihood):
             term.engine.prepare()
     learn = isinstance(starts, (int, np.integer))  # points that somebody chose are starts as they are
-    how = _How(method, tolerance, max_iterations, progress, watch, options.journal)
+    how = _How(method, tolerance, max_iterations, progress, watch, options.journal, options.search)
     stop, record, minima = _minimise(likelihood, points, seed, learn, how)
     settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
     given = {} if learn else {"points": points}
@@ -286,6 +290,7 @@ class _How:
     progress: bool | None
     watch: Watch | None
     journal: Journal
+    search: SearchSettings
 
 
 def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, how: _How) -> tuple[Stop, Record, tuple[FoundMinimum, ...]]:
@@ -297,7 +302,7 @@ def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, 
     if len(points) == 1 or _lineshapes_differ(likelihood, points):
         candidates = [Minimum(np.nan, point, (k,)) for k, point in enumerate(points)]
     else:
-        coarse = coarse_search(likelihood, points, seed, how.progress, learn=learn, journal=how.journal)
+        coarse = coarse_search(likelihood, points, seed, how.progress, learn=learn, journal=how.journal, settings=how.search)
         _add(total, replace(coarse.record, history=[]))  # of part of the events
         if not coarse.minima:
             raise DataError("no start has a finite likelihood\n fix: check the samples and the start values")
@@ -325,7 +330,7 @@ def _minimise(likelihood: Fittable, points: np.ndarray, seed: int, learn: bool, 
     stops = [replace(stop, x=one_form(likelihood, stop.x, near=best_x)) for stop in stops]
     hessian = likelihood.value_grad_hessian(stops[best].x)[2] if len(stops) > 1 else None
     refined = []
-    for minimum in distinct(stops, hessian, likelihood.unit):
+    for minimum in distinct(stops, hessian, likelihood.unit, same_value=how.search.same_value):
         n = sum(len(candidates[k].starts) for k in minimum.starts)
         refined.append(FoundMinimum(minimum.value, n, minimum.starts != (as_it_is,), tuple(map(float, minimum.x))))
     how.journal.done = not interrupted

@@ -21,19 +21,37 @@ from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.journal import Journal
 from ctpwa.minimise.drive import Record, drive_many
-from ctpwa.minimise.minima import Minimum, distinct
+from ctpwa.minimise.minima import SAME_VALUE, Minimum, distinct
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.objective import Restricted, Scaled
 from ctpwa.minimise.steps import Steps, Stop
 
-COARSE_EVENTS = 10_000
-COARSE_PER_PARAMETER = 100
 COARSE_TOLERANCE = 1e-2
 FLOOR, SIGMAS = 30.0, 5.0
-RANDOM_STARTS, RANDOM_SHARE = 16, 0.25  # at least so many starts are random, and this part of many
+RANDOM_SHARE = 0.25  # of many starts that are random
 PARENTS, TURNED = 4, 0.2  # of how many minima later ones come, and which part of the couplings is turned
-AT_ONCE = 24  # starts at a time: with more, later ones learn less; with fewer, more passes over the events
 KNOWN = 0.75  # of the random ones, the first of them, must have ended before later ones begin
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How to search from many starts.
+
+    Attributes:
+        events, per_parameter:  events of the data that are used, at least, and for every parameter
+        random:                 at least so many starts are random in all couplings
+        at_once:                starts at a time: with more, later ones learn less; with fewer, more passes over the events
+        same_value:             of −ln L: ends that differ by more are different minima
+    """
+
+    events: int = 10_000
+    per_parameter: int = 100
+    random: int = 16
+    at_once: int = 24
+    same_value: float = SAME_VALUE
+
+
+USUAL = SearchSettings()
 
 
 @dataclass(frozen=True)
@@ -61,6 +79,7 @@ def coarse_search(
     *,
     learn: bool = True,
     journal: Journal | None = None,
+    settings: SearchSettings = USUAL,
 ) -> Coarse:
     """Minimise from many points with part of the events, couplings only.
 
@@ -71,13 +90,14 @@ def coarse_search(
         progress:    whether to show a progress bar
         learn:       whether later starts are minima of earlier ones with some couplings turned to those of the given point
         journal:     gets every end; starts that are in it have ended already
+        settings:    how many events, and how many starts at a time
     """
-    n = max(COARSE_EVENTS, COARSE_PER_PARAMETER * starts.shape[1])
+    n = max(settings.events, settings.per_parameter * starts.shape[1])
     share = min(1.0, n / max(likelihood.n_events, 1))
     journal = Journal() if journal is None else journal
-    record, interrupted, cut_short = _search(likelihood, starts, n, seed, progress, learn, journal)
+    record, interrupted, cut_short = _search(likelihood, starts, n, seed, progress, learn, journal, settings)
     ends: list[Stop | None] = [journal.ends.get(k, cut_short.get(k)) for k in range(len(starts))]
-    minima = distinct(ends)
+    minima = distinct(ends, same_value=settings.same_value)
     best = minima[0].value if minima else np.nan
     promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
     minima = [replace(minimum, value=likelihood.unit * minimum.value) for minimum in minima]
@@ -85,7 +105,14 @@ def coarse_search(
 
 
 def _search(
-    likelihood: Likelihood | LikelihoodSum, starts: np.ndarray, n: int, seed: int, progress: bool | None, learn: bool, journal: Journal
+    likelihood: Likelihood | LikelihoodSum,
+    starts: np.ndarray,
+    n: int,
+    seed: int,
+    progress: bool | None,
+    learn: bool,
+    journal: Journal,
+    settings: SearchSettings,
 ) -> tuple[Record, bool, dict[int, Stop]]:
     """Run all starts that are left; ends go to the journal. Returns where interrupted ones were as well."""
     if len(journal.ends) == len(starts):
@@ -93,8 +120,8 @@ def _search(
     part = likelihood.coarse(starts[0], n, seed)
     restricted = Restricted(Scaled(part, likelihood.unit), starts[0], likelihood.coupling_index)
     points = starts[:, restricted.index]
-    first = min(len(points), max(RANDOM_STARTS, int(RANDOM_SHARE * len(points)))) if learn else len(points)
-    at_once = first if first == len(points) else max(first, AT_ONCE)
+    first = min(len(points), max(settings.random, int(RANDOM_SHARE * len(points)))) if learn else len(points)
+    at_once = first if first == len(points) else max(first, settings.at_once)
     begun: list[int] = []
 
     def minimisers() -> Iterator[Steps | None]:
@@ -104,7 +131,7 @@ def _search(
             teachers = range(max(int(KNOWN * first), k - at_once)) if k >= first else range(0)
             while not all(j in journal.ends for j in teachers):
                 yield None
-            parents = distinct([_at(journal.ends[j], restricted.index) for j in teachers])[:PARENTS]
+            parents = distinct([_at(journal.ends[j], restricted.index) for j in teachers], same_value=settings.same_value)[:PARENTS]
             start = _turned(restricted.names, parents, x, np.random.default_rng((seed, k))) if parents else x
             begun.append(k)
             yield newton(start, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding, eager=True)

@@ -29,7 +29,7 @@ Tree = tuple[tuple[System, System, System], ...]  # vertices (decaying system, f
 UNKNOWN_WIDTHS = (0.03, 0.15)  # GeV, tried for a lineshape that has a mass but no width
 NARROW, WIDER = 0.03, (4, 16)  # GeV; below it the tail matters as well: barriers and interference lift it above a Breit-Wigner
 LARGE_WEIGHTS = 4  # power of the weights that is made small
-MAX_CHANNELS = 160  # more combinations than this are not worth their time
+MAX_CHANNELS = 160
 SMALLEST_SHARE = 0.02  # of the events is spread evenly over all channels, so that none is ever forgotten
 TINY = 1e-30
 
@@ -120,12 +120,13 @@ class EventProposal:
         model:       gives the chains and their resonances
         parameters:  lineshape parameters by name; masses and widths are those of the peaks
         device:      where to generate
+        most:        combinations of densities; where there are more, few of them are used, since the rest is not worth its time
     """
 
-    def __init__(self, model: Model, parameters: Mapping[str, float], device: torch.device) -> None:
+    def __init__(self, model: Model, parameters: Mapping[str, float], device: torch.device, most: int = MAX_CHANNELS) -> None:
         self.parent, final = particle_masses(model)
         self.masses, self.device = list(final.values()), device
-        self.channels = _channels(model, parameters)
+        self.channels = _channels(model, parameters, most)
         self.shares = torch.full((len(self.channels),), 1 / len(self.channels), dtype=torch.float64, device=device)
         self._trees = tuple(dict.fromkeys(channel.tree for channel in self.channels))
         self._tree_index = torch.tensor([self._trees.index(channel.tree) for channel in self.channels], device=device)
@@ -244,7 +245,7 @@ def _on_shell(p4: Tensor, mass: float) -> Tensor:
     return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
 
 
-def _channels(model: Model, parameters: Mapping[str, float]) -> tuple[Branch, ...]:
+def _channels(model: Model, parameters: Mapping[str, float], most: int) -> tuple[Branch, ...]:
     """The chains of all waves, exchanges of identical particles included, with every combination of densities."""
     combined, plain = dict[Branch, None](), dict[Branch, None]()
     for wave in model.waves:
@@ -257,7 +258,7 @@ def _channels(model: Model, parameters: Mapping[str, float]) -> tuple[Branch, ..
             peaks = [next((h for h in own if isinstance(h, Peak)), own[0]) for own in options]
             for few in (peaks, [own[0] for own in options]):
                 plain[Branch(tree, tuple(zip(systems, few, strict=True)))] = None
-    return tuple(combined if len(combined) <= MAX_CHANNELS else plain)
+    return tuple(combined if len(combined) <= most else plain)
 
 
 def _options(wave: Wave, index: int, system: System, tree: Tree, parameters: Mapping[str, float]) -> list[MassDensity]:

@@ -21,11 +21,30 @@ from ctpwa.model.model import Model
 
 Efficiency = Callable[[Events], Any]
 PILOT_SEED = 0x70C1_70C1  # the proposal is part of the generator: it does not depend on the seed of the toy
-PILOT_ROUNDS, PILOT_EVENTS = 10, 1 << 12  # to find out where the model has its peaks
-MAXIMUM_EVENTS = 1 << 14  # to find the largest weight
 SAFETY = 1.05  # between the largest weight seen and the one that is allowed for
 MIN_BLOCK, BLOCK, GPU_BLOCK = 1 << 10, 1 << 15, 1 << 19  # events tried at a time; a GPU is idle with few of them
-MAX_TRIES = 10_000_000  # for one accepted event
+
+
+@dataclass(frozen=True)
+class ToySettings:
+    """What a generator does before the first toy, and how long it goes on. How events are distributed does not depend on it; which ones a
+    seed gives does.
+
+    Attributes:
+        pilot_rounds, pilot_events:  to find out where the model has its peaks
+        maximum_events:              to find the largest weight
+        block:                       events tried at a time; None: as many as suit the device
+        max_tries:                   for one accepted event
+    """
+
+    pilot_rounds: int = 10
+    pilot_events: int = 1 << 12
+    maximum_events: int = 1 << 14
+    block: int | None = None
+    max_tries: int = 10_000_000
+
+
+USUAL = ToySettings()
 
 
 def generate_toy(
@@ -100,6 +119,7 @@ class ToyGenerator:
         columns:     event columns of the model by name, with the numbers that all events get
         device:      where to generate
         engine:      engine that computes intensities
+        settings:    what to do before the first toy, and when to give up
     """
 
     def __init__(
@@ -112,18 +132,19 @@ class ToyGenerator:
         columns: Mapping[str, float | Sequence[float]] | None = None,
         device: str | torch.device = "cpu",
         engine: str = "auto",
+        settings: ToySettings = USUAL,
     ) -> None:
-        self.model, self.efficiency, self.device = model, efficiency, checked_device(device)
+        self.model, self.efficiency, self.device, self.settings = model, efficiency, checked_device(device), settings
         self._columns = dict(columns or {})
         self.intensity = ModelIntensity(model, couplings=couplings, parameters=parameters, engine=engine, device=self.device)
         self.proposal = EventProposal(model, self.intensity.parameters, self.device)
         random = torch.Generator(device=self.device).manual_seed(PILOT_SEED)
-        for _ in range(PILOT_ROUNDS):
-            p4, _ = self._try(PILOT_EVENTS, random)
+        for _ in range(settings.pilot_rounds):
+            p4, _ = self._try(settings.pilot_events, random)
             w, g = self._weights(p4)
             self._check_pilot(w)
             self.proposal.improve(w, g)
-        w, _ = self._weights(self._try(MAXIMUM_EVENTS, random)[0])
+        w, _ = self._weights(self._try(settings.maximum_events, random)[0])
         self._check_pilot(w)
         self.maximum = SAFETY * float(w.max())
         self.expected_acceptance = float(w.mean()) / self.maximum
@@ -138,7 +159,8 @@ class ToyGenerator:
         """
         n = check_count(n, seed, len(self.model.final_names), self.device)
         random = torch.Generator(device=self.device).manual_seed(seed)
-        size = min(BLOCK if self.device.type == "cpu" else GPU_BLOCK, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
+        block = self.settings.block or (BLOCK if self.device.type == "cpu" else GPU_BLOCK)
+        size = min(block, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
         accepted = _Accepted(n, self.maximum, self.device, len(self.model.final_names))
         with Progress("toy events", n, show=progress) as bar:
             while accepted.n < n:
@@ -146,7 +168,7 @@ class ToyGenerator:
                 p4, uniform = self._try(size, random)
                 accepted.add(p4, self._weights(p4)[0], uniform)
                 bar.advance(accepted.n - before)
-                if accepted.tried > MAX_TRIES * max(accepted.n, 1):
+                if accepted.tried > self.settings.max_tries * max(accepted.n, 1):
                     raise GenerationError(
                         f"only {accepted.n} of {accepted.tried} events were accepted\n fix: check the couplings, the widths of narrow"
                         " resonances and the efficiency"

@@ -28,22 +28,25 @@ class Minimum:
     starts: tuple[int, ...]
 
 
-def distinct(stops: Sequence[Stop | None], hessian: np.ndarray | None = None, unit: float = 1.0) -> list[Minimum]:
+def distinct(
+    stops: Sequence[Stop | None], hessian: np.ndarray | None = None, unit: float = 1.0, *, same_value: float = SAME_VALUE
+) -> list[Minimum]:
     """End points grouped into minima, the best first.
 
     Two ends are the same when their values agree and, if a Hessian is given, when they are within half a standard deviation.
 
     Args:
-        stops:    the ends; None for a start without one
-        hessian:  at the best of them
-        unit:     what counts as 1 in their values, see ``Scaled``
+        stops:       the ends; None for a start without one
+        hessian:     at the best of them
+        unit:        what counts as 1 in their values, see ``Scaled``
+        same_value:  by how much values of the same minimum may differ, in this unit
     """
     order = sorted((k for k, stop in enumerate(stops) if stop is not None and np.isfinite(stop.value)), key=lambda k: stops[k].value)  # type: ignore[union-attr]
     metric = None if hessian is None else _metric(hessian / unit)
     found: list[list[int]] = []
     for k in order:
         for group in found:
-            if _same(stops[group[0]], stops[k], metric, unit):  # type: ignore[arg-type]
+            if _same(stops[group[0]], stops[k], metric, same_value * unit):  # type: ignore[arg-type]
                 group.append(k)
                 break
         else:
@@ -58,8 +61,8 @@ def _metric(H: np.ndarray) -> np.ndarray:
     return (vectors * np.abs(values)) @ vectors.T * np.outer(scale, scale)
 
 
-def _same(a: Stop, b: Stop, metric: np.ndarray | None, unit: float) -> bool:
-    if abs(a.value - b.value) > SAME_VALUE * unit:
+def _same(a: Stop, b: Stop, metric: np.ndarray | None, same_value: float) -> bool:
+    if abs(a.value - b.value) > same_value:
         return False
     if metric is None:
         return True

@@ -30,7 +30,7 @@ from ctpwa.fitting.fit import fit
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.generate.phase_space import generate_phase_space
-from ctpwa.generate.toys import ToyGenerator
+from ctpwa.generate.toys import USUAL, ToyGenerator, ToySettings
 from ctpwa.model.model import Model
 
 DATA, PHASE_SPACE, REFERENCE = range(3)  # streams of random numbers
@@ -97,13 +97,22 @@ class Closure:
         n_reference:    phase-space events that fractions are integrated over
         seed:           of all random numbers
         engine:         engine of the likelihoods
+        toys:           how toys are generated
     """
 
     def __init__(
-        self, model: Model, n_events: int, n_phase_space: int, *, n_reference: int = 100_000, seed: int = 0, engine: str = "auto"
+        self,
+        model: Model,
+        n_events: int,
+        n_phase_space: int,
+        *,
+        n_reference: int = 100_000,
+        seed: int = 0,
+        engine: str = "auto",
+        toys: ToySettings = USUAL,
     ) -> None:
         self.model, self.n_events, self.n_phase_space = model, n_events, n_phase_space
-        self.seed, self.engine = seed, engine
+        self.seed, self.engine, self.toys = seed, engine, toys
         true = ModelIntensity(model, engine=engine, device="cpu")
         phase_space = generate_phase_space(model, n_reference, self._seed(REFERENCE, 0), progress=False)
         I = true(phase_space)
@@ -117,7 +126,7 @@ class Closure:
     @cached_property
     def generator(self) -> ToyGenerator:
         """Makes the toys."""
-        return ToyGenerator(self.model, engine=self.engine)
+        return ToyGenerator(self.model, engine=self.engine, settings=self.toys)
 
     @property
     def names(self) -> tuple[str, ...]:

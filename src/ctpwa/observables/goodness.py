@@ -297,11 +297,11 @@ def point_to_point(
     return PointToPointTest(found, float(permuted.mean()), error, (1 + at_least) / (1 + permutations), permutations, len(x), len(y))
 
 
-def _energies(points: Array, charges: Array) -> Array:
-    """½ Σ_{i≠j} q_i q_j ψ_ij for every column of charges; the matrix ψ is made in blocks of rows."""
+def _energies(points: Array, charges: Array, block: int = BLOCK) -> Array:
+    """½ Σ_{i≠j} q_i q_j ψ_ij for every column of charges; the matrix ψ is made in blocks of ``block`` numbers."""
     total = np.zeros(charges.shape[1])
     squares = (points**2).sum(axis=1)
-    step = max(1, BLOCK // len(points))
+    step = max(1, block // len(points))
     for start in range(0, len(points), step):
         rows = slice(start, min(start + step, len(points)))
         r2 = squares[rows, None] + squares[None, :] - 2 * points[rows] @ points.T

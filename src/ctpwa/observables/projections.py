@@ -27,11 +27,11 @@ from ctpwa.model.model import Model
 from ctpwa.observe.variable import ProjectionSpec, Variable, parse_variable
 
 RESONANCES, WAVES, JP = "resonances", "waves", "jp"
-FINEST, FINE_EVENTS = 5, 4_000  # bins of the model in a bin of the data, and how many phase-space events each has at least
+FINEST = 5  # bins of the model in a bin of the data
 CHI2_EVENTS = 10.0  # neighbouring bins are put together until so many are expected
 CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
 PULL_EVENTS = 1.0  # in a cell of a Dalitz plot with fewer expected events a pull means nothing
-SLICE = 1024  # events whose contributions are in memory at a time
+SLICE = 1024
 
 
 @dataclass(frozen=True)
@@ -244,6 +244,7 @@ def project(
     grids: Sequence[tuple[ProjectionSpec, ProjectionSpec]] = (),
     groups: Mapping[str, Sequence[int]] | None = None,
     progress: bool | None = None,
+    at_once: int = SLICE,
 ) -> Projected:
     """Fill all histograms in one pass over the phase-space events.
 
@@ -256,6 +257,7 @@ def project(
         grids:        pairs of them
         groups:       name → waves that are drawn together, every wave in exactly one; default: by resonance
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
+        at_once:      events whose contributions are in memory at a time
     """
     model = intensity.model
     own = resonance_groups(model) if groups is None else groups
@@ -270,8 +272,8 @@ def project(
         w, I = samples.w["phase space"][sums.start : sums.stop], sums.intensity.cpu().numpy()
         weights[sums.start : sums.stop] = w * I
         psi = sums.psi.cpu().numpy()
-        for first in range(0, len(I), SLICE):
-            part = slice(first, first + SLICE)
+        for first in range(0, len(I), at_once):
+            part = slice(first, first + at_once)
             values = columns.of(psi[..., part], I[part], w[part])
             for filler in fillers:
                 filler.add(sums.start + first, values)
@@ -407,7 +409,7 @@ def _line(axis: ProjectionSpec, samples: _Samples) -> _Line:
     values = {name: axis.variable(events) for name, events in samples.events.items()}
     edges = _edges(axis, values.values())
     inside = int(((values["phase space"] >= edges[0]) & (values["phase space"] <= edges[-1])).sum())
-    fine = int(np.clip(inside / (FINE_EVENTS * axis.bins), 1, FINEST))
+    fine = int(np.clip(inside / (axis.fine_events * axis.bins), 1, FINEST))
     return _Line(np.linspace(edges[0], edges[-1], axis.bins * fine + 1)[::fine], fine, values)  # every edge is one of the fine ones
 
 

@@ -28,6 +28,7 @@ from ctpwa.observe.parse import parse
 
 CHUNK = 2**18  # events at a time
 BINS, ANGLE_BINS = 60, 40
+FINE_EVENTS = 4_000
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,12 @@ class Variable:
     _tree: Term = field(repr=False, compare=False)
     _shuffled: frozenset[str] = field(repr=False, compare=False, default=frozenset())
 
-    def __call__(self, events: Mapping[str, Any]) -> np.ndarray:
+    def __call__(self, events: Mapping[str, Any], *, chunk: int = CHUNK) -> np.ndarray:
         """The value for every event, [event].
 
         Args:
             events:  name → momenta [event, 4], (E, px, py, pz) in GeV; ``Events``, or any mapping of tensors or arrays
+            chunk:   events whose value is computed at a time
 
         Raises:
             DataError: if momenta are missing, or the variable has no finite value for some event
@@ -63,10 +65,10 @@ class Variable:
         groups = self.decay.identical_groups
         used = [self.decay.final[group[0]].name in self._shuffled for group in groups]
         values = np.empty(len(tensors[0]))
-        for start in range(0, len(values), CHUNK):
-            p4 = [tensor[start : start + CHUNK].T.cpu() for tensor in tensors]
+        for start in range(0, len(values), chunk):
+            p4 = [tensor[start : start + chunk].T.cpu() for tensor in tensors]
             momenta = Momenta(shuffle(p4, groups, used, start) if any(used) else p4, start)
-            values[start : start + CHUNK] = finite(self._tree.value(momenta), self.name, momenta)
+            values[start : start + chunk] = finite(self._tree.value(momenta), self.name, momenta)
         return values
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -82,14 +84,16 @@ class ProjectionSpec:
     """A histogram that is asked for.
 
     Attributes:
-        variable:  what is drawn
-        bins:      number of bins
-        range:     lowest and highest edge; None: over all events
+        variable:     what is drawn
+        bins:         number of bins
+        range:        lowest and highest edge; None: over all events
+        fine_events:  phase-space events that a bin of the model has at least; where there are more, it is finer than one of the data
     """
 
     variable: Variable
     bins: int = BINS
     range: tuple[float, float] | None = None
+    fine_events: int = FINE_EVENTS
 
 
 def parse_variable(text: str, decay: Decay) -> Variable:

@@ -4,12 +4,14 @@ import os
 
 import numpy as np
 import pytest
+import yaml
 
 from ctpwa import load_model
 from ctpwa.base import ConfigError
 from ctpwa.base.errors import CtpwaError
-from ctpwa.config import build, chains
-from ctpwa.decay import waves
+from ctpwa.config.build import build_model
+from ctpwa.config.limits import ModelLimits
+from ctpwa.config.validate import validate
 from ctpwa.fitting.points import start_points
 
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
@@ -184,28 +186,32 @@ def test_many_duplicates(problems):
     assert len(problems(DECAY + "x: 1\n" * 200)) == 50
 
 
-def test_too_many_chains(monkeypatch, problems):
-    monkeypatch.setattr(chains, "MAX_CHAINS", 5)
-    (problem,) = problems(DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.5, width: 0.1}}\n" for i in range(6)))
+def beyond(text, **limits):
+    """The problems of a model that is larger than these limits."""
+    with pytest.raises(ConfigError) as caught:
+        build_model(validate(yaml.safe_load(text)), limits=ModelLimits(**limits))
+    return caught.value.problems
+
+
+def test_too_many_chains():
+    resonances = "".join(f"  X{i}: {{in: K+ K-, JP: 1-, mass: 1.5, width: 0.1}}\n" for i in range(6))
+    (problem,) = beyond(DECAY + "resonances:\n" + resonances, chains=5)
     assert "more than 5 chains" in problem.what
 
 
-def test_too_many_waves_of_a_chain(monkeypatch, problems):
-    monkeypatch.setattr(waves, "MAX_WAVES", 1)
+def test_too_many_waves_of_a_chain():
     text = "decay: J/psi(1S) -> p p~ eta\nresonances:\n  N(1650): {in: p eta}\n"
-    assert any("has 2 waves" in problem.what and "max_L" in problem.fix for problem in problems(text))
+    assert any("has 2 waves" in problem.what and "max_L" in problem.fix for problem in beyond(text, waves=1))
 
 
-def test_too_many_couplings_of_model_independent_waves(monkeypatch, problems):
-    monkeypatch.setattr(build, "MAX_COUPLINGS", 3)
-    (problem,) = problems(phi("lineshape: step, options: {edges: [1.0, 1.2, 1.4, 1.6, 1.8]}"))
+def test_too_many_couplings_of_model_independent_waves():
+    (problem,) = beyond(phi("lineshape: step, options: {edges: [1.0, 1.2, 1.4, 1.6, 1.8]}"), couplings=3)
     assert "the model has 4 waves" in problem.what
     assert "fewer knots" in problem.fix
 
 
-def test_too_many_resonances(monkeypatch, problems):
-    monkeypatch.setattr(build, "MAX_NAMES", 3)
-    (problem,) = problems(DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-}}\n" for i in range(4)))
+def test_too_many_resonances():
+    (problem,) = beyond(DECAY + "resonances:\n" + "".join(f"  X{i}: {{in: K+ K-}}\n" for i in range(4)), names=3)
     assert problem.what == "there are 4 resonances"
 
 

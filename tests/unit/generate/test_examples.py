@@ -5,19 +5,18 @@ import pytest
 from scipy.stats import chi2
 
 import ctpwa
-from ctpwa.generate import toys
+from ctpwa.generate.toys import ToySettings
 from ctpwa.model.couplings import coupling_names
 
 EXAMPLES = ["jpsi_kk_eta", "jpsi_gamma_pi0_pi0", "jpsi_p_pbar_eta", "lambdac_p_k_pi", "jpsi_4pi", "jpsi_phi_pi_pi"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_example_makes_toys(example, name, monkeypatch):
-    for constant, value in (("PILOT_ROUNDS", 3), ("PILOT_EVENTS", 512), ("MAXIMUM_EVENTS", 1024)):
-        monkeypatch.setattr(toys, constant, value)
+def test_every_example_makes_toys(example, name):
     model = ctpwa.load_model(example(name))
     assert tuple(model.coupling_values) == coupling_names(model.waves)
-    toy = toys.ToyGenerator(model, engine="reference").generate(100, seed=1)
+    settings = ToySettings(pilot_rounds=3, pilot_events=512, maximum_events=1024)
+    toy = ctpwa.generate.ToyGenerator(model, engine="reference", settings=settings).generate(100, seed=1)
     assert toy.events.n_events == 100
     assert toy.acceptance > 0.02
 

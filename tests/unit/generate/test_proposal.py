@@ -9,7 +9,6 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import ctpwa
-from ctpwa.generate import proposal as module
 from ctpwa.generate.proposal import Edge, EventProposal, Flat, Peak
 
 MODELS = {
@@ -44,10 +43,10 @@ MODELS = {
 }
 
 
-def make(name):
+def make(name, **options):
     model = ctpwa.load_model(MODELS[name])
     parameters = {f"{r.name}.{key}": value for r in model.resonances.values() for key, value in r.parameters.items()}
-    return model, EventProposal(model, parameters, torch.device("cpu"))
+    return model, EventProposal(model, parameters, torch.device("cpu"), **options)
 
 
 def draw(proposal, n, seed=1):
@@ -123,9 +122,8 @@ def test_a_lineshape_without_a_width_is_tried_with_several():
     assert [channel.densities[0][1] for channel in proposal.channels] == [Flat(), Peak(1.5, 0.03), Peak(1.5, 0.15)]
 
 
-def test_too_many_combinations_are_not_made(monkeypatch):
-    monkeypatch.setattr(module, "MAX_CHANNELS", 20)
-    _, proposal = make(4)
+def test_too_many_combinations_are_not_made():
+    _, proposal = make(4, most=20)
     assert len(proposal.channels) == 16  # all flat, or all peaked, in eight chains
     g = proposal.densities(draw(proposal, 20_000))
     ratio = (g / proposal.density(g)).mean(dim=1)

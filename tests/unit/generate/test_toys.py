@@ -1,5 +1,7 @@
 """Toy data: distributed like the intensity, exactly; the same for the same seed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +9,7 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.stats import chi2, kstest
 
 import ctpwa
-from ctpwa.generate import toys
-from ctpwa.generate.toys import ToyGenerator, _Accepted
+from ctpwa.generate.toys import ToyGenerator, ToySettings, _Accepted
 
 NARROW = {"decay": "J/psi(1S) -> K+ K- eta", "polarisation": "transverse", "resonances": {"phi(1020)": {"in": "K+ K-"}}}
 PHI, K2 = "phi(1020)[K+ K-] (1,1)(1,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
@@ -120,11 +121,12 @@ def test_fewer_events_are_the_beginning_of_more(interfering):
     assert all(torch.equal(few.events[name], many.events[name][:10]) for name in few.events)
 
 
-def test_size_of_blocks_is_not_part_of_the_result(interfering, monkeypatch):
-    monkeypatch.setattr(interfering, "maximum", interfering.maximum / 3)  # so that it must be raised
-    once = interfering.generate(3000, seed=9)
-    monkeypatch.setattr(toys, "BLOCK", 777)
-    many = interfering.generate(3000, seed=9)
+def test_size_of_blocks_is_not_part_of_the_result(interfering):
+    pilot = ToySettings(pilot_rounds=1, pilot_events=512, maximum_events=16)  # the largest weight must be raised later
+    once, many = (
+        ToyGenerator(interfering.model, engine="cpu", settings=settings).generate(3000, seed=9)
+        for settings in (pilot, replace(pilot, block=777))
+    )
     assert once.raised == many.raised > 0
     assert once.tried == many.tried
     for name in once.events:
@@ -242,10 +244,10 @@ def test_nothing_to_generate_is_refused(narrow):
         narrow.generate(-1)
 
 
-def test_an_efficiency_that_lets_almost_nothing_through_is_an_error_not_an_endless_loop(narrow, monkeypatch):
-    generator = ToyGenerator(narrow.model, engine="reference")
+def test_an_efficiency_that_lets_almost_nothing_through_is_an_error_not_an_endless_loop(narrow):
+    settings = ToySettings(pilot_rounds=1, pilot_events=512, maximum_events=512, max_tries=2000)
+    generator = ToyGenerator(narrow.model, engine="reference", settings=settings)
     generator.efficiency = lambda events: torch.zeros(len(events["eta"]))
-    monkeypatch.setattr(toys, "MAX_TRIES", 2000)
     with pytest.raises(ctpwa.base.GenerationError, match="only 0 of 2"):
         generator.generate(10)
 

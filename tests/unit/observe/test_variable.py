@@ -21,8 +21,8 @@ KKETA, FOURPI, LAMBDAC, GAMMA, PHIPIPI = (
 MK, META, MJPSI = 0.493677, 0.547862, 3.0969
 
 
-def value(text, events, model=KKETA):
-    return parse_variable(text, model.decay)(events)
+def value(text, events, model=KKETA, **options):
+    return parse_variable(text, model.decay)(events, **options)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +205,7 @@ def test_identical_particles_are_shuffled():
     )
 
 
-def test_shuffling_is_the_same_in_all_variables_and_chunks(monkeypatch):
+def test_shuffling_is_the_same_in_all_variables_and_chunks():
     momenta = ctpwa.generate_phase_space(FOURPI, 100, seed=1).momenta
     texts = ["mass(pi+ pi-)", "cos_theta(pi+; pi+ pi-)", "chi(pi+ pi-; pi+ pi-)", "E(pi+) + 0 * E(pi-)"]
     whole = [value(text, momenta, FOURPI) for text in texts]
@@ -215,9 +215,8 @@ def test_shuffling_is_the_same_in_all_variables_and_chunks(monkeypatch):
         labelled = [f"mass({a} {b})", f"cos_theta({a}; {a} {b})", f"chi({a} {b}; {c} {d})", f"E({a})"]
         for text, found in zip(labelled, whole, strict=True):
             assert value(text, momenta, FOURPI)[event] == pytest.approx(found[event], abs=1e-12), text
-    monkeypatch.setattr("ctpwa.observe.variable.CHUNK", 7)
     for text, found in zip(texts, whole, strict=True):
-        np.testing.assert_allclose(value(text, momenta, FOURPI), found, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(value(text, momenta, FOURPI, chunk=7), found, rtol=0, atol=1e-13)
 
 
 def test_default_variables():

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.text import Text
 
 from ctpwa.fitting.fractions import Fractions
-from ctpwa.report.figures.all_figures import decay_label, write_figures
+from ctpwa.report.figures.all_figures import decay_label, draw_figures, write_figures
 from ctpwa.report.figures.interference import draw_interference
 from ctpwa.report.figures.projections import draw_projections
 from ctpwa.report.figures.style import Figure
@@ -27,21 +27,19 @@ def test_one_data_set(tmp_path):
     assert files[1].read_bytes().startswith(b"%PDF")
 
 
-def test_several_data_sets_pages_and_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("ctpwa.report.figures.projections.ROWS", 1)
+def test_several_data_sets_pages_and_others(tmp_path):
     many = projected(projections=(projection(bins=3, fine=1),) * 5, grids=())
     figure = Figure()
     figure.add_subplot().plot([0, 1])
-    files = write_figures(tmp_path, model(), {"3.1 GeV": projected(projections=()), "b": many}, more={"argand": figure})
+    files = write_figures(tmp_path, model(), {"3.1 GeV": projected(projections=()), "b": many}, more={"argand": figure}, rows=1)
     stems = ["dalitz-3.1_GeV", "projections-b-1", "projections-b-2", "argand"]
     assert names(files) == [f"{stem}{suffix}" for stem in stems for suffix in (".png", ".pdf")]
 
 
-def test_data_sets_whose_names_differ_in_signs_only(monkeypatch, tmp_path):
-    monkeypatch.setattr("ctpwa.report.figures.all_figures.save_figure", lambda figure, stem: [stem])
+def test_data_sets_whose_names_differ_in_signs_only():
     found = projected(projections=())
-    files = write_figures(tmp_path, model(), {"a/b": found, "a b": found, "x" * 300: found, "../$\\frac{": found})
-    assert files == [tmp_path / stem for stem in ("dalitz-a_b", "dalitz-a_b-2", "dalitz-" + "x" * 200, "dalitz-.._frac")]
+    figures = draw_figures(model(), {"a/b": found, "a b": found, "x" * 300: found, "../$\\frac{": found}, {})
+    assert list(figures) == ["dalitz-a_b", "dalitz-a_b-2", "dalitz-" + "x" * 200, "dalitz-.._frac"]
 
 
 HOSTILE = ("$", "$$", r"$\frac{$", r"\input{a}", "a&b", 'a"b`c', '"', "<img src=x>", "a_b^c", "a\nb", "{}%#~", "é")

@@ -11,10 +11,12 @@ import ctpwa
 from ctpwa.cli.check_print import print_plain, print_samples, print_tables
 from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.command import Command
-from ctpwa.cli.console import echo, is_terminal, print_json
+from ctpwa.cli.console import echo, print_json
+from ctpwa.cli.settings import CommandSettings
 
 
 def check(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="the model file")],
     explain: Annotated[bool, typer.Option("--explain", help="show what is computed once per event, per iteration, and for both")] = False,
     samples: Annotated[bool, typer.Option("--samples/--no-samples", help="read the samples that the file names")] = True,
@@ -24,7 +26,7 @@ def check(
     analysis = ctpwa.load_analysis(model)
     report = CheckReport.of(analysis)
     if not as_json:
-        (print_tables if is_terminal() else print_plain)(report)
+        (print_tables if CommandSettings.of(context).tables else print_plain)(report)
     read = SampleReport.of(analysis, report) if samples and analysis.data_sets else None
     if as_json:
         print_json(_description(report, read))

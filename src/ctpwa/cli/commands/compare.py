@@ -9,14 +9,16 @@ import typer
 from rich.text import Text
 
 from ctpwa.cli.command import Command
-from ctpwa.cli.console import echo, is_terminal, out, print_json
+from ctpwa.cli.console import echo, out, print_json
 from ctpwa.cli.result_print import print_section
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.observables.compare import Comparison
 from ctpwa.observables.compare import compare as compare_results
 from ctpwa.observables.compare_text import comparison_notes, comparison_sections, comparison_text
 
 
 def compare(
+    context: typer.Context,
     results: Annotated[list[Path], typer.Argument(help="files that ctpwa fit wrote; differences are to the first")],
     same_samples: Annotated[
         bool | None,
@@ -30,7 +32,7 @@ def compare(
     found = compare_results(results, same_samples=same_samples)
     if as_json:
         print_json(found.as_dict())
-    elif is_terminal():
+    elif CommandSettings.of(context).tables:
         _print(found)
     else:
         echo(comparison_text(found))

@@ -20,10 +20,11 @@ from ctpwa.base.output import check_inputs, check_output
 from ctpwa.base.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.base.words import counted
 from ctpwa.cli.command import Command
-from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, is_terminal, print_json, say
+from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, print_json, say
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
 from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
 from ctpwa.cli.result_print import print_result
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
@@ -40,6 +41,7 @@ from ctpwa.model.parameters import MAX_STARTS
 
 
 def fit(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="the model file, with samples")],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="the file to write; default: MODEL.result.json beside the model")] = None,
     starts: Annotated[int | None, typer.Option(min=1, max=MAX_STARTS, help="number of start points")] = None,
@@ -60,7 +62,8 @@ def fit(
     for word, known in ((method, METHODS), (engine, engine_names()), (precision, PRECISIONS)):
         if word is not None and word not in known:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
-    files = _Files.of(model, out)
+    settings = CommandSettings.of(context)
+    files = _Files.of(model, out, settings.elsewhere)
     ranks = current_ranks()
     inputs = [model, *([] if begin_at is None else [begin_at])]
     with _held(files, ranks, lambda: files.check(inputs, resume, force)), Interrupts(ranks) as interrupts:
@@ -83,8 +86,9 @@ def fit(
             "seed": begin.seed if seed is None else seed,
             "minos": minos,
             "journal": begin.journal,
+            "search": settings.search,
         }
-        result, best = _run(analysis, likelihood, options, files, interrupts)
+        result, best = _run(analysis, likelihood, options, files, interrupts, settings)
         interrupts.held = True  # the file is written in any case
         if last is not None and starts is None:
             result = last.merged(result)
@@ -92,7 +96,8 @@ def fit(
         unchanged = _nothing_better(likelihood, last, result)
         saved = _Saved(files.result) if unchanged or not ranks.first else files.write(result, best, begin.journal)
         if ranks.first:
-            _report(last.at_goal if unchanged and last is not None and last.at_goal is not None else result, saved, as_json)
+            shown = last.at_goal if unchanged and last is not None and last.at_goal is not None else result
+            _report(shown, saved, as_json, settings.tables)
             _say_how_it_ended(result, saved, unchanged)
         _meet_others(ranks, saved)
     ranks.end_together()  # torchrun ends all processes when one of them ends with a code
@@ -188,16 +193,19 @@ class _Files:
         model:       the model file
         result:      the result
         checkpoint:  the best point so far, while the fit runs
+        elsewhere:   folder for a result for which there is no room; None: that for temporary files
     """
 
     model: Path
     result: Path
     checkpoint: Path
+    elsewhere: Path | None
 
     @classmethod
-    def of(cls, model: Path, out: Path | None) -> _Files:
+    def of(cls, model: Path, out: Path | None, elsewhere: Path | None) -> _Files:
         result = out or model.with_name(f"{model.stem}.result.json")
-        return cls(model, result, result.with_name(f"{result.name.removesuffix('.json')}.partial.json"))
+        checkpoint = result.with_name(f"{result.name.removesuffix('.json')}.partial.json")
+        return cls(model, result, checkpoint, elsewhere)
 
     def write(self, result: FitResult, best: BestPoint, journal: Journal) -> _Saved:
         """The result takes the place of the checkpoint, which stays if something is left to go on with."""
@@ -228,9 +236,9 @@ class _Files:
         return f"the result that was there is better by {new.nll - old.nll:.2f} in -ln L, of the same model and samples: it is now {place}"
 
     def _elsewhere(self, result: FitResult, best: BestPoint, why: str) -> _Saved:
-        """The result in the folder for temporary files, and its point in the checkpoint, as far as that is possible."""
+        """The result in another folder, and its point in the checkpoint, as far as that is possible."""
         point = f"; its point is in {self.checkpoint}, from which --resume goes on" if best.write() else ""
-        place = Path(tempfile.gettempdir()) / f"{self.result.stem}-{os.getpid()}.json"
+        place = (self.elsewhere or Path(tempfile.gettempdir())) / f"{self.result.stem}-{os.getpid()}.json"
         try:
             result.save(place)
         except CtpwaError:
@@ -335,15 +343,23 @@ def _nothing_better(likelihood: Likelihood | LikelihoodSum, last: _Last | None, 
 
 
 def _run(
-    analysis: Analysis, likelihood: Likelihood | LikelihoodSum, options: dict[str, Any], files: _Files, interrupts: Interrupts
+    analysis: Analysis,
+    likelihood: Likelihood | LikelihoodSum,
+    options: dict[str, Any],
+    files: _Files,
+    interrupts: Interrupts,
+    settings: CommandSettings,
 ) -> tuple[FitResult, BestPoint]:
     """The fit; the best point and what was found survive whatever happens to it."""
     hashes = hash_of_model(analysis.description), _hash_of_samples(analysis)
     ranks = likelihood.ranks
-    best = BestPoint(files.checkpoint, likelihood.names, hashes, ctpwa.__version__, ranks.first, options["journal"])
+    every, journal = settings.checkpoint_every, options["journal"]
+    best = BestPoint(files.checkpoint, likelihood.names, hashes, ctpwa.__version__, ranks.first, journal, every=every)
 
     def watch(x: Any, value: float) -> None:
         best(x, value)
+        if settings.watch is not None:
+            settings.watch(x, value)
         if interrupts.seen:  # while many starts were searched
             raise KeyboardInterrupt
 
@@ -354,7 +370,7 @@ def _run(
 
     n = options["starts"] or analysis.settings.starts
     parameters, events = counted(len(likelihood.names), "parameter"), counted(likelihood.n_events, "event")
-    say(f"fit of {parameters} to {events} from {counted(n, 'start')}")
+    say(f"fit of {parameters} to {events} from {counted(n, 'start')}", settings.terminal)
     interrupts.on_first = interrupted
     try:
         return analysis.fit(likelihood=likelihood, watch=watch, **options), best
@@ -388,12 +404,12 @@ def _of_each(ranks: Ranks) -> str:
     return f" for each of {ranks.size} processes" if ranks.size > 1 else ""
 
 
-def _report(result: FitResult, saved: _Saved, as_json: bool) -> None:
+def _report(result: FitResult, saved: _Saved, as_json: bool, tables: bool) -> None:
     """Print the result, wherever it is."""
     if as_json:
         print_json({"file": None if saved.path is None else str(saved.path)} | result.as_dict())
         return
-    if is_terminal():
+    if tables:
         print_result(result)
     else:
         echo(str(result))

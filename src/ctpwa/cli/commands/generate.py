@@ -15,6 +15,7 @@ from ctpwa.base.words import counted
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.data.write import check_suffix
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.generate.phase_space import checked_device
@@ -22,6 +23,7 @@ from ctpwa.generate.room import check_count, check_disk
 
 
 def generate(
+    context: typer.Context,
     n: Annotated[int, typer.Option("-n", "--events", min=1, help="how many events")],
     out: Annotated[Path, typer.Option("-o", "--out", help="the file to write: .root, .parquet, .npz, .txt or .dat")],
     model: Annotated[Path | None, typer.Argument(help="the model file; its masses, widths and couplings are the truth")] = None,
@@ -54,7 +56,16 @@ def generate(
         if not loaded.coupling_values and values is None:
             say(f"{model} gives no couplings: all are 1")
         couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
-        generator = ctpwa.generate.ToyGenerator(loaded, couplings=couplings, parameters=parameters, columns=columns, device=device)
+        settings = CommandSettings.of(context)
+        generator = ctpwa.generate.ToyGenerator(
+            loaded,
+            couplings=couplings,
+            parameters=parameters,
+            columns=columns,
+            device=device,
+            engine=settings.toy_engine,
+            settings=settings.toys,
+        )
         toy = generator.generate(n, seed)
         events = toy.events
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}

@@ -9,8 +9,9 @@ import typer
 
 from ctpwa.base.errors import CtpwaError
 from ctpwa.cli.command import Command
-from ctpwa.cli.console import echo, is_terminal, print_json
+from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.result_print import print_result
+from ctpwa.cli.settings import CommandSettings
 from ctpwa.config.read import load_model
 from ctpwa.fitting.plain import to_plain
 from ctpwa.fitting.result import FitResult
@@ -20,6 +21,7 @@ from ctpwa.observables.poles import poles as find_poles
 
 
 def show(
+    context: typer.Context,
     result: Annotated[Path, typer.Argument(help="a file that ctpwa fit wrote")],
     waves: Annotated[bool, typer.Option("--waves", help="also fractions of every wave, and interferences")] = False,
     correlations: Annotated[bool, typer.Option("--correlations", help="also correlations of the parameters")] = False,
@@ -35,7 +37,7 @@ def show(
     if as_json:
         positions = {"poles": [pole.as_dict() for pole in located]} if located else {}
         print_json(found.as_dict() | {"correlation": to_plain(found.correlation)} | positions)
-    elif is_terminal():
+    elif CommandSettings.of(context).tables:
         print_result(found, waves, correlations, more, reasons)
     else:
         echo(result_text(found, waves, correlations, more, reasons))

@@ -37,15 +37,16 @@ class KeptColumns:
     """The columns of some samples, each computed when it is first asked for and kept as long as its sample.
 
     Args:
-        plan:    its lineshapes are fixed
-        device:  where the columns lie
+        plan:        its lineshapes are fixed
+        device:      where the columns lie
+        most_bytes:  of all samples together
     """
 
-    def __init__(self, plan: Plan, device: torch.device) -> None:
+    def __init__(self, plan: Plan, device: torch.device, most_bytes: int = MOST_BYTES) -> None:
         self._parts = torch.from_numpy(_even_number(plan.column_parts)).to(device)
         self._per_event = 8 * plan.n_rows * len(self._parts)
         self._kept: dict[int, Columns] = {}
-        self._bytes = 0
+        self._bytes, self._most_bytes = 0, most_bytes
 
     def of(self, sample: Sample, compute: Callable[[], Iterable[Chunk]]) -> Columns | None:
         """The columns of a sample; None if there is no room for them.
@@ -57,7 +58,7 @@ class KeptColumns:
         if sample.number not in self._kept:
             size = self._per_event * sample.n_events
             free = available_bytes(self._parts.device)
-            if size > MOST_BYTES - self._bytes or (free is not None and size > FREE_SHARE * free):
+            if size > self._most_bytes - self._bytes or (free is not None and size > FREE_SHARE * free):
                 return None
             self._kept[sample.number] = Columns(self._parts, [(start, stop, D[self._parts]) for start, stop, D in compute()])
             self._bytes += size

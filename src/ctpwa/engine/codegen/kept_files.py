@@ -53,11 +53,11 @@ def read_kept(path: Path) -> bytes | None:
         os.close(file)
 
 
-def keep(path: Path, content: bytes) -> None:
+def keep(path: Path, content: bytes, most_bytes: int = MOST_BYTES) -> None:
     """Keep a file if that is possible, and remove old ones if there are too many."""
     try:
         _write_whole(path, content)
-        remove_oldest(path.parent)
+        remove_oldest(path.parent, most_bytes)
     except OSError as error:
         _warn(error)
 
@@ -68,8 +68,8 @@ def mark_used(path: Path) -> None:
         os.utime(path)
 
 
-def remove_oldest(folder: Path) -> None:
-    """Remove modules, each with its machine code, until the rest takes at most ``MOST_BYTES``; the one used last stays."""
+def remove_oldest(folder: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Remove modules, each with its machine code, until the rest takes at most ``most_bytes``; the one used last stays."""
     sizes: dict[str, int] = {}
     used: dict[str, int] = {}
     files: dict[str, list[str]] = {}
@@ -83,7 +83,7 @@ def remove_oldest(folder: Path) -> None:
                 files.setdefault(name, []).append(entry.path)
     total = sum(sizes.values())
     for name in sorted(used, key=used.__getitem__)[:-1]:
-        if total <= MOST_BYTES:
+        if total <= most_bytes:
             return
         total -= sizes[name]
         for path in files[name]:

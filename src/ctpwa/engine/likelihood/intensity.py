@@ -29,7 +29,7 @@ from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.stage import SpinStage
 
 Selection = Sequence[str] | Callable[[Wave], bool]
-CHUNK_BYTES = {"cpu": 64 << 20, "cuda": 256 << 20}  # K and event table of the events that are in memory at a time
+CHUNK_BYTES = {"cpu": 64 << 20, "cuda": 256 << 20}  # by device
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,12 @@ class ModelIntensity:
     """I(x) = Σ_rows |Σ_waves c F K|² of events, in double precision.
 
     Args:
-        model:       the model
-        couplings:   complex couplings by name; those left out have the model's value, or are 1
-        parameters:  lineshape parameters by name, such as ``phi(1680).mass``; those left out have the model's value
-        engine:      ``auto``, ``cuda``, ``cpu`` or ``reference``
-        device:      where to compute; default: a GPU if there is one
+        model:        the model
+        couplings:    complex couplings by name; those left out have the model's value, or are 1
+        parameters:   lineshape parameters by name, such as ``phi(1680).mass``; those left out have the model's value
+        engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
+        device:       where to compute; default: a GPU if there is one
+        chunk_bytes:  K and event table of the events that are in memory at a time; default: what suits the device
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class ModelIntensity:
         parameters: Mapping[str, float] | None = None,
         engine: str = "auto",
         device: str | torch.device | None = None,
+        chunk_bytes: int | None = None,
     ) -> None:
         self.model = model
         # every wave has a coupling of its own here, so that waves can be left out one by one
@@ -79,7 +81,7 @@ class ModelIntensity:
         self.parameters = {p.name: p.value for p in theta}
         self._channels = ModelChannels(own.couplings, own.specs, theta)
         self._c = np.array([self.couplings[name] for name in self._coupling_of])
-        self._engine_name, self._device = engine, device
+        self._engine_name, self._device, self._chunk_bytes = engine, device, chunk_bytes
         self._ready: tuple[Plan, SpinStage, Engine] | None = None
 
     def __call__(self, events: Mapping[str, Any], waves: Selection | None = None, *, progress: bool | None = False) -> Tensor:
@@ -176,7 +178,8 @@ class ModelIntensity:
             self._prepare(find_rotation(self.model, [events]))
         assert self._ready is not None
         plan, stage, engine = self._ready
-        size = max(CHUNK_BYTES.get(engine.device.type, CHUNK_BYTES["cuda"]) // plan.bytes_per_event, 1024)
+        chunk_bytes = self._chunk_bytes or CHUNK_BYTES.get(engine.device.type, CHUNK_BYTES["cuda"])
+        size = max(chunk_bytes // plan.bytes_per_event, 1024)
         try:
             chunk = events.part(start, start + size)
             return sample_of(stage, plan, chunk.n_events, in_pieces(chunk)), plan, engine

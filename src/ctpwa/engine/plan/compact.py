@@ -20,10 +20,18 @@ MOST_KINDS = 12  # of formulas, for the same reason
 v = sp.Symbol("v", nonnegative=True)  # q/√s, which is kept instead of q² where it saves the square roots
 
 
-def compacted(plan: Plan) -> Plan:
+def compacted(
+    plan: Plan, *, most_operations: int = MOST_OPERATIONS, least_saving: float = LEAST_SAVING, most_kinds: int = MOST_KINDS
+) -> Plan:
     """The same tables with fewer event quantities, if that is worth it.
 
     Of a vertex at which more than two real numbers are cheap functions of s and q², only s and one more are kept.
+
+    Args:
+        plan:             the tables of a model
+        most_operations:  of a number that is computed in every pass
+        least_saving:     part of the bytes of an event that must be saved
+        most_kinds:       of formulas afterwards
     """
     if plan.callbacks:  # their rows are filled in between
         return plan
@@ -32,13 +40,13 @@ def compacted(plan: Plan) -> Plan:
         source = quantity.source
         if isinstance(source, BasisMember) or quantity.complex or not event_variables(source) <= {s, q2}:
             continue
-        if source.count_ops() <= MOST_OPERATIONS:
+        if source.count_ops() <= most_operations:
             groups.setdefault((quantity.system, quantity.daughters), []).append(quantity)
     large = [group for group in groups.values() if len(group) > 2]
     if not large:
         return plan
     less = _Compactor(plan, large).plan()
-    worth_it = less.bytes_per_event <= (1 - LEAST_SAVING) * plan.bytes_per_event and len(less.kinds) <= MOST_KINDS
+    worth_it = less.bytes_per_event <= (1 - least_saving) * plan.bytes_per_event and len(less.kinds) <= most_kinds
     return less if worth_it else plan
 
 

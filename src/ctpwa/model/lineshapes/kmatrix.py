@@ -95,20 +95,21 @@ class KMatrix:
         k = self.k(s)
         return np.linalg.solve(np.eye(len(self.phase_space)) - 1j * k * self.rho(s, q2)[:, None, :], k)
 
-    def production(self, s: Array, q2: Array, channel: int) -> Array:
+    def production(self, s: Array, q2: Array, channel: int, chunk: int = CHUNK) -> Array:
         """F_channel per unit of every production coupling [pole then channel, event].
 
         Instead of dividing by m_α² − s, the strengths y_α of the poles are unknowns next to the amplitudes x_i:
 
             (m_α² − s) y_α − i a Σ_i g_αi ρ_i x_i = β_α,    x_i − Σ_α g_αi y_α − i Σ_j f̃_ij ρ_j x_j = c_i
 
-        so nothing is infinite when an event sits on a pole. One solution of the transposed system gives all couplings.
+        so nothing is infinite when an event sits on a pole. One solution of the transposed system gives all couplings, of ``chunk``
+        events at a time.
         """
         s, q2 = np.broadcast_arrays(np.atleast_1d(np.asarray(s, dtype=float)), np.asarray(q2, dtype=float))
         n_poles, n_channels = self.couplings.shape
         result = np.empty((n_poles + n_channels, s.size), dtype=complex)
-        for start in range(0, s.size, CHUNK):
-            part = slice(start, start + CHUNK)
+        for start in range(0, s.size, chunk):
+            part = slice(start, start + chunk)
             result[:, part] = self.production_at(s[part], self.rho(s[part], q2[part]), channel)
         return result
 

@@ -18,7 +18,7 @@ from ctpwa.report.figures.correlation import draw_correlations
 from ctpwa.report.figures.dalitz import decay_boundary, draw_dalitz
 from ctpwa.report.figures.interference import draw_interference
 from ctpwa.report.figures.moments import draw_moments
-from ctpwa.report.figures.projections import draw_projections
+from ctpwa.report.figures.projections import ROWS, draw_projections
 from ctpwa.report.figures.style import Figure, figure_label, save_figure
 
 LONGEST = 200  # bytes of the name of a file, without what comes after it
@@ -31,6 +31,7 @@ def write_figures(
     *,
     more: Mapping[str, PlainFigure] | None = None,
     interference: bool = False,
+    rows: int = ROWS,
 ) -> list[Path]:
     """Write every figure as PDF and PNG; the folder is made if it is not there.
 
@@ -40,19 +41,28 @@ def write_figures(
         projected:     name of each data set → its projections and Dalitz plots
         more:          other figures by the names of their files, without suffix
         interference:  draw interference in projections
+        rows:          of panels on a page of projections
     """
-    figures: dict[str, PlainFigure] = {}
-    for stem, figure in (*_figures(model, projected, interference), *(more or {}).items()):
-        _add(figures, stem, figure)
+    figures = draw_figures(model, projected, more or {}, interference, rows)
     return [file for stem, figure in figures.items() for file in save_figure(figure, Path(folder) / stem)]
 
 
-def _figures(model: Model, projected: Mapping[str, Projected], interference: bool) -> Iterator[tuple[str, Figure]]:
+def draw_figures(
+    model: Model, projected: Mapping[str, Projected], more: Mapping[str, PlainFigure], interference: bool = False, rows: int = ROWS
+) -> dict[str, PlainFigure]:
+    """The figures that ``write_figures`` writes, by the names of their files without suffix."""
+    figures: dict[str, PlainFigure] = {}
+    for stem, figure in (*_figures(model, projected, interference, rows), *more.items()):
+        _add(figures, stem, figure)
+    return figures
+
+
+def _figures(model: Model, projected: Mapping[str, Projected], interference: bool, rows: int) -> Iterator[tuple[str, Figure]]:
     boundary = decay_boundary(model.decay)
     for name, found in projected.items():
         end = "-" + _file_name(name) if name else ""
         title = decay_label(model.decay) + (", " + name.replace("$", r"\$") if name else "")
-        pages = draw_projections(found.projections, model, interference=interference, title=title)
+        pages = draw_projections(found.projections, model, interference=interference, title=title, rows=rows)
         for k, page in enumerate(pages):
             yield f"projections{end}" + (f"-{k + 1}" if len(pages) > 1 else ""), page
         for k, grid in enumerate(found.grids):

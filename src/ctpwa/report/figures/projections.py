@@ -40,6 +40,7 @@ def draw_projections(
     components: Sequence[str] | None = None,
     interference: bool = False,
     title: str = "",
+    rows: int = ROWS,
 ) -> list[Figure]:
     """One panel with pulls for each variable, as many pages as it takes, each with a legend below.
 
@@ -51,10 +52,11 @@ def draw_projections(
         components:    groups, waves or J^P that are drawn; default: the strongest groups
         interference:  also draw the interference of all groups
         title:         above every page
+        rows:          of panels on a page
     """
     names = strongest(projections) if components is None else tuple(components)
     columns = _columns(len(projections))
-    pages = [projections[k : k + ROWS * columns] for k in range(0, len(projections), ROWS * columns)]
+    pages = [projections[k : k + rows * columns] for k in range(0, len(projections), rows * columns)]
     with mpl.rc_context(STYLE):
         return [_page(page, columns, model, names, interference, title) for page in pages]
 

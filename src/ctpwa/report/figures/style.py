@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,16 @@ def axis_label(variable: Variable) -> str:
     return figure_label(variable.label + (f"  [{variable.unit}]" if variable.unit else ""))
 
 
-def save_figure(figure: PlainFigure, stem: Path) -> list[Path]:
-    """Write ``stem``.png and ``stem``.pdf, each whole or not at all; the folder is made if it is not there."""
+def save_figure(figure: PlainFigure, stem: Path, *, suffixes: Sequence[str] = tuple(SUFFIXES)) -> list[Path]:
+    """Write ``stem``.png and ``stem``.pdf, each whole or not at all; the folder is made if it is not there.
+
+    Args:
+        figure:    what to write
+        stem:      the name of the files without suffix
+        suffixes:  which files
+    """
     stem.parent.mkdir(parents=True, exist_ok=True)
-    files = [stem.parent / f"{stem.name}{suffix}" for suffix in SUFFIXES]
+    files = [stem.parent / f"{stem.name}{suffix}" for suffix in suffixes]
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it comments on the dates of the fonts that matplotlib ships
     with mpl.rc_context(STYLE):
         figure.draw_without_rendering()

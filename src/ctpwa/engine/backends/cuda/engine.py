@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from torch import Tensor
 
 from ctpwa.engine.backends.batch import batch_sums
 from ctpwa.engine.backends.cuda.batch_kernel import weigh
-from ctpwa.engine.backends.cuda.source import column_slots, entry_width, gpu_source, n_numbers
+from ctpwa.engine.backends.cuda.source import MOST_EARLY, column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
-from ctpwa.engine.backends.kept_columns import Columns, KeptColumns
+from ctpwa.engine.backends.kept_columns import MOST_BYTES, Columns, KeptColumns
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.triton_files import ready_triton_folder
 from ctpwa.engine.plan.plan import Plan
@@ -24,13 +25,33 @@ from ctpwa.engine.samples.sample import Sample
 
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
-SHARED_LOG, SHARED_PLAIN = 2, 4  # programs that share the columns of a block of events; each computes ψ for Σ w ln I
 GRAM_BYTES = 56 << 20  # columns of one chunk
-MOST_RECORDED = 1 << 30  # bytes of all columns of a Hessian that is recorded: beyond, that gains no time, and takes memory for products
 BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
 MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
 KEPT_VECTORS = 64  # most vectors of a batch that uses kept columns, which are in chunks for so many
 BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
+
+
+@dataclass(frozen=True)
+class CudaTuning:
+    """What changes the time and memory that sums take, but not their values.
+
+    Attributes:
+        most_early:                rows of K that are asked for before they are needed
+        shared_log, shared_plain:  programs that share the columns of a block of events; each computes ψ for Σ w ln I
+        most_recorded:             bytes of all columns of a Hessian that is recorded: beyond, that gains no time, and takes memory for
+                                   products
+        kept_bytes:                columns of all samples together that are kept for batches
+    """
+
+    most_early: int = MOST_EARLY
+    shared_log: int = 2
+    shared_plain: int = 4
+    most_recorded: int = 1 << 30
+    kept_bytes: int = MOST_BYTES
+
+
+USUAL = CudaTuning()
 
 
 class CudaEngine:
@@ -39,19 +60,21 @@ class CudaEngine:
     Args:
         plan:    what to compute
         device:  which GPU; a CPU device works in Triton's interpreter only
+        tuning:  time against memory
     """
 
     name = "cuda"
     shares_passes = True
     most_together: float = 1 << 17  # beyond, slopes of all vectors take more memory traffic than a pass for each
 
-    def __init__(self, plan: Plan, device: torch.device) -> None:
+    def __init__(self, plan: Plan, device: torch.device, tuning: CudaTuning = USUAL) -> None:
         self.plan = plan
         self.device = device
+        self.tuning = tuning
         self.tables = Tables(plan)
         if device.type == "cuda":
             ready_triton_folder()
-        self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda"))
+        self._module = load_generated("gpu", gpu_source(plan, portable=device.type != "cuda", most_early=tuning.most_early))
         visits = self.tables.visits
         self._visits = self._upload(visits), len(visits)
         self._offsets = {order: self._upload(layout.offsets) for order, layout in self.tables.layouts.items()}
@@ -65,11 +88,11 @@ class CudaEngine:
         self._present = np.zeros(0)
         self._mixes: dict[int, _Buffer] = {}
         self._one = torch.ones(1, dtype=torch.float64, device=device)
-        self._kept = KeptColumns(plan, device)
+        self._kept = KeptColumns(plan, device, tuning.kept_bytes)
 
-    def __reduce__(self) -> tuple[type[CudaEngine], tuple[Plan, torch.device]]:
+    def __reduce__(self) -> tuple[type[CudaEngine], tuple[Plan, torch.device, CudaTuning]]:
         """Pickled without its kernels and recordings, which are made anew."""
-        return CudaEngine, (self.plan, self.device)
+        return CudaEngine, (self.plan, self.device, self.tuning)
 
     def prepare(self) -> None:
         """Kernels are compiled for the samples that they meet; that takes seconds."""
@@ -110,7 +133,7 @@ class CudaEngine:
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
         """Begin the passes over all samples; what is returned waits for the results."""
         self._fill_numbers(c, p)
-        recorded = order < 2 or sum(self._column_bytes(mode) * sample.n_events for sample, mode in tasks) <= MOST_RECORDED
+        recorded = order < 2 or sum(self._column_bytes(mode) * sample.n_events for sample, mode in tasks) <= self.tuning.most_recorded
         key = (order, *((s.number, mode) for s, mode in tasks)) if recorded else None
         wait = self._begin(key, tasks, lambda: self._results(tasks, order))
         return lambda: [from_row(self.tables, row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
@@ -183,7 +206,8 @@ class CudaEngine:
         with_D = mode != LOG or plan.n_rows > 1
         D = torch.empty(2 * n_columns if with_D else 0, plan.n_rows * n, dtype=torch.float64, device=self.device)
         z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
-        self._module.columns[n_blocks(n), SHARED_LOG if mode == LOG else SHARED_PLAIN](
+        shared = self.tuning.shared_log if mode == LOG else self.tuning.shared_plain
+        self._module.columns[n_blocks(n), shared](
             *self._inputs(sample), w, w.stride(0), self._factors, self._entries, self._entry_ranges, D, z,
             start, n, sample.n_events, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
         )  # fmt: skip

@@ -55,12 +55,15 @@ def reciprocal(x):
 """
 
 
-def gpu_source(plan: Plan, *, portable: bool) -> str:
+def gpu_source(plan: Plan, *, portable: bool, most_early: int = MOST_EARLY) -> str:
     """Source of the module; ``portable`` code runs in Triton's interpreter too.
 
-    It holds ``sums_0``, ``sums_1``, ``sums_2``, ``intensities`` and ``columns``.
+    It holds ``sums_0``, ``sums_1``, ``sums_2``, ``intensities`` and ``columns``. Up to ``most_early`` rows of K are asked for before they
+    are needed.
     """
-    kernels = ["\n".join(lines) for lines in (*(_sums(plan, order) for order in (0, 1, 2)), _intensities(plan), _columns(plan))]
+    early = plan.n_rows <= most_early
+    sums = (_sums(plan, order, early) for order in (0, 1, 2))
+    kernels = ["\n".join(lines) for lines in (*sums, _intensities(plan, early), _columns(plan, early))]
     head = HEADER.format(
         description="\n".join(describe(plan.kinds)),
         parts="" if plan.real else " as (re, im) pairs",
@@ -98,12 +101,11 @@ def _rows(plan: Plan) -> range:
     return range(plan.n_rows)
 
 
-def _forward(plan: Plan) -> Iterator[str]:
+def _forward(plan: Plan, early: bool) -> Iterator[str]:
     """ψ_r = Σ_t K_tr u_t, u_t = Σ_a c_a F_a. Visits go from structure to structure, so that K and E stream through once."""
     for r in _rows(plan):
         yield f"    psi_re{r} = tl.zeros((BLOCK,), tl.float64)"
         yield f"    psi_im{r} = tl.zeros((BLOCK,), tl.float64)"
-    early = plan.n_rows <= MOST_EARLY
     if not early:
         yield from _zero("u", "    ")
     yield "    for i in range(n_visits):"
@@ -204,7 +206,7 @@ def _intensity(plan: Plan) -> str:
     return "    I = " + " + ".join(f"psi_re{r} * psi_re{r} + psi_im{r} * psi_im{r}" for r in _rows(plan))
 
 
-def _sums(plan: Plan, order: int) -> Iterator[str]:
+def _sums(plan: Plan, order: int, early: bool) -> Iterator[str]:
     yield JIT
     yield f"def sums_{order}("
     yield "    K_ptr, E_ptr, numbers_ptr, visits_ptr, n_visits,"
@@ -217,7 +219,7 @@ def _sums(plan: Plan, order: int) -> Iterator[str]:
     yield "    inside = event < n_events"
     yield "    size = tl.cast(n_events, tl.int64)"
     yield "    out = out_ptr + block * n_out"
-    yield from _forward(plan)
+    yield from _forward(plan, early)
     yield "    # I = Σ_r |ψ_r|² and the weight of every event"
     yield _intensity(plan)
     yield "    w = tl.load(w_ptr + event * w_step, mask=inside, other=0.0)"
@@ -229,22 +231,21 @@ def _sums(plan: Plan, order: int) -> Iterator[str]:
     yield "        tl.store(out, tl.sum(w * I, axis=0))"
     yield "        omega = w"
     if order:
-        yield from _backward(plan, order)
+        yield from _backward(plan, order, early)
 
 
-def _backward(plan: Plan, order: int) -> Iterator[str]:
+def _backward(plan: Plan, order: int, early: bool) -> Iterator[str]:
     """G = Σ ω Q F and its companions, Q = Σ_r K_r conj ψ_r; visits backwards, since the last ones are still in the caches."""
     for r in _rows(plan):
         yield f"    psi_re{r} *= omega"
         yield f"    psi_im{r} *= -omega"
-    late = plan.n_rows > MOST_EARLY
-    if late:
+    if not early:
         yield from _zero("u", "    ")
     yield "    for i in range(n_visits):"
     yield from _begin_visit(plan, "n_visits - 1 - i")
-    if late:
+    if not early:
         yield "        if tl.load(visit + 2) == 1:  # another structure than before"
-    indent = "            " if late else "        "
+    indent = "        " if early else "            "
     yield from _zero("u", indent)
     for r in _rows(plan):
         for line in [*_load_K(plan, r), *_times_K(plan, r, "u_re", "u_im", f"psi_re{r}", f"psi_im{r}")]:
@@ -286,7 +287,7 @@ def _chunk_events() -> Iterator[str]:
     yield "    size = tl.cast(n_events, tl.int64)"
 
 
-def _intensities(plan: Plan) -> Iterator[str]:
+def _intensities(plan: Plan, early: bool) -> Iterator[str]:
     yield JIT
     yield "def intensities("
     yield "    K_ptr, E_ptr, numbers_ptr, visits_ptr, n_visits,"
@@ -294,12 +295,12 @@ def _intensities(plan: Plan) -> Iterator[str]:
     yield "):"
     yield '    """I [event of the chunk]."""'
     yield from _chunk_events()
-    yield from _forward(plan)
+    yield from _forward(plan, early)
     yield _intensity(plan)
     yield "    tl.store(I_ptr + mine, I, mask=inside)"
 
 
-def _columns(plan: Plan) -> Iterator[str]:
+def _columns(plan: Plan, early: bool) -> Iterator[str]:
     """Columns of a chunk: ψ first if it is needed, then one column after the other; programs with the same events share them."""
     yield JIT
     yield "def columns("
@@ -312,7 +313,7 @@ def _columns(plan: Plan) -> Iterator[str]:
     yield "    chunk = tl.cast(n_chunk, tl.int64)"
     yield "    scale = tl.sqrt(tl.abs(tl.load(w_ptr + event * w_step, mask=inside, other=0.0)))"
     yield "    if LOG:"
-    yield from (f"    {line}" for line in [*_forward(plan), _intensity(plan)])
+    yield from (f"    {line}" for line in [*_forward(plan, early), _intensity(plan)])
     yield "        I = tl.where(inside, I, 1.0)"
     yield "        z_scale = scale / I"
     yield "        scale = scale / tl.sqrt(I)"
@@ -325,7 +326,6 @@ def _columns(plan: Plan) -> Iterator[str]:
     yield "            slot = tl.load(entry)"
     yield "            a = tl.load(entry + 1)"
     yield "            t = tl.load(entry + 2)"
-    early = plan.n_rows <= MOST_EARLY
     if early:
         yield from (f"            {line}" for r in _rows(plan) for line in _load_K(plan, r))
     yield from _zero("v", "            ")
