@@ -11,6 +11,7 @@ PACKAGE = Path(ctpwa.__file__).parent
 # each layer may import those in its line, the base and the version
 MAY_IMPORT = {
     "version": "",
+    "platforms": "",
     "base": "",
     "kinematics": "",
     "decay": "",

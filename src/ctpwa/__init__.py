@@ -4,6 +4,11 @@ What an analysis needs every day is here; the rest has its place in ``ctpwa.data
 submodules, which ``docs/api`` lists.
 """
 
+# ruff: noqa: E402
+from ctpwa.platforms import refuse_other_systems as _refuse_other_systems
+
+_refuse_other_systems()  # before anything is imported that other systems do not have
+
 from ctpwa import analysis, base, data, engine, generate, model, observables, observe, spin  # noqa: F401
 from ctpwa.analysis.analysis import Analysis, load_analysis
 from ctpwa.analysis.export import export
