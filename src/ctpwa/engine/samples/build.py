@@ -47,10 +47,11 @@ def _first_events(piece: Piece, own: OwnPart, ranks: Ranks) -> Piece:
     numbers = own.numbers(0, piece.n_events)  # they ascend: the first events of the whole are the first ones here
     here = np.flatnonzero(numbers < PROBE_EVENTS)
     values = [*piece.p4, *piece.columns.values()]
-    table = np.concatenate([numbers[here, None], *(v[torch.from_numpy(here)].reshape(len(here), -1).numpy() for v in values)], axis=1)
+    widths = [math.prod(v.shape[1:]) for v in values]
+    flat = [v[torch.from_numpy(here)].reshape(len(here), n).numpy() for v, n in zip(values, widths, strict=True)]  # there may be no event
+    table = np.concatenate([numbers[here, None], *flat], axis=1)
     found = np.concatenate([np.frombuffer(part).reshape(-1, table.shape[1]) for part in ranks.gather(table.tobytes())])
     ordered = torch.from_numpy(found[np.argsort(found[:, 0]), 1:])
-    widths = [math.prod(v.shape[1:]) for v in values]
     tensors = [part.reshape(-1, *v.shape[1:]).contiguous() for part, v in zip(ordered.split(widths, dim=1), values, strict=True)]
     n = len(piece.p4)
     return Piece(tensors[:n], None, dict(zip(piece.columns, tensors[n:], strict=True)))
