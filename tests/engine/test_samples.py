@@ -77,6 +77,16 @@ def test_ten_likelihoods_add_up():
     assert_close(total.hessian(x), 10 * H, 1e-14)
 
 
+def test_a_coarse_sum_has_its_share_of_every_data_set():
+    few, many = likelihood("small", "reference"), make("small", "reference", data=events("small", 381, 1))
+    total, x = few + many, point(few)
+    assert total.coarse(x, total.n_events).value(x) == pytest.approx(total.value(x), rel=1e-12)
+    part = total.coarse(x, total.n_events // 2, seed=5)
+    assert [term.data.n_events for term in part.terms] == pytest.approx([few.n_events / 2, many.n_events / 2], abs=1)
+    expected = few.coarse(x, part.terms[0].data.n_events, 5).value(x) + many.coarse(x, part.terms[1].data.n_events, 6).value(x)
+    assert part.value(x) == pytest.approx(expected, rel=1e-12)  # other events of each: the seeds differ
+
+
 @pytest.mark.parametrize("factor", [1e-6, 7.0, 1e6])
 def test_scale_of_weights(factor):
     data, phase_space = samples("small")["data"], samples("small")["phase_space"]

@@ -8,7 +8,7 @@ from ctpwa.model.lineshapes import formula as variables
 from ctpwa.model.lineshapes.continuation import FormulaContinuation
 from ctpwa.model.lineshapes.formula import csqrt
 from ctpwa.model.lineshapes.registry import KINDS
-from lineshapes.contract import CASES
+from lineshapes.contract import CASES, PI
 from lineshapes.evaluate import numpy_values, torch_values
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
@@ -83,6 +83,15 @@ def test_formula_documents_itself(case):
     assert "Piecewise" not in formula.latex
     for parameter in formula.parameters:
         assert parameter.lower is None or parameter.lower <= case.parameters[parameter.name]
+
+
+@each_case
+def test_masses_widths_and_couplings_to_channels_cannot_be_negative(case):
+    """A resonance of negative width grows instead of decaying: the imaginary part of 1/F changes its sign, against unitarity."""
+    for parameter in case.build().parameters:
+        if parameter.name in ("mass", "width") or parameter.name.startswith(("width_", "g_")):
+            assert parameter.lower is not None
+            assert 0 <= parameter.lower <= 2 * PI
 
 
 def test_every_kind_with_a_formula_is_in_the_contract():

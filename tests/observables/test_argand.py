@@ -1,5 +1,7 @@
 """Amplitudes versus mass: against intensities of events, sums of waves, and errors by finite differences of a fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -86,6 +88,17 @@ def test_sums_are_sums_and_come_first():
     assert (total.system, total.jp, total.resonances) == ("K+ K-", "1⁻", ("phi(1020)", "phi(1680)", "NR1"))
     assert total.masses == (pytest.approx(1.019461), 1.659)
     assert (total.mass[0], total.mass[-1]) == (pytest.approx(2 * 0.493677, abs=1e-5), pytest.approx(3.0969 - 0.547862, abs=1e-4))
+
+
+def test_an_amplitude_of_zero_has_any_phase():
+    """Errors 0.3 and 0.4 of two independent parts: where A is 0, that of the phase is infinite, elsewhere it is that across A over |A|."""
+    curve = named(argand(None, ctpwa.load_model(SEVERAL)), "phi(1680)[K+ K-] (1,1)(1,0)")
+    errors = np.tile(np.diag([0.09, 0.16]), (3, 1, 1))
+    curve = replace(curve, mass=np.arange(3.0), amplitude=np.array([0, 2, 2j]), covariance=errors)
+    with np.errstate(all="raise"):
+        assert curve.phase_error == pytest.approx([np.inf, 0.2, 0.15])
+        assert curve.magnitude_error == pytest.approx([0.3, 0.3, 0.4])
+        assert curve.intensity_error == pytest.approx([0, 1.2, 1.6])
 
 
 def test_amplitude_is_coupling_times_lineshape():

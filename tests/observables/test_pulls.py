@@ -42,6 +42,13 @@ def test_table():
     assert all(line.endswith("biased") for line in lines[1:])
 
 
+def test_two_toys_have_one():
+    """Pulls 1 and 3: mean 2, standard deviation √2."""
+    (two,) = summarise_pulls(["a"], np.array([[1.5], [2.5]]), np.full((2, 1), 0.5), np.ones(1))
+    assert (two.n, two.mean, two.mean_error) == pytest.approx((2, 2.0, np.sqrt(0.5)))
+    assert (two.width, two.width_error, two.spread, two.error) == pytest.approx((np.sqrt(2), np.sqrt(0.5), np.sqrt(0.5), 0.5))
+
+
 def test_one_toy_has_no_spread():
-    with pytest.raises(ValueError, match="1 toys have no spread"):
+    with pytest.raises(ValueError, match="1 toy cannot have a spread"):
         summarise_pulls(["a"], np.ones((1, 1)), np.ones((1, 1)), np.ones(1))

@@ -1,6 +1,9 @@
 """How much memory there is: the least that the system, control groups and limits of the process leave."""
 
+import ctypes
 import resource
+import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -113,5 +116,28 @@ def test_damaged_files_say_nothing(machine):
     assert machine.free() == 1000 * MB
 
 
-def test_memory_can_be_given_back():
-    memory.give_back_freed()
+def resident():
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="memory is not managed by glibc")
+def test_what_a_thread_that_has_ended_leaves_behind_is_given_back():
+    """As in the preparation of events: all is free again, but glibc keeps it for the next thread."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    libc.mallopt(memory.M_TRIM_THRESHOLD, 2 * memory.LARGEST_HEAP_BLOCK)  # as after large blocks
+
+    def work():
+        blocks = [libc.malloc(100_000) for _ in range(300)]
+        for block in blocks:
+            ctypes.memset(block, 1, 100_000)
+        for block in blocks:
+            libc.free(block)
+
+    before = resident()
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert resident() - before > 25_000_000
+    memory.give_back_freed(threads=2)
+    assert resident() - before < 5_000_000

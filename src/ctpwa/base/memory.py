@@ -7,7 +7,9 @@ import math
 import os
 import re
 import resource
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -17,6 +19,9 @@ from ctpwa.base.errors import DataError
 UNITS = {"B": 1, "kB": 1000, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4}
 UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 PROC, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+M_TRIM_THRESHOLD = -1  # of mallopt(3): so much at the end of a thread's memory is given back as soon as it is free
+SMALL_BLOCK = 100_000  # bytes; glibc never asks the system for one
+LARGEST_HEAP_BLOCK = 32 << 20  # bytes; for a larger one it always does. Twice as much is the threshold that it finds for itself
 NO_LIMIT = 1 << 60  # version 1 of control groups writes a number beyond it
 
 
@@ -36,11 +41,46 @@ def available_bytes(device: torch.device, *, proc: Path = PROC, groups: Path = G
     return min((free for free in told if free is not None), default=None)
 
 
-def give_back_freed() -> None:
-    """Give memory that is free again back to the system: threads that have ended leave some of it behind."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+def give_back_freed(threads: int = 0) -> None:
+    """Give memory that is free again back to the system, as far as glibc manages it.
+
+    Args:
+        threads:  that have worked and ended: up to 64 MB of what each has freed stay with glibc, for threads to come
+    """
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "malloc_trim"):
+        return
+    libc.malloc_trim(0)
+    if threads:
+        libc.mallopt(M_TRIM_THRESHOLD, SMALL_BLOCK)
+        _free_a_block_in_each(threads)
+        libc.mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_HEAP_BLOCK)
+
+
+def _free_a_block_in_each(threads: int) -> None:
+    """As many threads at once inherit what ended ones have left behind; whoever frees a block gives back what is free behind it.
+
+    ``malloc_trim`` gives back what is free between blocks, but not the end of memory that belongs to threads.
+    """
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    all_have_one = threading.Barrier(threads)
+
+    def allocate_and_free() -> None:
+        block = libc.malloc(SMALL_BLOCK)
+        with suppress(threading.BrokenBarrierError):
+            all_have_one.wait()
+        libc.free(block)
+
+    workers = [threading.Thread(target=allocate_and_free) for _ in range(threads)]
+    try:
+        for worker in workers:
+            worker.start()
+    except RuntimeError:  # so many threads are not allowed any more: those that there are do what they can
+        all_have_one.abort()
+    for worker in workers:
+        if worker.ident is not None:
+            worker.join()
 
 
 def _free_of_system(proc: Path) -> int | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ctpwa.base.words import counted
+
 SIGMAS = 3.0
 
 
@@ -61,7 +63,7 @@ def summarise_pulls(names: Sequence[str], values: np.ndarray, errors: np.ndarray
     """
     n = len(values)
     if n < 2:
-        raise ValueError(f"{n} toys have no spread")
+        raise ValueError(f"{counted(n, 'toy')} cannot have a spread")
     pulls = (values - truth) / errors
     mean, width = pulls.mean(axis=0), pulls.std(axis=0, ddof=1)
     spread, error = values.std(axis=0, ddof=1), np.sqrt((errors**2).mean(axis=0))

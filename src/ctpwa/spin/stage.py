@@ -76,6 +76,7 @@ class SpinStage:
         self._on_gpu = device.type == "cuda"
         self._graph: _Recorded | None = None
         self.recorded_bytes = 0
+        self._threads = 0  # that have worked on chunks at a time
         self._left: list[Tensor] = []  # of every chunk, what a rotation has left in rows that should be zero
 
     @property
@@ -153,7 +154,9 @@ class SpinStage:
             elif self.rotation is not None:
                 self.rotation.check(rest)
 
-        _for_chunks(compute, chunks, 1 if on_gpu else torch.get_num_threads(), advance)
+        workers = 1 if on_gpu else min(torch.get_num_threads(), len(chunks))
+        self._threads = max(self._threads, workers)
+        _for_chunks(compute, chunks, workers, advance)
 
     def chunk_events(self, p4: Sequence[Tensor], columns: Columns) -> int:
         """How many events it computes at a time.
@@ -184,7 +187,7 @@ class SpinStage:
         if self._graph is not None:
             self._graph = None
             torch.cuda.empty_cache()
-        give_back_freed()
+        give_back_freed(self._threads if self._threads > 1 else 0)
 
     def _check(self, p4: Sequence[Tensor], start: int, stop: int, first: int) -> None:
         check_momenta([p[start:stop].T for p in p4], self.decay.labels, self.decay.final, first + start)
@@ -321,7 +324,6 @@ def _for_chunks(
     compute: Callable[[int, int], None], chunks: Sequence[tuple[int, int]], workers: int, advance: Callable[[int], None]
 ) -> None:
     """All chunks, in order on a GPU; on a CPU one thread per core, since a chunk is too small to split inside torch."""
-    workers = min(workers, len(chunks))
     if workers == 1:
         done = 0
         for start, stop in chunks:

@@ -26,8 +26,6 @@ def vertex_couplings(two_J: int, two_s1: int, two_s2: int, ls: LS, two_m: int) -
         for i1, two_t1 in enumerate(projections(two_s1)):
             two_mS = two_t1 + two_t2
             two_mL = two_m - two_mS
-            if two_mL % 2 or abs(two_mL) > 2 * ls.L:
-                continue
             value = clebsch_gordan(two_s1, two_t1, two_s2, two_t2, ls.two_S, two_mS)
             value *= clebsch_gordan(2 * ls.L, two_mL, ls.two_S, two_mS, two_J, two_m)
             if value != 0.0:

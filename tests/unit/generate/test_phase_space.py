@@ -57,6 +57,13 @@ def test_same_seed_same_events():
     assert not any(torch.equal(first[name], other[name]) for name in first)
 
 
+def test_a_seed_means_the_same_events_in_every_version():
+    """Who publishes a seed has published the events; how many are drawn at a time is part of it."""
+    third = [0.818860191577824, -0.04386680842947514, 0.6450670249727897, 0.04996248354352195]
+    events = ctpwa.generate_phase_space([3.0969, 0.5, 0.5, 0.55], 3, seed=5)
+    np.testing.assert_allclose(events["p1"][2].numpy(), third, rtol=1e-12)
+
+
 def test_fewer_events_are_the_beginning_of_more():
     few, many = (ctpwa.generate_phase_space(BODIES[3], n, seed=5) for n in (10, 100))
     assert all(torch.equal(few[name], many[name][:10]) for name in few)

@@ -21,7 +21,7 @@ SIGMA_PARAMETERS = (
     LineshapeParameter("b_1", "GeV", "b_1", default=1.302),
     LineshapeParameter("b_2", "GeV⁻¹", "b_2", default=0.340),
     LineshapeParameter("A", "GeV²", "A", lower=0.0, default=2.426),
-    LineshapeParameter("g_4pi", "GeV", r"g_{4\pi}", default=0.011),
+    LineshapeParameter("g_4pi", "GeV", r"g_{4\pi}", lower=0.0, default=0.011),
     LineshapeParameter("r_KK", "", r"r_{K\bar K}", default=0.6),
     LineshapeParameter("r_etaeta", "", r"r_{\eta\eta}", default=0.2),
     LineshapeParameter("alpha", "GeV⁻²", r"\alpha", default=1.3),
