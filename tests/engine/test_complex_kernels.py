@@ -29,9 +29,7 @@ def likelihood(engine):
     random = np.random.default_rng(5)
     flat = {name: ctpwa.generate_phase_space(model, n, seed=n) for name, n in (("data", 300), ("phase_space", 270), ("background", 20))}
     weights = {"data": random.uniform(-0.2, 1.2, 300), "background": np.full(20, 0.3)}
-    samples = {
-        name: Events(events.momenta, torch.from_numpy(weights[name]) if name in weights else None) for name, events in flat.items()
-    }
+    samples = {name: Events(events.momenta, torch.from_numpy(weights[name]) if name in weights else None) for name, events in flat.items()}
     return build_likelihood(model, **samples, engine=engine)
 
 

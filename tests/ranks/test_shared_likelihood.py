@@ -18,7 +18,7 @@ BUILD = {
     "fixed": lambda ranks: make("fixed", "weighted", ranks, constraints={"phi(3)(1850)[K+ K-] (3,3)(3,0).re": (80.0, 5.0)}),
     "nothing for some": lambda ranks: make("fixed", "nothing for some", ranks),
     "several rows": lambda ranks: make("rows", "rows", ranks),
-    "streamed": lambda ranks: make("floating", "weighted", ranks, host_memory=12_000),
+    "streamed": lambda ranks: make("floating", "weighted", ranks, host_memory=30_000),
     "two data sets": pair,
     "kernels, fixed": lambda ranks: make("fixed", "weighted", ranks, "cpu"),
     "kernels, nothing for some": lambda ranks: make("fixed", "nothing for some", ranks, "cpu"),
