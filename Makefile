@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo example docs performance test lint clean
+.PHONY: demo example docs performance test coverage lint clean
 
 demo: $(READY)
 	$(BIN)/ctpwa demo
@@ -19,6 +19,9 @@ example: $(READY)
 
 test: $(READY) lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+coverage: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov=ctpwa --cov-report=term:skip-covered
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -39,4 +42,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo-output paper-output site
+	rm -rf $(VENV) demo-output paper-output site .coverage .coverage.*

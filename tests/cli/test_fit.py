@@ -319,17 +319,40 @@ def test_what_was_converged_before_is_kept_when_a_later_start_is_interrupted(sma
 
 
 def test_a_second_interruption_ends_at_once_and_leaves_a_checkpoint(small, monkeypatch, at_step):
+    between = []
     watch = AtPoint(2, lambda: send(signal.SIGINT))
     with monkeypatch.context() as patch:
-        at_step("errors", lambda: send(signal.SIGINT), done=0, patch=patch)
-        result = fit(watch=watch)
+        at_step("errors", lambda: between.extend(files(small)) or send(signal.SIGINT), done=0, patch=patch)
+        result = fit(watch=watch, checkpoint_every=np.inf)
     assert result.exit_code == 130
+    assert "model.result.partial.json" in between  # since the first one: a third could kill
     assert result.stderr == "interrupted: the best point so far is in model.result.partial.json; go on with --resume\n"
     assert files(small) == ["model.result.partial.json"]
     assert Checkpoint.load("model.result.partial.json").nll == watch.seen[1]
     assert fit("--resume").exit_code == 0
     assert files(small) == ["model.result.json"]
     assert load().settings["resumed"] == {"file": "model.result.partial.json", "nll": watch.seen[1]}
+
+
+def test_a_second_interruption_writes_what_the_first_could_not(small, monkeypatch, at_step):
+    real, tried = Checkpoint.save, []
+
+    def save(self, path):
+        tried.append(path)
+        if len(tried) == 1:
+            raise ctpwa.CtpwaError("the disk is full")
+        real(self, path)
+
+    monkeypatch.setattr(Checkpoint, "save", save)
+    at_step("errors", lambda: send(signal.SIGINT), done=0)
+    watch = AtPoint(2, lambda: send(signal.SIGINT))
+    result = fit(watch=watch, checkpoint_every=np.inf)
+    assert result.exit_code == 130
+    assert result.stderr.splitlines() == [
+        "warning: no checkpoint, the disk is full",
+        "interrupted: the best point so far is in model.result.partial.json; go on with --resume",
+    ]
+    assert Checkpoint.load("model.result.partial.json").nll == watch.seen[1]
 
 
 def test_interruption_of_minos_keeps_the_minimum(small, at_step):

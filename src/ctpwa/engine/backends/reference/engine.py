@@ -88,21 +88,20 @@ class ReferenceEngine:
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
         plan = self.plan
-        fixed = torch.tensor(p[plan.n_floating :], device=self.device)
-        at = torch.tensor(np.concatenate([c.real, p[: plan.n_floating]]), device=self.device)
-        im = torch.tensor(c.imag, device=self.device)
-        n = plan.n_couplings
+        couplings, numbers = (torch.as_tensor(values, device=self.device) for values in (c, p))
 
-        def psi(x: torch.Tensor) -> torch.Tensor:
-            numbers = torch.cat([x[n:], fixed])
-            return definition.amplitude(plan, torch.complex(x[:n], im), numbers, sample.K, sample.E)
+        def psi(floating: torch.Tensor) -> torch.Tensor:
+            return definition.amplitude(plan, couplings, torch.cat([floating, numbers[plan.n_floating :]]), sample.K, sample.E)
 
-        D = torch.stack([torch.func.jvp(psi, (at,), (unit,))[1] for unit in torch.eye(len(at), dtype=torch.float64, device=self.device)])
+        at = numbers[: plan.n_floating]
+        units = torch.eye(plan.n_floating, dtype=torch.float64, device=self.device)
+        over_p = [torch.func.jvp(psi, (at,), (unit,))[1] for unit in units]
+        D = torch.cat([definition.columns(plan, numbers, sample.K, sample.E), *(column[None] for column in over_p)])
         here = psi(at)
         I = here.abs().square().sum(dim=0)
         G = torch.einsum("jre,kre,e->jk", D.conj(), D, (sample.w / I if mode == LOG else sample.w).to(D.dtype))
         z = torch.einsum("re,jre->je", here.conj(), D)
-        parts = torch.cat([z.real, z.imag]) if mode == LOG else torch.zeros(2 * len(at), 0, dtype=torch.float64, device=self.device)
+        parts = torch.cat([z.real, z.imag]) if mode == LOG else torch.zeros(2 * len(D), 0, dtype=torch.float64, device=self.device)
         outer = torch.einsum("je,ke,e->jk", parts, parts, sample.w / I**2 if mode == LOG else sample.w[:0])
         return Gram(G.real.cpu().numpy(), G.imag.cpu().numpy(), outer.cpu().numpy())
 
