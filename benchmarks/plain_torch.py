@@ -60,7 +60,7 @@ class PlainLikelihood:
         """Spin amplitudes and variables of events."""
         spin = self.model.spin_amplitudes(events, barrier=True, device=self.device, progress=False)
         used = {spec.structure for spec in self.channels.specs}
-        complex_K = {t: spin.rows.restore(spin.K[t], spin.structures[t][0][0].total_L) for t in used}
+        complex_K = {t: spin.rows.restore(spin.K[t : t + 1], spin.structures[t][0][0].total_L)[0] for t in used}
         factors = [spec.factor / spin.phase(spec.structure) for spec in self.channels.specs]
         p4 = [events[label].to(self.device).T for label in self.model.final_names]
         places = {_place(p): p for spec in self.channels.specs for p in spec.propagators}

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.plan import BasisMember
-from ctpwa.model.lineshapes.formula import Callback, Formula, q2, s
+from ctpwa.model.lineshapes.formula import Callback, Formula, column_variable, columns_of, q2, s
 from lineshapes.evaluate import torch_tree
 
 
@@ -51,9 +51,11 @@ class Oracle:
             shape = shape.basis.functions[shape.index]
         if isinstance(shape, Formula):
             own = {p.symbol: values[name] for p, name in zip(shape.parameters, propagator.names, strict=True)}
-            return torch_tree(shape.expression, {s: s_R, q2: q2_R, **own}, {}).to(torch.complex128)
+            columns = {column_variable(name): self.samples[key].columns[name] for name in columns_of(shape)}
+            return torch_tree(shape.expression, {s: s_R, q2: q2_R, **columns, **own}, {}).to(torch.complex128)
         if isinstance(shape, Callback):
-            return shape.function(s_R, q2_R, {p.name: values[n] for p, n in zip(shape.parameters, propagator.names, strict=True)})
+            own = {p.name: values[n] for p, n in zip(shape.parameters, propagator.names, strict=True)}
+            return shape.values(s_R, q2_R, own, getattr(self.samples[key], "columns", {}))
         return torch.from_numpy(np.asarray(shape(s_R.numpy(), q2_R.numpy())).astype(complex))
 
     def couplings(self, values):
