@@ -138,3 +138,12 @@ def test_after_a_signal_nobody_waits_long():
     impatient, _ = pair(HashStore(), 2.0, 600.0)
     impatient.be_quick()
     assert impatient.silent_limit == 2.0
+
+
+def test_an_old_word_does_not_tell_what_its_process_does_now():
+    """It may work again, and say so in its next word."""
+    found = heard([(WAITS, 3), (WAITS, 1)], *[[(WAITS, 3), None]] * 3)
+    assert found.trouble(silent=4, idle=1) == ""
+    found.hear([Word(9, WAITS, 3), Word(9, WORKS, 2)], 1.0)
+    found.hear([Word(10, WAITS, 3), Word(10, WORKS, 2)], 1.0)
+    assert found.trouble(silent=4, idle=1) == "rank 1 does not go on: no work was done for 1 s"

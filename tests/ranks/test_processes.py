@@ -233,13 +233,13 @@ def test_a_rank_that_is_stopped_in_the_fit(folder, job, who, name):
 
 
 @pytest.mark.parametrize(
-    ("where", "message", "code"),
+    ("where", "message", "codes"),
     [
-        ("fit._meet_others", "the result is in model.result.json, but rank 1 does not answer any more: stopped", 1),
-        ("ProcessRanks.leave", "all is done, but rank 1 does not answer any more: stopped", 0),
+        ("fit._meet_others", "the result is in model.result.json, but rank 1 does not answer any more: stopped", {1}),
+        ("ProcessRanks.leave", "all is done, but rank 1 does not answer any more: stopped", {0, 1}),  # it may see that the other one is gone
     ],
 )
-def test_a_rank_that_is_stopped_in_the_end(folder, job, where, message, code):
+def test_a_rank_that_is_stopped_in_the_end(folder, job, where, message, codes):
     """The result is written and printed; the first rank says who is missing and ends, with a code that makes torchrun end the other one.
 
     If that goes on after all it ends as well.
@@ -252,7 +252,7 @@ def test_a_rank_that_is_stopped_in_the_end(folder, job, where, message, code):
     assert ctpwa.FitResult.load("model.result.json").settings["ranks"] == 2
     assert not (folder / "model.result.partial.json").exists()
     os.kill(second.pid, signal.SIGCONT)
-    assert second.wait() == code
+    assert second.wait() in codes, second.err
 
 
 def test_a_rank_that_waits_for_another_one_in_vain(folder, job):

@@ -12,7 +12,6 @@ from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_ra
 from ctpwa.base.turns import TURN
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.collapsed import collapsed
-from ctpwa.engine.likelihood.integrals import Integrator
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import advice_on
 from ctpwa.engine.likelihood.parts import Amplitude, CouplingOptions, FitSamples, Normalisation, Resources
@@ -185,7 +184,7 @@ def _normalisation(
     ranks, engine = resources.ranks, amplitude.engine
     if engine.plan.collapses:
         pieces = resources.preparation.exact_pieces(shares["phase space"], progress)
-        integrals = Integrator(engine.plan, engine).integrals(pieces, np.zeros(0), ranks)
+        integrals = amplitude.integrator.integrals(pieces, np.zeros(0), ranks)
         return Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals)
     own = stored["phase space"].weights.total
     weight = float(ranks.sum(1, lambda: np.array([own]), b"phase space")[0])

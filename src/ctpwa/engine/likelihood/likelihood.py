@@ -24,7 +24,7 @@ from ctpwa.engine.likelihood import relatives
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.evaluation import Evaluation
 from ctpwa.engine.likelihood.event_sums import intensities, squared_sums
-from ctpwa.engine.likelihood.integrals import Integrator, WaveIntegrals
+from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, checked_vector
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.rank_sums import RankTask, run_together
@@ -270,16 +270,16 @@ class Likelihood:
             p:      the free parameters
             truth:  events to integrate over instead, such as phase space before acceptance
         """
-        theta = self.parameters.native(self._vector(p))[1][self.floating_order]
-        integrator = Integrator(self.plan, self.engine)
+        x = self._vector(p)
+        if truth is None and self.norm.integrals is not None:
+            return self.norm.integrals
+        theta, integrator = self.parameters.native(x)[1][self.floating_order], self.amplitude.integrator
         if truth is not None:
             preparation = self.resources.preparation
             pieces = preparation.exact_pieces(own_share("truth", truth, self.model, self.ranks))
             found = integrator.integrals(pieces, theta, self.ranks, "truth")
             preparation.stage.release()
             return found
-        if self.norm.integrals is not None:
-            return self.norm.integrals
         source = self.norm.source
         assert not isinstance(source, Collapsed)
         with closing(source.passing()) as passing:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks
@@ -11,7 +12,7 @@ from ctpwa.data.checks import is_positive_total
 from ctpwa.data.own_part import OwnPart
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.likelihood.collapsed import Collapsed
-from ctpwa.engine.likelihood.integrals import WaveIntegrals
+from ctpwa.engine.likelihood.integrals import Integrator, WaveIntegrals
 from ctpwa.engine.likelihood.weight_sums import Totals
 from ctpwa.engine.samples.memory_plan import Limits, MemoryPlan
 from ctpwa.engine.samples.own_events import Share
@@ -54,6 +55,15 @@ class Amplitude:
     coupling_map: CouplingMap
     coupling_options: CouplingOptions
     engine: Engine
+
+    @cached_property
+    def integrator(self) -> Integrator:
+        """Computes integrals of products of waves; its kernels are made when they are first asked for."""
+        return Integrator(self.engine.plan, self.engine)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled: not what was made from it."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
