@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -288,13 +290,20 @@ def events(name: str, n: int, seed: int, weights: str = "none") -> Events:
 
 @contextmanager
 def plain_python() -> Iterator[None]:
-    """Generated CPU kernels that are loaded inside stay Python functions."""
-    before = numba.config.DISABLE_JIT
+    """Generated CPU kernels that are loaded inside stay Python functions, also those that were compiled before or are afterwards."""
+    before, compiled = numba.config.DISABLE_JIT, _take_out_kernels()
     numba.config.DISABLE_JIT = True
     try:
         yield
     finally:
         numba.config.DISABLE_JIT = before
+        _take_out_kernels()
+        sys.modules.update(compiled)
+
+
+def _take_out_kernels() -> dict[str, ModuleType]:
+    """CPU kernels that are loaded, which nobody finds any more."""
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("ctpwa_cpu_")}
 
 
 def make(name: str, engine: str, *, chunk: int | None = None, spill: bool = False, **changes: Any) -> Likelihood:

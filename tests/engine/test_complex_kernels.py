@@ -14,11 +14,11 @@ from engine.cases import assert_close, point
 
 BREIT_WIGNER = {"lineshape": "1/(mass**2 - s - i*mass*width)"}  # one formula, so that there is little to compile
 MODEL = {
-    "decay": "Lambda(c)+ -> p K- pi+",
-    "polarisation": [["0.65", "0.1+0.2j"], ["0.1-0.2j", "0.35"]],
+    "decay": "J/psi(1S) -> K+ K- eta",
+    "polarisation": [["0.6", "0", "0.1+0.2j"], ["0", "0", "0"], ["0.1-0.2j", "0", "0.4"]],
     "resonances": {
-        "Lambda(1520)": {"in": "p K-", "mass": 1.519, "width": 0.016, "float": ["mass", "width"], **BREIT_WIGNER},
-        "K*(892)": {"in": "K- pi+", "mass": 0.892, "width": 0.05, "float": ["mass", "width"], **BREIT_WIGNER},
+        "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": "mass", **BREIT_WIGNER},
+        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"], "mass": 1.43, "width": 0.1, "float": "mass", **BREIT_WIGNER},
     },
 }
 

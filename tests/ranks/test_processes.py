@@ -236,7 +236,11 @@ def test_a_rank_that_is_stopped_in_the_fit(folder, job, who, name):
     ("where", "message", "codes"),
     [
         ("fit._meet_others", "the result is in model.result.json, but rank 1 does not answer any more: stopped", {1}),
-        ("ProcessRanks.leave", "all is done, but rank 1 does not answer any more: stopped", {0, 1}),  # it may see that the other one is gone
+        (
+            "ProcessRanks.leave",
+            "all is done, but rank 1 does not answer any more: stopped",
+            {0, 1},
+        ),  # it may see that the other one is gone
     ],
 )
 def test_a_rank_that_is_stopped_in_the_end(folder, job, where, message, codes):
