@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import ctpwa
-from ctpwa.fitting import fit as fit_module
-from ctpwa.fitting import starts
+from ctpwa.fitting import minimum, starts
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.starts import Coarse, SearchSettings, _turned, coarse_search
 from ctpwa.fitting.text import minima_lines
@@ -187,7 +186,7 @@ def test_minima_of_part_of_the_events_are_compared_with_each_other(interrupted, 
         journal.ends |= {k: Stop(part.x, part.value, True, "converged", 1) for k, part in enumerate(parts)}
         return Coarse(tuple(parts), 1, Record(), interrupted)
 
-    monkeypatch.setattr(fit_module, "coarse_search", searched)
+    monkeypatch.setattr(minimum, "coarse_search", searched)
     found = ctpwa.fit(like, 3, start=best.x, progress=False)
     np.testing.assert_allclose([m.nll - best.nll for m in found.minima], [0.0, 20.0, 5070.0], atol=1e-6)
     assert [m.refined for m in found.minima] == [not interrupted, False, False]
@@ -205,8 +204,8 @@ def test_the_first_start_is_never_given_up_for_a_worse_point(interrupted, monkey
     bad = like.random_couplings(like.start, 1, seed=1)[0]
     assert like.value(bad) > best.nll + 10
     useless = Coarse((Minimum(-1e9, bad, (0, 1, 2)),), 1, Record(), interrupted)
-    monkeypatch.setattr(fit_module, "coarse_search", lambda *_, **__: useless)
-    monkeypatch.setattr(fit_module, "newton", lambda x, *_, **__: iter_nothing(x) if np.array_equal(x, bad) else newton(x, *_, **__))
+    monkeypatch.setattr(minimum, "coarse_search", lambda *_, **__: useless)
+    monkeypatch.setattr(minimum, "newton", lambda x, *_, **__: iter_nothing(x) if np.array_equal(x, bad) else newton(x, *_, **__))
     found = ctpwa.fit(like, 3, start=best.x, progress=False)
     assert found.nll <= best.nll + like.rounding
     assert found.minima[0].nll == found.nll == min(m.nll for m in found.minima)

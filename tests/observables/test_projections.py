@@ -13,7 +13,8 @@ from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.fitting.fractions import spin_parity
 from ctpwa.observables import projections as module
-from ctpwa.observables.projections import Chi2, Grid, dalitz_pair, project, resonance_groups
+from ctpwa.observables.histograms import Chi2, Grid
+from ctpwa.observables.projections import dalitz_pair, project, resonance_groups
 from ctpwa.observe.variable import ProjectionSpec, default_projections, parse_variable
 from fitting import cases
 

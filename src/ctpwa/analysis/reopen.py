@@ -24,7 +24,8 @@ from ctpwa.engine.likelihood.values import ModelValues
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.model.model import Model
-from ctpwa.observables.projections import Projected, dalitz_pair, project
+from ctpwa.observables.histograms import Projected
+from ctpwa.observables.projections import dalitz_pair, project
 
 KINDS = ("data", "phase_space", "background", "truth")
 FILES = ("files", "weight_files")

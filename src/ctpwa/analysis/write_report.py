@@ -21,9 +21,10 @@ from ctpwa.model.lineshapes.formula import Formula
 from ctpwa.model.model import Model
 from ctpwa.observables.argand import argand
 from ctpwa.observables.goodness import adaptive_chi2, mixed_sample_test, point_to_point
+from ctpwa.observables.histograms import Projected
 from ctpwa.observables.moments import MomentSample, angular_moments
 from ctpwa.observables.poles import poles
-from ctpwa.observables.projections import Projected, dalitz_pair, event_weights
+from ctpwa.observables.projections import dalitz_pair, event_weights
 from ctpwa.observe.variable import Variable, default_variables, parse_variable
 from ctpwa.report.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
 

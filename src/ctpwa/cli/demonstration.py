@@ -29,7 +29,8 @@ from ctpwa.fitting.fractions import FractionCalculator, Fractions, wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import with_error
 from ctpwa.generate.toys import USUAL, ToyGenerator, ToySettings
-from ctpwa.observables.projections import Projected, project
+from ctpwa.observables.histograms import Projected
+from ctpwa.observables.projections import project
 
 N_EVENTS, N_PHASE_SPACE, N_STARTS = 15_000, 200_000, 10
 SEED = 1

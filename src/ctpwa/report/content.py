@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model
 from ctpwa.observables.argand import ArgandCurve
+from ctpwa.observables.histograms import Projected
 from ctpwa.observables.moments import AngularMoments
 from ctpwa.observables.poles import Pole
-from ctpwa.observables.projections import Projected
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 import ctpwa
-from ctpwa.observables.projections import Grid, Projected, Projection
+from ctpwa.observables.histograms import Grid, Projected, Projection
 from ctpwa.observe.variable import parse_variable
 
 NAMES = ("phi(1680)", "phi(3)(1850)", "K(2)*(1430)")

@@ -31,9 +31,10 @@ from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.engine.samples.memory_plan import MemoryPlan
 from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.fitting.checkpoint import Checkpoint, hash_of_model, hash_of_samples
-from ctpwa.fitting.fit import INTERRUPTED as INTERRUPTED_FIT
-from ctpwa.fitting.fit import METHODS, TOLERANCE
+from ctpwa.fitting.consistent import METHODS
+from ctpwa.fitting.fit import TOLERANCE
 from ctpwa.fitting.journal import Journal
+from ctpwa.fitting.minimum import INTERRUPTED as INTERRUPTED_FIT
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.minima import SAME_VALUE

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.fitting.result import FitResult
-from ctpwa.observables.projections import Grid, Projected, Projection
+from ctpwa.observables.histograms import Grid, Projected, Projection
 from ctpwa.report.export.safe_names import safe_names
 
 INTERFERENCE = "interference"

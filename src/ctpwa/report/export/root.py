@@ -26,7 +26,8 @@ from ctpwa.data.marks import MARK
 from ctpwa.data.options import FilePath
 from ctpwa.data.root_output import RootOutput, root_output
 from ctpwa.engine.likelihood.intensity import ModelIntensity
-from ctpwa.observables.projections import Grid, Projected, Projection, event_weights
+from ctpwa.observables.histograms import Grid, Projected, Projection
+from ctpwa.observables.projections import event_weights
 from ctpwa.observe.variable import Variable
 from ctpwa.report.export.safe_names import safe_names
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as PlainFigure
 
 from ctpwa.decay.chain import Decay
 from ctpwa.model.model import Model
-from ctpwa.observables.projections import Projected
+from ctpwa.observables.histograms import Projected
 from ctpwa.report.content import ReportContent
 from ctpwa.report.figures.argand import draw_argand
 from ctpwa.report.figures.correlation import draw_correlations

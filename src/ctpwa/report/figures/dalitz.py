@@ -11,7 +11,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize, PowerNorm
 
 from ctpwa.decay.chain import Decay
-from ctpwa.observables.projections import Grid
+from ctpwa.observables.histograms import Grid
 from ctpwa.report.figures.style import STYLE, WIDTH, Figure, axis_label
 
 HEIGHT = 2.95  # inches

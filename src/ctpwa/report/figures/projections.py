@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ctpwa.fitting.labels import group_label
 from ctpwa.model.model import Model
-from ctpwa.observables.projections import Projection
+from ctpwa.observables.histograms import Projection
 from ctpwa.report.figures.style import FIT_COLOUR, LINES, STYLE, WIDTH, Figure, axis_label, figure_label
 
 ROW_HEIGHT = 2.55  # inches, pulls included

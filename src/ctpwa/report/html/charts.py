@@ -11,7 +11,7 @@ from ctpwa.decay.latex import label_parts
 from ctpwa.fitting.labels import group_latex
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model
-from ctpwa.observables.projections import Grid, Projection
+from ctpwa.observables.histograms import Grid, Projection
 from ctpwa.report.content import DataSetView, ReportContent
 from ctpwa.report.figures.dalitz import decay_boundary, drawn_cells
 from ctpwa.report.figures.style import LINES

@@ -1,0 +1,178 @@
+"""What follows from the point where a fit ended: errors, verdict, couplings, fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ctpwa.base.errors import DataError
+from ctpwa.base.progress import Progress
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.fitting.fittable import Fittable, terms_of
+from ctpwa.fitting.fractions import FractionCalculator, wave_groups
+from ctpwa.fitting.precision import measure_bias
+from ctpwa.fitting.remarks import masses_out_of_range
+from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
+from ctpwa.minimise.drive import Record
+from ctpwa.minimise.steps import Stop
+from ctpwa.minimise.verdict import Judged, judge
+from ctpwa.version import VERSION
+
+VANISHING = 1e-9  # intensity, in units of its mean
+
+
+@dataclass(frozen=True)
+class About:
+    """How a minimum was found."""
+
+    method: str
+    points: np.ndarray
+    record: Record
+    minima: tuple[FoundMinimum, ...]
+    settings: Mapping[str, Any]
+
+
+def conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: About, progress: bool | None) -> FitResult:
+    """Everything that follows from the point where the fit ended."""
+    with Progress("errors and fractions", None, show=progress):
+        value, gradient, H = likelihood.value_grad_hessian(stop.x)
+        if not (np.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(H).all()):
+            raise DataError(
+                f"the likelihood or its derivatives are not finite where the fit ended ({stop.reason})\n"
+                " fix: check the start values of the parameters, and give limits to those that must not leave a range"
+            )
+        judged = _judge(likelihood, stop, gradient, H)
+        covariance = judged.covariance
+        corrected = likelihood.weighted
+        if corrected:
+            covariance = covariance @ likelihood.score_products(stop.x) @ covariance
+        parameters = _parameters(likelihood, about.points[0], stop, judged, covariance)
+        errors = np.array([np.nan if p.error is None else p.error for p in parameters])
+        bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
+        return FitResult(
+            decay=str(terms_of(likelihood)[0].model.decay),
+            method=about.method,
+            parameters=parameters,
+            covariance=covariance,
+            corrected=corrected,
+            couplings=_couplings(likelihood, stop.x, covariance, judged),
+            fixed=_fixed(likelihood),
+            nll=stop.value,
+            n_events=likelihood.n_events,
+            weight=likelihood.weight,
+            verdict=judged.verdict.with_reasons(
+                _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
+            ),
+            record=about.record,
+            minima=about.minima,
+            n_starts=len(about.points),
+            fractions=_fractions(likelihood, stop.x, covariance, truths),
+            settings=about.settings,
+            precision=bias,
+            version=VERSION,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def _no_lower_limit(likelihood: Fittable, stop: Stop) -> list[str]:
+    """Whether the fit ran towards a point where the intensity of a subtracted event is 0, and −ln L has no lower limit."""
+    for term in () if stop.converged else terms_of(likelihood):
+        own = stop.x[[likelihood.names.index(name) for name in term.names]]
+        least = _least_intensity(term, own)
+        if least < VANISHING:  # of an event that counts negatively; any other would make −ln L large
+            return [
+                f"-ln L has no lower limit: at an event with a negative weight the intensity is {least:.0e} of its mean;"
+                " use more background events with smaller weights"
+            ]
+    return []
+
+
+def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
+    """The least intensity of any event, in units of the mean of the data."""
+    I = term.intensity(x, "data")
+    parts = [I, *([term.intensity(x, "background")] if term.subtracts else [])]
+    own = [min((float(part.min()) for part in parts if len(part)), default=np.inf), float(I.sum())]
+    found = [np.frombuffer(part) for part in term.ranks.gather(np.array(own).tobytes())]
+    return float(min(least for least, _ in found) / (sum(total for _, total in found) / term.n_events))
+
+
+def _masses(likelihood: Fittable, stop: Stop) -> list[str]:
+    """Masses that ended where no events are."""
+    values = dict(zip(likelihood.names, stop.x.tolist(), strict=True))
+    return [remark for term in terms_of(likelihood) for remark in masses_out_of_range(term.model, values)]
+
+
+def _judge(likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray) -> Judged:
+    """The verdict on −ln L, in units in which one standard deviation adds ½ to it."""
+    unit = likelihood.unit
+    judged = judge(likelihood.names, stop, gradient / unit, H / unit, likelihood.bounds)
+    verdict = replace(judged.verdict, gradient_norm=unit * judged.verdict.gradient_norm)
+    return replace(judged, verdict=verdict, covariance=judged.covariance / unit)
+
+
+def _parameters(likelihood: Fittable, start: np.ndarray, stop: Stop, judged: Judged, covariance: np.ndarray) -> tuple[FittedParameter, ...]:
+    result = []
+    variances = np.diag(covariance)
+    for i, name in enumerate(likelihood.names):
+        lower, upper = likelihood.bounds[i]
+        known = name not in judged.undetermined and variances[i] > 0
+        result.append(
+            FittedParameter(
+                name,
+                float(stop.x[i]),
+                float(np.sqrt(variances[i])) if known else None,
+                float(start[i]),
+                float(lower) if np.isfinite(lower) else None,
+                float(upper) if np.isfinite(upper) else None,
+                name in judged.verdict.at_limits,
+            )
+        )
+    return tuple(result)
+
+
+def _couplings(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, judged: Judged) -> tuple[FittedCoupling, ...]:
+    """Magnitudes and phases of all couplings: ∂|c| = Re(c̄ ∂c)/|c|, ∂arg c = Im(c̄ ∂c)/|c|²."""
+    found: dict[str, FittedCoupling] = {}
+    undetermined = set(judged.undetermined)
+    for term in terms_of(likelihood):
+        index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
+        c, _ = term.parameters.native(x[index])
+        n = term.plan.n_couplings
+        J = term.parameters.jacobian(x[index])
+        dc = J[:n] + 1j * J[n : 2 * n]
+        own = covariance[np.ix_(index, index)]
+        lost = np.array([name in undetermined for name in term.names])
+        for name, value, slope in zip(term.coupling_names, c, dc, strict=True):
+            size = abs(value)
+            known = not (lost & (np.abs(slope) > 0)).any() and size > 0
+            d_size, d_phase = ((value.conjugate() * slope).real / size, (value.conjugate() * slope).imag / size**2) if size else (0, 0)
+            errors = [float(np.sqrt(max(d @ own @ d, 0.0))) if known else None for d in (d_size, d_phase)]
+            found.setdefault(name, FittedCoupling(name, value.real, value.imag, size, errors[0], float(np.angle(value)), errors[1]))
+    return tuple(found.values())
+
+
+def _fixed(likelihood: Fittable) -> dict[str, float]:
+    return {p.name: p.value for term in terms_of(likelihood) for p in term.parameters.all if p.fixed}
+
+
+def _fractions(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any]) -> tuple[FractionSet, ...]:
+    """Fractions of every data set; over a truth sample they are the same for all that share their couplings."""
+    result = []
+    for number, (term, truth) in enumerate(zip(terms_of(likelihood), truths, strict=True)):
+        index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
+        own = covariance[np.ix_(index, index)]
+        calculator = FractionCalculator(term, x[index], truth)
+        groups = {kind: calculator.fractions(members, own) for kind, members in wave_groups(term.model).items()}
+        resonances = groups["resonances"]
+        yields = {
+            name: (term.weight * f, float(np.sqrt((term.weight * e) ** 2 + f**2 * term.weight_variance)))
+            for name, f, e in zip(resonances.names, resonances.values.tolist(), resonances.errors.tolist(), strict=True)
+        }
+        name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
+        result.append(FractionSet(name, "phase space" if truth is None else "truth", groups, yields))
+    return tuple(result)
