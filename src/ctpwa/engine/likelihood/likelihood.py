@@ -168,12 +168,14 @@ class Likelihood:
 
     def task(self, p: Any, order: int) -> RankTask:
         """NLL, gradient and Hessian at a point or of a batch, for all ranks to compute together."""
-        x = self._vector(p)
+        return self._task(self._vector(p), order)
+
+    def _task(self, x: np.ndarray, order: int) -> RankTask:
         return self.evaluation.batch_task(x, order) if x.ndim == 2 else self.evaluation.task(x, order)
 
     def _evaluate(self, p: Any, order: int) -> tuple[Any, np.ndarray, np.ndarray]:
         x = self._vector(p)
-        return run_together(self.ranks, [self.task(x, order)], x.tobytes(), self.engine.device)[0]
+        return run_together(self.ranks, [self._task(x, order)], x.tobytes(), self.engine.device)[0]
 
     @in_turn
     def intensity(self, p: Any, sample: str = "data") -> Tensor:

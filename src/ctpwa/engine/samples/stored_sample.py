@@ -96,7 +96,7 @@ class StoredSample:
 
     def passing(self) -> Generator[Sample]:
         """See ``SampleSource``."""
-        return self.streamer.samples(self.chunks)
+        return self.streamer.samples(self.chunks) if self.chunks else _nothing()
 
     def wherever(self) -> Generator[Sample]:
         """All events in the order of the input, with their order, on the device or in main memory; each until the next is asked for."""
@@ -106,3 +106,7 @@ class StoredSample:
     def orders(self) -> Iterator[torch.Tensor | None]:
         """The order of the events of every chunk, in main memory."""
         return self.streamer.orders(self.chunks)
+
+
+def _nothing() -> Generator[Sample]:
+    yield from ()
