@@ -135,7 +135,7 @@ def test_missing_files(copied, name):
     with pytest.raises(DataError) as caught:
         open_fit(copied / "work" / "result.json")
     message = str(caught.value)
-    assert f"{name!r}, which was fitted, is not there; looked in 'work' or " in message
+    assert f"{name!r}, which was fitted, was not found; looked in 'work' or " in message
     assert message.endswith("\n fix: put the result or the files back where they were, or run this in the folder in which it was fitted")
 
 

@@ -34,9 +34,9 @@ def test_nothing_is_overwritten_without_force(fitted, small):
     (small / "csv" / "mine.txt").write_text("mine")
     result = run("--root", "x.root", "--latex", "new")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "'x.root' is there already\n fix: add --force" in result.stderr
+    assert "'x.root' already exists\n fix: add --force" in result.stderr
     assert not (small / "new").exists()
-    assert "'csv' is there already and not empty\n fix: add --force" in run("--csv", "csv").stderr
+    assert "'csv' already exists and is not empty\n fix: add --force" in run("--csv", "csv").stderr
     written = {path: path.stat().st_ino for folder in ("csv", "tex") for path in (small / folder).iterdir()} | {
         small / "x.root": (small / "x.root").stat().st_ino
     }
@@ -93,7 +93,7 @@ def test_samples_that_are_gone(fitted, small):
     fitted.with_origin(model_file="model.yml").save("model.result.json")
     result = run("--csv", "csv")
     assert result.exit_code == 1
-    assert "'data.npz', which was fitted, is not there" in result.stderr
+    assert "'data.npz', which was fitted, was not found" in result.stderr
     assert not (small / "csv").exists()
 
 

@@ -122,7 +122,7 @@ def test_a_verdict_that_is_not_good_is_exit_code_3_and_a_file(small):
     result = fit()
     assert result.exit_code == 3
     assert "verdict: NOT good" in result.stdout
-    assert result.stderr.startswith("the fit ended, but its verdict is not good: the likelihood does not determine")
+    assert result.stderr.startswith("the fit has ended, but its verdict is not good: the likelihood does not determine")
     assert not load().verdict.good
     assert files(small) == ["model.result.json"]
 
@@ -151,7 +151,7 @@ def test_a_result_is_only_overwritten_on_demand(small):
     result = fit()
     (small / "model.yml").write_text(model)
     assert result.exit_code == 1
-    assert "'model.result.json' is there already\n fix: add --resume to go on from it, --force to begin anew" in result.stderr
+    assert "'model.result.json' already exists\n fix: add --resume to continue it, --force to start over" in result.stderr
     assert (small / "model.result.json").read_text() == before
     assert fit("--force", "--seed", "7").exit_code == 0
     assert load().settings["seed"] == 7
@@ -161,7 +161,7 @@ def test_the_checkpoint_of_a_killed_fit_is_not_overlooked(small):
     Checkpoint(("a",), (1.0,), 0.0, "", "").save("model.result.partial.json")
     result = fit()
     assert result.exit_code == 1
-    assert "'model.result.partial.json' is there already: a fit did not end\n fix: add --resume" in result.stderr
+    assert "'model.result.partial.json' already exists: a fit has not finished\n fix: add --resume" in result.stderr
     assert fit("--force").exit_code == 0
     assert files(small) == ["model.result.json"]
 
@@ -259,11 +259,11 @@ def test_nothing_in_common(fitted, small):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no result of a fit"),
+        ("{", "is not a result of a fit"),
         ('{"schema": 0}', "has schema 0, and this ctpwa reads schema 2"),
         ('{"schema": 2}', "was changed after it was written"),
-        ("[]", "is no result of a fit: it has no schema"),
-        ('{"checkpoint": 1}', "is the checkpoint of a fit that did not end"),
+        ("[]", "is not a result of a fit: it has no schema"),
+        ('{"checkpoint": 1}', "is the checkpoint of an unfinished fit"),
     ],
 )
 @pytest.mark.parametrize("option", ["--from", "--resume"])
@@ -283,7 +283,7 @@ def test_interrupted_fits_are_written_and_resumed(small, number):
     watch = AtPoint(2, lambda: send(number))
     result = fit(watch=watch)
     assert result.exit_code == 130
-    assert result.stderr == "interrupted: model.result.json has the best point so far; go on with --resume\n"
+    assert result.stderr == "interrupted: model.result.json has the best point so far; continue with --resume\n"
     assert files(small) == ["model.result.json"]
     stopped = load()
     assert "interrupted" in stopped.verdict.reasons
@@ -292,7 +292,7 @@ def test_interrupted_fits_are_written_and_resumed(small, number):
     assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
     again = fit("--resume")
     assert again.exit_code == 0
-    assert f"start: goes on from model.result.json, -ln L = {stopped.nll:.6f}\n" in again.stdout
+    assert f"start: continues from model.result.json, -ln L = {stopped.nll:.6f}\n" in again.stdout
     assert [p.start for p in load().parameters] == stopped.x.tolist()
     assert load().settings["resumed"] == {"file": "model.result.json", "nll": stopped.nll}
     assert load().nll < stopped.nll
@@ -326,7 +326,7 @@ def test_a_second_interruption_ends_at_once_and_leaves_a_checkpoint(small, monke
         result = fit(watch=watch, checkpoint_every=np.inf)
     assert result.exit_code == 130
     assert "model.result.partial.json" in between  # since the first one: a third could kill
-    assert result.stderr == "interrupted: the best point so far is in model.result.partial.json; go on with --resume\n"
+    assert result.stderr == "interrupted: the best point so far is in model.result.partial.json; continue with --resume\n"
     assert files(small) == ["model.result.partial.json"]
     assert Checkpoint.load("model.result.partial.json").nll == watch.seen[1]
     assert fit("--resume").exit_code == 0
@@ -350,7 +350,7 @@ def test_a_second_interruption_writes_what_the_first_could_not(small, monkeypatc
     assert result.exit_code == 130
     assert result.stderr.splitlines() == [
         "warning: no checkpoint, the disk is full",
-        "interrupted: the best point so far is in model.result.partial.json; go on with --resume",
+        "interrupted: the best point so far is in model.result.partial.json; continue with --resume",
     ]
     assert Checkpoint.load("model.result.partial.json").nll == watch.seen[1]
 
@@ -478,10 +478,10 @@ def test_the_better_point_is_resumed(fitted, small):
     assert of_result.model_hash == hash_of_model(analysis.description)
     worse = Checkpoint(of_result.names, of_result.values, of_result.nll + 1, of_result.model_hash, of_result.samples_hash)
     worse.save("model.result.partial.json")
-    assert "start: goes on from model.result.json" in fit("--resume").stdout
+    assert "start: continues from model.result.json" in fit("--resume").stdout
     better = Checkpoint(of_result.names, of_result.values, of_result.nll - 1, of_result.model_hash, of_result.samples_hash)
     better.save("model.result.partial.json")
-    assert "start: goes on from model.result.partial.json" in fit("--resume").stdout
+    assert "start: continues from model.result.partial.json" in fit("--resume").stdout
 
 
 def test_a_model_is_the_same_after_it_was_in_a_file(small):
@@ -506,7 +506,7 @@ def test_another_model_or_other_samples_are_not_resumed(fitted, small, monkeypat
         change(small, "width: 0.15", "width: 0.16")
         result = fit("--resume")
     assert result.exit_code == 1
-    assert "'model.result.json' was fitted to another model than 'model.yml' is now\n fix: add --force to begin anew" in result.stderr
+    assert "'model.result.json' was fitted to another model than 'model.yml' is now\n fix: add --force to start over" in result.stderr
     (small / "model.yml").write_text(text)
     model = ctpwa.load_model("model.yml")
     ctpwa.write_events("data.npz", ctpwa.generate_phase_space(model, 100, seed=1), model=model)
@@ -520,7 +520,7 @@ def test_a_result_without_a_model_cannot_be_resumed(fitted, small):
     fitted.with_origin(model=None).save("model.result.json")
     result = fit("--resume")
     assert result.exit_code == 1
-    assert "does not say of which model it is\n fix: use --from" in result.stderr
+    assert "does not say which model it belongs to\n fix: use --from" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["{", '{"checkpoint": 2}', '{"checkpoint": 1, "names": []}', "[]", "{}"])
@@ -529,4 +529,4 @@ def test_broken_checkpoints(small, text):
     result = fit("--resume")
     assert result.exit_code == 1
     assert "'model.result.partial.json' is " in result.stderr
-    assert "fix: remove it to begin anew:  rm model.result.partial.json" in result.stderr
+    assert "fix: remove it to start over:  rm model.result.partial.json" in result.stderr

@@ -92,7 +92,7 @@ def test_a_file_is_only_overwritten_on_demand(folder, suffix):
     before = (folder / out).read_bytes()
     result = generate("-n", "10", "-o", out, "--phase-space", "--seed", "1")
     assert result.exit_code == 1
-    assert f"'{out}' is there already\n fix: add --force" in result.stderr
+    assert f"'{out}' already exists\n fix: add --force" in result.stderr
     assert (folder / out).read_bytes() == before
     assert generate("-n", "10", "-o", out, "--phase-space", "--seed", "1", "--force").exit_code == 0
     model = ctpwa.load_model("model.yml")
@@ -108,7 +108,7 @@ def test_samples_that_it_did_not_generate_are_never_overwritten(folder, suffix):
     before = (folder / out).read_bytes()
     result = generate("-n", "10", "-o", out, "--phase-space", "--force")
     assert result.exit_code == 1
-    assert f"'{out}' is there already, and is not a sample of ctpwa generate\n fix: name another file with --out" in result.stderr
+    assert f"'{out}' already exists, and is not a sample of ctpwa generate\n fix: name another file with --out" in result.stderr
     assert (folder / out).read_bytes() == before
     assert files(folder) == [out, "model.yml"]
 

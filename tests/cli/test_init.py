@@ -48,7 +48,7 @@ def test_a_file_is_not_overwritten_without_force(folder):
     before = (folder / "model.yml").read_text()
     result = init("J/psi -> gamma pi0 pi0")
     assert result.exit_code == 1
-    assert result.stderr == "'model.yml' is there already\n fix: add --force to overwrite it, or name another file with --out\n"
+    assert result.stderr == "'model.yml' already exists\n fix: add --force to overwrite it, or name another file with --out\n"
     assert (folder / "model.yml").read_text() == before
     assert init("J/psi -> gamma pi0 pi0", "--force").exit_code == 0
     assert (folder / "model.yml").read_text() != before
@@ -59,7 +59,7 @@ def test_the_model_file_of_somebody_else_is_not_overwritten_at_all(folder):
     for options in ((), ("--force",)):
         result = init(DECAY, *options)
         assert result.exit_code == 1
-        assert "'model.yml' is there already, and is not a model file of ctpwa init" in result.stderr
+        assert "'model.yml' already exists, and is not a model file of ctpwa init" in result.stderr
         assert (folder / "model.yml").read_text() == "mine: 1"
     assert "is an input of this command" in init(DECAY, "--data", "new.yml", "--out", "./new.yml", "--force").stderr
 
@@ -110,7 +110,7 @@ def test_json_is_for_programs(folder):
         "production_ls": {"eta": [[1, 1.0]]},
         "decay_ls": {"K+ K-": [[1, 0.0]]},
         "active": False,
-        "reasons": ["isospin violating production"],
+        "reasons": ["isospin-violating production"],
     }
     assert said["incomplete"] == {"K+ K-": ["phi(2170)"]}
 

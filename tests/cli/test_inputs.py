@@ -97,7 +97,7 @@ def test_the_demonstration_does_not_write_between_other_files(small):
     before = (small / "model.yml").read_text()
     result = CliRunner().invoke(app, ["demo", "--out", str(small)])
     assert result.exit_code == 1
-    assert "is no folder of an earlier demonstration\n fix: name another folder with --out" in result.stderr
+    assert "is not the folder of an earlier demonstration\n fix: name another folder with --out" in result.stderr
     assert (small / "model.yml").read_text() == before
     (small / "model.yml").write_text(demo.MODEL)
     demo._check_folder(small, small / "model.yml")
@@ -109,7 +109,7 @@ def test_pipes_are_no_files_to_replace(small):
     os.mkfifo(small / "pipe.json")
     result = run("fit", "model.yml", "-o", "pipe.json")
     assert result.exit_code == 1
-    assert "'pipe.json' is there already, and is not a result of ctpwa fit" in result.stderr
+    assert "'pipe.json' already exists, and is not a result of ctpwa fit" in result.stderr
 
 
 def test_marks_do_not_disturb_readers(small):

@@ -49,7 +49,7 @@ def test_a_good_result_survives_a_search_that_is_stopped(fitted, small, monkeypa
         stopped_in_the_search(patch)
         stopped = fit("--resume", "--starts", "5")
     assert stopped.exit_code == 130
-    assert stopped.stderr == "interrupted: nothing better was found, and model.result.json is as it was; go on with --resume\n"
+    assert stopped.stderr == "interrupted: nothing better was found, and model.result.json is as it was; continue with --resume\n"
     assert (small / RESULT).read_bytes() == before
     assert str(fitted) in stopped.stdout
     assert files(small) == [RESULT, CHECKPOINT]
@@ -57,7 +57,7 @@ def test_a_good_result_survives_a_search_that_is_stopped(fitted, small, monkeypa
     assert 0 < left < 5
     again = fit("--resume", "--starts", "5")
     assert again.exit_code == 0
-    assert f"search: goes on with {left} of 5 starts left, seed 0\n" in again.stdout
+    assert f"search: continues with {left} of 5 starts left, seed 0\n" in again.stdout
     found = load()
     assert found.nll <= fitted.nll + 1e-9
     assert (found.n_starts, found.verdict.good) == (5, True)
@@ -70,7 +70,7 @@ def test_an_interrupted_search_goes_on_without_being_told_how(small, monkeypatch
         stopped_in_the_search(patch)
         stopped = fit("--starts", "5", "--seed", "3")
     assert stopped.exit_code == 130
-    assert stopped.stderr == "interrupted: model.result.json has the best point so far; go on with --resume\n"
+    assert stopped.stderr == "interrupted: model.result.json has the best point so far; continue with --resume\n"
     assert load().minima[0].nll == load().nll == min(minimum.nll for minimum in load().minima)
     assert files(small) == [RESULT, CHECKPOINT]
     assert fit("--resume").exit_code == 0
@@ -89,7 +89,7 @@ def test_another_search_may_be_asked_for(small, monkeypatch, stopped_in_the_sear
         fit("--starts", "5")
     again = fit("--resume", "--starts", "2")
     assert again.exit_code == 0
-    assert "search: that of 5 starts with seed 0 is given up for another one\n" in again.stdout
+    assert "search: that of 5 starts with seed 0 is replaced by a new one\n" in again.stdout
     assert load().n_starts == 2
 
 
@@ -106,7 +106,7 @@ def test_force_keeps_a_result_that_is_better(fitted, small, monkeypatch):
     fitted.save(RESULT)
     result = fit("--force")
     assert result.stderr == (
-        "the result that was there is better by 0.99 in -ln L, of the same model and samples: it is now model.result.better2.json\n"
+        "the existing result is better by 0.99 in -ln L, for the same model and samples: it is now model.result.better2.json\n"
     )
     assert load("model.result.better2.json") == fitted
 
@@ -197,7 +197,7 @@ def test_the_checkpoint_stays_until_the_result_is_written(small, monkeypatch):
         full(patch, small / RESULT)
         result = fit(checkpoint_every=0.0, elsewhere=small / "nowhere")
     assert result.exit_code == 1
-    assert "its point is in model.result.partial.json, from which --resume goes on" in result.stderr
+    assert "its point is in model.result.partial.json, from which --resume continues" in result.stderr
     assert files(small) == [CHECKPOINT]
     assert fit("--resume").exit_code == 0
     assert files(small) == [RESULT]

@@ -53,7 +53,7 @@ def check_load(folder, random):
         assert "\n fix: " in message
         assert len(message) < 1500
         assert "".join(message.split("\n")).isprintable()
-        return "changed" if "was changed after" in message else "contradicts" if "no whole result" in message else "no result"
+        return "changed" if "was changed after" in message else "contradicts" if "not a complete result" in message else "no result"
     if bad is None or json.loads(json.dumps(bad)) == good:
         assert loaded == ctpwa.FitResult.load(folder / "good.json")
         return "the same"

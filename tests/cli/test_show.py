@@ -110,9 +110,9 @@ def test_json_has_the_file_and_correlations(fitted, small):
     ("text", "message"),
     [
         (None, "cannot read 'model.result.json'"),
-        ("decay: x", "is no result of a fit"),
+        ("decay: x", "is not a result of a fit"),
         ('{"schema": 99}', "has schema 99, and this ctpwa reads schema 2"),
-        ('{"checkpoint": 1}', "is the checkpoint of a fit that did not end\n fix: go on with"),
+        ('{"checkpoint": 1}', "is the checkpoint of an unfinished fit\n fix: continue with"),
     ],
 )
 def test_what_is_no_result(small, text, message):
@@ -168,7 +168,7 @@ def test_a_toy_of_a_result_without_a_model(fitted):
     fitted.with_origin(model=None).save("model.result.json")
     result = CliRunner().invoke(app, ["generate", "--from", "model.result.json", "-n", "10", "-o", "toy.npz"])
     assert result.exit_code == 1
-    assert "does not hold the model that was fitted\n fix: give the model file as well" in result.stderr
+    assert "does not contain the fitted model\n fix: give the model file as well" in result.stderr
 
 
 def test_a_toy_of_nothing(small):
@@ -209,7 +209,7 @@ def test_poles_need_the_model(fitted):
     fitted.with_origin(model=None).save("model.result.json")
     result = show("--poles")
     assert result.exit_code == 1
-    assert "does not hold its model" in result.stderr
+    assert "does not contain its model" in result.stderr
 
 
 def test_all_reasons_on_request(fitted, small):

@@ -305,7 +305,7 @@ def test_variables_of_torchrun(monkeypatch, name, value):
     result = runner.invoke(app, ["show", "r.json"])
     assert result.exit_code == 1
     assert f"the environment variable {name} is " in result.stderr
-    assert f"\n fix: leave it to torchrun to set it, or unset it:  unset {name}\n" in result.stderr
+    assert f"\n fix: let torchrun set it, or unset it:  unset {name}\n" in result.stderr
     assert is_safe(result.stderr)
 
 

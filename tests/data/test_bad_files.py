@@ -225,7 +225,7 @@ def test_arrays_that_are_no_momenta(refused, events, tmp_path, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: lines[:-1], "68 lines of numbers are no whole number of events with 3 particles"),
+        (lambda lines: lines[:-1], "68 lines of numbers are not a whole number of events with 3 particles"),
         (lambda lines: [*lines[:30], "1 2 3", *lines[31:]], "data.txt:31: 3 numbers instead of 4"),
         (lambda lines: [*lines[:30], "# c", "", "1 2 3 4 5", *lines[31:]], "data.txt:33: 5 numbers instead of 4"),
         (lambda lines: [*lines[:5], "1 2 x 4", *lines[6:]], "data.txt:6: 'x' is not a number"),
@@ -248,7 +248,7 @@ def test_text_that_is_wrong(refused, written, change, message):
         ({"momenta": {"K+": "kp"}}, "list the particles in the order of their lines: [K+, K-, eta]"),
         ({"momenta": ["K+", "K-"]}, "K+, K- are not the final particles"),
         ({"momenta": ["K+", "K+", "eta"]}, "list each of K+, K-, eta once"),
-        ({"tree": "t"}, "is no ROOT file"),
+        ({"tree": "t"}, "is not a ROOT file"),
     ],
 )
 def test_options_that_text_files_do_not_have(refused, written, options, message):

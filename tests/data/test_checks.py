@@ -120,7 +120,7 @@ def test_a_tolerance_can_be_tightened(saved, refused):
     [
         ({"mass_tolerance": 0.0}, "mass_tolerance is 0.0"),
         ({"mass_tolerance": {"eta": -1}}, "mass_tolerance of 'eta' is -1"),
-        ({"mass_tolerance": {"etta": 1}}, "'etta' is no final particle"),
+        ({"mass_tolerance": {"etta": 1}}, "'etta' is not a final particle"),
         ({"parent_tolerance": float("nan")}, "parent_tolerance is nan"),
         ({"scale": 0.0}, "scale is 0.0"),
         ({"scale": float("inf")}, "scale is inf"),

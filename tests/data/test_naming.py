@@ -149,7 +149,7 @@ def test_given_stem_that_is_not_there(kk_eta):
 
 def test_missing_energy(kk_eta):
     message = refused(kk_eta, Columns([name for name in quadruples(["kp", "km", "eta"]) if name != "kp_E"]))
-    assert "no energy of 'K+' beside kp_px, kp_py, kp_pz" in message
+    assert "no energy of 'K+' to go with kp_px, kp_py, kp_pz" in message
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_one_column_for_two_particles(kk_eta):
 
 
 def test_unknown_particle_in_momenta(kk_eta):
-    assert "'K*' is no final particle" in refused(kk_eta, Columns(), {"K*": "kp"})
+    assert "'K*' is not a final particle" in refused(kk_eta, Columns(), {"K*": "kp"})
 
 
 def test_wrong_number_of_columns(kk_eta):

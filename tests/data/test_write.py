@@ -84,7 +84,7 @@ def test_arrays_and_weights_that_are_no_tensors(model, events, same, tmp_path):
     ("name", "options", "message"),
     [
         ("a.csv", {}, "unknown suffix '.csv'"),
-        ("a.txt", {}, "weights to write beside a.txt\n fix: give weight_file"),
+        ("a.txt", {}, "weights to write with a.txt\n fix: give weight_file"),
         ("a.root", {"weight_file": "w.txt"}, "holds its weights itself"),
         ("a.txt", {"weight_file": "w.npy"}, "cannot write weights with suffix '.npy'"),
         ("nowhere/a.root", {}, "there is no folder"),

@@ -63,7 +63,7 @@ def at(index, value):
         ({"constraints": {"phi(1680).mass": (float("nan"), 0.1)}}, PhysicsError, "standard deviation > 0"),
         ({"constraints": {"phi(1680).mass": (1.68, 0.1, 2.0)}}, PhysicsError, "standard deviation > 0"),
         ({"limits": {"phi(1680).mass": (1.8, 1.6)}}, PhysicsError, "the limits of 'phi(1680).mass' are 1.8 and 1.6\n fix: give a lower"),
-        ({"limits": {"phi(1680).mass": (-2.0, -1.0)}}, PhysicsError, "are outside of what makes sense: 0 to inf"),
+        ({"limits": {"phi(1680).mass": (-2.0, -1.0)}}, PhysicsError, "are outside what makes sense: 0 to inf"),
         ({"limits": {"phi(1680).mas": (1.6, 1.8)}}, PhysicsError, "which is not a free parameter\n fix: did you mean 'phi(1680).mass'"),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_process_uses_one_gpu_and_makes_it_the_current_one(monkeypatch):
     assert backend.own_gpu(torch.device("cuda:1")) == torch.device("cuda", 1)
     assert current == [1]
     assert backend.own_gpu(None) == backend.own_gpu(torch.device("cuda")) == torch.device("cuda", 1)
-    with pytest.raises(CtpwaError, match="computes on cuda:1 already, and cannot use cuda:0 as well\n fix: start another process"):
+    with pytest.raises(CtpwaError, match="already computes on cuda:1, and cannot use cuda:0 as well\n fix: start another process"):
         backend.own_gpu(torch.device("cuda:0"))
     assert current == [1]
 

@@ -94,7 +94,7 @@ def test_a_disk_that_is_full_leaves_no_half_of_a_file(folder, old):
     path.unlink()
     if old is not None:
         path.write_bytes(old)
-    with pytest.warns(UserWarning, match="not kept, and every process compiles them anew"), full_disk(1000):
+    with pytest.warns(UserWarning, match="not kept, and every process compiles them again"), full_disk(1000):
         module = load_generated("full", text)
     assert module.X999 == 999
     assert files(folder) == ([] if old is None else [path.name])
@@ -187,7 +187,7 @@ def test_without_a_folder_code_runs_all_the_same(trouble, tmp_path, monkeypatch)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     reason = trouble(monkeypatch, tmp_path)
     text = f"import numba\n\n\n@numba.njit\ndef f(x):\n    return x + 1  # {trouble.__name__}\n"
-    with pytest.warns(UserWarning, match=rf"compiles them anew: {reason}[^\n]*\n fix: set CTPWA_CACHE"):
+    with pytest.warns(UserWarning, match=rf"compiles them again: {reason}[^\n]*\n fix: set CTPWA_CACHE"):
         module = load_generated("homeless", text)
     keep_machine_code(module)
     assert module.f(1) == 2
@@ -461,7 +461,7 @@ def test_what_cannot_be_mended_is_done_without_with_one_warning(folder):
 
 def test_a_disk_that_is_full_breaks_nothing(folder):
     module = kernel(50)
-    with pytest.warns(UserWarning, match="compiles them anew: File too large"), full_disk(500):
+    with pytest.warns(UserWarning, match="compiles them again: File too large"), full_disk(500):
         assert module.f(1) == 51
     assert files(folder) == [f"{module.__name__}.py"]
 

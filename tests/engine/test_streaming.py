@@ -221,7 +221,7 @@ def test_a_scratch_folder_that_is_not_there(tmp_path):
 
 def test_a_scratch_folder_in_main_memory(monkeypatch, tmp_path):
     monkeypatch.setattr("ctpwa.engine.samples.scratch_file._file_system", lambda folder: "tmpfs")
-    with pytest.raises(DataError, match=r"lies in main memory \(tmpfs\)"):
+    with pytest.raises(DataError, match=r"is in main memory \(tmpfs\)"):
         check_scratch(str(tmp_path), 1)
 
 
@@ -310,7 +310,7 @@ def test_checks_are_those_of_reading(tmp_path, change, message):
 
 @pytest.mark.parametrize(
     ("announced", "message"),
-    [(130, "data: 129 events came, and 130 were announced"), (128, "data: at least 129 events came, and 128 were announced")],
+    [(130, "data: 129 events came, but 130 were announced"), (128, "data: at least 129 events came, but 128 were announced")],
 )
 @pytest.mark.parametrize("chunk", [None, 50])
 def test_a_stream_of_another_length(announced, message, chunk):

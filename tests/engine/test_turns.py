@@ -116,7 +116,7 @@ def test_a_fork_after_computing_is_told_what_is_wrong():
     like.value_and_grad(like.start)
     with multiprocessing.get_context("fork").Pool(1) as pool:
         result = pool.apply_async(like.value_and_grad, (like.start,))
-        with pytest.raises(CtpwaError, match=r"forked from one that had computed before.*\n fix: .*get_context\('spawn'\)"):
+        with pytest.raises(CtpwaError, match=r"forked from one that had already computed.*\n fix: .*get_context\('spawn'\)"):
             result.get(timeout=300)
 
 

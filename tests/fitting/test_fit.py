@@ -544,7 +544,7 @@ class TestRemarks:
         model = likelihood("floating").model
         (name,) = [r.name for r in model.resonances.values() if "mass" in r.floating][:1]
         low, high = masses_out_of_range(model, {f"{name}.mass": 0.1}), masses_out_of_range(model, {f"{name}.mass": 7.0})
-        assert low[0].startswith(f"{name}.mass is 0.1 GeV, outside of ")
+        assert low[0].startswith(f"{name}.mass is 0.1 GeV, outside ")
         assert len(high) == 1
         assert masses_out_of_range(model, {f"{name}.mass": 1.5, "other.mass": 9.0}) == []
 

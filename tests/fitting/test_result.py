@@ -183,13 +183,13 @@ class TestBrokenFiles:
     )
     def test_no_json(self, tmp_path, content):
         (tmp_path / "r.json").write_bytes(content)
-        assert_broken(tmp_path / "r.json", "no result of a fit")
+        assert_broken(tmp_path / "r.json", "not a result of a fit")
 
     @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])
     def test_a_file_that_ends_early(self, saved, part):
         text = saved.read_bytes()
         saved.write_bytes(text[: int(part * len(text))])
-        assert_broken(saved, "no result of a fit")
+        assert_broken(saved, "not a result of a fit")
 
     @pytest.mark.parametrize(
         "content", ["[]", "3", '"text"', "null", "{}", '{"schema": 1}', '{"schema": "2"}', '{"schema": true}', '{"schema": null}']

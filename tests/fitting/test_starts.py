@@ -191,8 +191,8 @@ def test_minima_of_part_of_the_events_are_compared_with_each_other(interrupted, 
     np.testing.assert_allclose([m.nll - best.nll for m in found.minima], [0.0, 20.0, 5070.0], atol=1e-6)
     assert [m.refined for m in found.minima] == [not interrupted, False, False]
     assert minima_lines(found)[1:] == [
-        "  another one +20.00 in -ln L, 1 start  (part of the events)",
-        "  another one +5070.00 in -ln L, 1 start  (part of the events)",
+        "  another minimum at +20.00 in -ln L, 1 start  (part of the events)",
+        "  another minimum at +5070.00 in -ln L, 1 start  (part of the events)",
     ]
 
 

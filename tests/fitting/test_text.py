@@ -49,7 +49,7 @@ def test_many_minima_are_cut_short():
     minima = tuple(FoundMinimum(-100.0 + k, 2, k < 3, (0.0, 0.0, 0.0)) for k in range(9))
     text = str(make_result(minima=minima, n_starts=18, nll=-100.0))
     assert "18 starts, 9 minima, 2 starts in the best one" in text
-    assert "another one +5.00 in -ln L, 2 starts  (part of the events)" in text
+    assert "another minimum at +5.00 in -ln L, 2 starts  (part of the events)" in text
     assert "+6.00" not in text
     assert "and 3 more" in text
 

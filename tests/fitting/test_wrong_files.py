@@ -146,7 +146,7 @@ CONTRADICTIONS = [
     (["couplings", 1, "phase_error"], "inf", "couplings[1].phase_error is 'inf', not a finite number"),
     (["fixed", "K*.re"], 0.2, ""),
     (["verdict", "reasons"], [], "verdict.good is false without a reason"),
-    (["verdict", "good"], True, "verdict.good is true, and the rest of the verdict says that it is no minimum"),
+    (["verdict", "good"], True, "verdict.good is true, and the rest of the verdict says that it is not a minimum"),
     (["verdict", "flat"], [{"nobody": 1.0}], "verdict.flat[0] has 'nobody', which is none of"),
     (["verdict", "at_limits"], [MASS, MASS], f"verdict.at_limits has {MASS!r} twice"),
     (["verdict", "eigenvalues"], [1.0] * 4, "verdict.eigenvalues has 4 entries for 3 parameters"),
@@ -169,7 +169,7 @@ CONTRADICTIONS = [
     (["fractions", 0, "yields", "φ(1680)", 1], -3.0, "fractions[0].yields['φ(1680)'][1] is -3, less than 0"),
     (["samples", 0], {}, "samples[0].name is missing"),
     (["samples", 0, "n_events"], -1, "samples[0].n_events is -1, less than 0"),
-    (["samples", 0, "files", 0, "sha256"], "x", "samples[0].files[0].sha256 is no hash: 'x'"),
+    (["samples", 0, "files", 0, "sha256"], "x", "samples[0].files[0].sha256 is not a hash: 'x'"),
     (["samples", 0, "weights"], {"total": 1.0}, "samples[0].weights.smallest is missing"),
 ]
 
@@ -242,11 +242,11 @@ def test_the_methods_are_those_of_a_fit():
 
 
 NO_FILES = {
-    "NaN": (b'{"schema": 2, "nll": NaN}', "NaN is no number in JSON"),
-    "infinity": (b'{"schema": 2, "nll": -Infinity}', "-Infinity is no number in JSON"),
+    "NaN": (b'{"schema": 2, "nll": NaN}', "NaN is not a number in JSON"),
+    "infinity": (b'{"schema": 2, "nll": -Infinity}', "-Infinity is not a number in JSON"),
     "1e999": (b'{"schema": 2, "nll": 1e999}', "1e999 is too large for a number"),
     "5000 digits": (b'{"schema": 2, "n_events": ' + b"7" * 5000 + b"}", "a whole number with 5000 digits"),
-    "twice": (b'{"schema": 2, "schema": 2}', "the key 'schema' is there twice"),
+    "twice": (b'{"schema": 2, "schema": 2}', "the key 'schema' is given twice"),
     "twice, long": (b'{"' + b"k" * 5000 + b'": 2, "' + b"k" * 5000 + b'": 2}', "the key 'kkk"),
     "deep": (b'{"schema": ' + b"[" * 60 + b"]" * 60 + b"}", "more than 40 lists and mappings inside each other"),
     "very deep": (b'{"a":' * 20_000 + b"1" + b"}" * 20_000, "more than 40 lists and mappings inside each other"),
@@ -265,11 +265,11 @@ class TestNoFiles:
 
     def test_a_pipe_is_not_waited_for(self, tmp_path, load):
         os.mkfifo(tmp_path / "r.json")
-        refused(load, tmp_path / "r.json", "it is no regular file")
+        refused(load, tmp_path / "r.json", "it is not a regular file")
 
     @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
     def test_a_device_is_not_read(self, load, device):
-        refused(load, device, "it is no regular file")
+        refused(load, device, "it is not a regular file")
 
     def test_too_large(self, tmp_path, load):
         with open(tmp_path / "r.json", "wb") as file:
@@ -298,7 +298,7 @@ def test_no_checkpoint(tmp_path, content):
 def test_a_checkpoint_of_wrong_types(checkpoint, key, value):
     content = json.loads(checkpoint.read_text()) | {key: value}
     checkpoint.write_text(json.dumps(content))
-    refused(Checkpoint.load, checkpoint, "is no checkpoint of a fit: ")
+    refused(Checkpoint.load, checkpoint, "is not a checkpoint of a fit: ")
 
 
 @pytest.mark.parametrize("key", ["names", "values", "nll", "model_hash", "samples_hash"])

@@ -42,5 +42,5 @@ def test_two_ranks_on_one_gpu(devices):
 
 
 def test_some_on_a_gpu(devices):
-    with pytest.raises(CtpwaError, match=r"some ranks compute on a GPU and some do not\n fix: give all machines the same engine"):
+    with pytest.raises(CtpwaError, match=r"some ranks compute on a GPU and others do not\n fix: give all machines the same engine"):
         devices(0, None)

@@ -41,7 +41,7 @@ def test_nobody_works():
     """One that is there but does nothing is named; of those that wait nobody is."""
     idle = heard(*[[(WAITS, 3), (WORKS, 1), (WAITS, 5)]] * 4)
     assert idle.trouble(silent=2, idle=4) == ""
-    assert idle.trouble(silent=2, idle=3) == "rank 1 does not go on: no work was done for 3 s"
+    assert idle.trouble(silent=2, idle=3) == "rank 1 does not make progress: no work was done for 3 s"
     assert heard(*[[(WAITS, 3), (WAITS, 1)]] * 4).trouble(silent=2, idle=3) == "all processes wait for each other"
 
 
@@ -146,4 +146,4 @@ def test_an_old_word_does_not_tell_what_its_process_does_now():
     assert found.trouble(silent=4, idle=1) == ""
     found.hear([Word(9, WAITS, 3), Word(9, WORKS, 2)], 1.0)
     found.hear([Word(10, WAITS, 3), Word(10, WORKS, 2)], 1.0)
-    assert found.trouble(silent=4, idle=1) == "rank 1 does not go on: no work was done for 1 s"
+    assert found.trouble(silent=4, idle=1) == "rank 1 does not make progress: no work was done for 1 s"

@@ -182,7 +182,7 @@ def test_the_script_of_a_user(folder, job, expected):
     np.testing.assert_allclose(found["hessian"], H, rtol=1e-9, atol=1e-10 * np.abs(H).max())
 
 
-SAVED = "the best point so far is in model.result.partial.json; go on with --resume\n"
+SAVED = "the best point so far is in model.result.partial.json; continue with --resume\n"
 
 
 def goes_on():
@@ -266,7 +266,7 @@ def test_a_rank_that_waits_for_another_one_in_vain(folder, job):
     wait_for("waits")
     os.kill(first.pid, signal.SIGTERM)
     assert first.wait() == 1
-    assert first.err.startswith("rank 1 does not go on: no work was done for 1 s\n fix: ")
+    assert first.err.startswith("rank 1 does not make progress: no work was done for 1 s\n fix: ")
     assert first.err.endswith(SAVED)
     assert MASS in Checkpoint.load("model.result.partial.json").names
 

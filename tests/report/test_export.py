@@ -262,7 +262,7 @@ def test_tables_without_samples(fitted, tmp_path):
     files = ctpwa.export(tmp_path / "result.json", csv=tmp_path / "csv", latex=tmp_path / "tex", projections=False)
     assert not any("projection" in file.name for file in files)
     assert {"parameters.csv", "fractions_1.tex"} <= {file.name for file in files}
-    with pytest.raises(DataError, match="which was fitted, is not there"):
+    with pytest.raises(DataError, match="which was fitted, was not found"):
         ctpwa.export(tmp_path / "result.json", csv=tmp_path / "other")
     assert not (tmp_path / "other").exists()
 

@@ -10,7 +10,7 @@ from report.browser import needs_browser, visit
 
 PLANTED = """<svg onload="ran('planted')"></svg>"""  # shows that a script which gets into the page would be noticed
 SECTIONS = {"model", "parameters", "fractions", "projections", "dalitz", "moments", "amplitudes", "poles", "goodness", "correlations"}
-SECTIONS |= {"course", "samples", "reproduce"}
+SECTIONS |= {"convergence", "samples", "reproduce"}
 SCRIPT = r"""
 for (const part of document.querySelectorAll("details")) part.open = true;
 for (const button of document.querySelectorAll("button")) { button.click(); button.click(); }

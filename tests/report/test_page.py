@@ -169,7 +169,7 @@ def test_the_bias_of_mixed_precision_is_shown(result, source):
 
 
 def test_everything_that_is_found_is_shown(source, data):
-    for part in ("moments", "amplitudes", "poles", "goodness", "correlations", "course", "samples", "reproduce"):
+    for part in ("moments", "amplitudes", "poles", "goodness", "correlations", "convergence", "samples", "reproduce"):
         assert f'<section id="{part}">' in source
     assert {name.split(".")[0] for name in data["charts"] if name.startswith("moment")} == {"moment0"}
     assert len([name for name in data["charts"] if name.startswith("moment")]) == 15

@@ -1,4 +1,4 @@
-"""Fits that are opened again."""
+"""Reopened fits."""
 
 from ctpwa.analysis.reopen import OpenedFit
 

@@ -181,12 +181,12 @@ class Analysis:
         journal: Journal | None = None,
         search: SearchSettings = USUAL,
     ) -> FitResult:
-        """Fit all data sets; what is not given here is as the settings say. The result also holds the model, samples and settings.
+        """Fit all data sets; anything not given here is taken from the settings. The result also holds the model, samples and settings.
 
         Args:
             engine:      instead of that of the settings
             device:      instead of that of the settings
-            likelihood:  what ``likelihood()`` returned, if it is there already
+            likelihood:  what ``likelihood()`` returned, if it already exists
             start:       the first start, all parameters in order or some by name
             starts:      number of starts
             method:      ``newton``, ``lbfgs`` or ``minuit``
@@ -194,8 +194,8 @@ class Analysis:
             minos:       parameters that get asymmetric errors
             precision:   ``double`` or ``mixed``
             progress:    show progress bars; default: on a terminal when it takes more than two seconds
-            watch:       called with every better point and its value
-            journal:     gets what many starts have found so far, and goes on with what is in it
+            watch:       called with every improved point and its value
+            journal:     receives what many starts have found so far, and continues with what is in it
             search:      how to search from many starts
         """
         settings = self.settings
@@ -220,7 +220,7 @@ class Analysis:
         return self._with_origin(result)
 
     def _with_origin(self, result: FitResult) -> FitResult:
-        """A result with everything that is needed to find it again."""
+        """A result with everything needed to repeat the fit."""
         settings = self.settings
         how = {
             "representation": settings.representation,
@@ -324,7 +324,7 @@ class Analysis:
         return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
     def _check_total(self, kind: str, sample: Events | EventStream, data_set: str) -> None:
-        """Refuse weights that add up to nothing; those of a sample that is read in pieces are known to the likelihood only."""
+        """Refuse weights that add up to zero; those of a sample read in pieces are known only to the likelihood."""
         if not isinstance(sample, Events) or sample.weights is None:
             return
         w = sample.weights

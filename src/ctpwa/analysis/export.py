@@ -1,4 +1,4 @@
-"""``export``: what was found as ROOT, CSV or LaTeX files."""
+"""``export``: results as ROOT, CSV or LaTeX files."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def export(
     device: str | None = None,
     progress: bool | None = None,
 ) -> list[Path]:
-    """Write what was found for other programs and for papers; files that are there are overwritten.
+    """Write a result for other programs and for papers; existing files are overwritten.
 
     Args:
         result:       a result, the file that it was saved to, or what ``open_fit`` returned
         root:         a ROOT file for histograms, and for weights of every event
         csv:          a folder for CSV files
         latex:        a folder for LaTeX tables
-        projections:  whether CSV files of projections are wanted, which need the samples
+        projections:  whether to write CSV files of projections, which need the samples
         engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
         device:       where to compute; default: a GPU if there is one
         progress:     show progress bars; default: on a terminal when it takes more than two seconds
 
     Returns:
-        the files that were written
+        the files written
     """
     opened = result if isinstance(result, OpenedFit) else None
     found = opened.result if opened is not None else (result if isinstance(result, FitResult) else FitResult.load(result))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""``open_fit``: a result with the model and the samples it came from, to look at what was found."""
+"""``open_fit``: a result with the model and the samples it came from, to look at it closely."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LoadedSamples:
 
 @dataclass(frozen=True)
 class OpenedFit:
-    """A result, and the analysis it is the result of.
+    """A result, and the analysis it came from.
 
     Attributes:
         result:    what was found
@@ -87,7 +87,7 @@ class OpenedFit:
         """The samples of all data sets.
 
         Args:
-            phase_space:  at most so many phase-space events, evenly picked; default: all
+            phase_space:  at most this many phase-space events, evenly picked; default: all
             progress:     show progress bars; default: on a terminal when it takes more than two seconds
 
         Raises:
@@ -105,7 +105,7 @@ class OpenedFit:
         Args:
             engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
             device:       where to compute; default: a GPU if there is one
-            phase_space:  draw the fit with at most so many phase-space events; default: all
+            phase_space:  draw the fit with at most this many phase-space events; default: all
             progress:     show progress bars; default: on a terminal when it takes more than two seconds
         """
         intensity = self.intensity(engine, device)
@@ -135,7 +135,7 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
 
     Raises:
         CtpwaError: if it is the result of a likelihood that was made in Python and not from a model file
-        DataError:  if files of events are not there
+        DataError:  if event files are missing
     """
     found, path = (result, "") if isinstance(result, FitResult) else (FitResult.load(result), os.fspath(result))
     if found.model is None or not found.samples:
@@ -155,14 +155,14 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
     if not candidates:
         where = " or ".join(repr(str(folder)) for folder in folders)
         raise DataError(
-            f"{Path(missing[0]).name!r}, which was fitted, is not there; looked in {where}\n"
+            f"{Path(missing[0]).name!r}, which was fitted, was not found; looked in {where}\n"
             " fix: put the result or the files back where they were, or run this in the folder in which it was fitted"
         )
     return OpenedFit(found, _fitted_one(candidates, found), path)
 
 
 def _loaded(samples: SampleSet, phase_space: int | None) -> LoadedSamples:
-    """Samples in main memory, with at most so many phase-space events."""
+    """Samples in main memory, with at most this many phase-space events."""
     return LoadedSamples(
         samples.name,
         picked_events(samples.data, None),

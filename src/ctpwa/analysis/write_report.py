@@ -1,4 +1,4 @@
-"""``write_report``: everything that was found, as one HTML file."""
+"""``write_report``: everything a fit found, as one HTML file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_report(
         figures:      a folder for all figures as PDF and PNG; default: none are written
         engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
         device:       where to compute; default: a GPU if there is one
-        phase_space:  draw the fit with at most so many phase-space events
+        phase_space:  draw the fit with at most this many phase-space events
         progress:     show progress bars; default: on a terminal when it takes more than two seconds
 
     Returns:

@@ -14,7 +14,7 @@ MAX_WORD = 100  # characters of a word that near ones are looked for
 
 
 def printable(text: str) -> str:
-    """A text for a terminal: what would steer it, or hide or turn letters, is shown as an escape.
+    """A text for a terminal: what would control it, or hide or reverse letters, is shown as an escape.
 
     Names, paths and messages come from files of others. Lines and tabs stay.
     """

@@ -1,6 +1,6 @@
-"""Signs of life of processes that work together: each says once a second what it does, and hears what the others say.
+"""Heartbeats of processes that work together: each says once a second what it is doing, and hears what the others say.
 
-A process that others wait for may take as long as it likes while it works. It is given up if it says nothing at all, because it is stopped
+A process that others wait for may take as long as it needs while it works. It is given up if it says nothing at all, because it is stopped
 or its machine is gone; or if nobody works any more. Pauses are counted, not measured: a second in which this process could do nothing
 itself is no second in which the others were silent, so neither a busy machine nor a suspended job is mistaken for the end.
 """
@@ -64,7 +64,7 @@ class Heard:
         self.words, self.silent, self.idle = words, [0.0] * len(words), 0.0
 
     def hear(self, words: list[Word], seconds: float) -> None:
-        """Take what was said after a pause of so many seconds."""
+        """Take what was said after a pause of this many seconds."""
         self.silent = [0.0 if new != old else since + seconds for new, old, since in zip(words, self.words, self.silent, strict=True)]
         if any(new.worked != old.worked for new, old in zip(words, self.words, strict=True)):
             self.idle = 0.0
@@ -94,7 +94,7 @@ class Heard:
         if self.idle < idle:
             return ""
         stuck = [rank for rank in others if self.words[rank].doing == WORKS]
-        return f"{_ranks(stuck)} not go on: no work was done for {idle:.0f} s" if stuck else "all processes wait for each other"
+        return f"{_ranks(stuck)} not make progress: no work was done for {idle:.0f} s" if stuck else "all processes wait for each other"
 
 
 def _ranks(ranks: list[int]) -> str:
@@ -115,7 +115,7 @@ class Heartbeat(threading.Thread):
     Attributes:
         waiting:       whether this process waits for others
         silent_limit:  seconds without a word from another process that are too many
-        idle_limit:    seconds without work of anybody that are too many
+        idle_limit:    seconds without work by anyone that are too many
     """
 
     def __init__(self, store: Any, rank: int, size: int, silent: float, idle: float, beat: float = BEAT) -> None:

@@ -48,7 +48,7 @@ class HeldFile:
 
 
 def hold(path: Path) -> HeldFile | None:
-    """Hold a file, which is made if it is not there; None if another process, or this one, holds it already."""
+    """Hold a file, which is made if it does not exist; None if another process, or this one, already holds it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         locked = True

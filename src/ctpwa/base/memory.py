@@ -42,7 +42,7 @@ def available_bytes(device: torch.device, *, proc: Path = PROC, groups: Path = G
 
 
 def give_back_freed(threads: int = 0) -> None:
-    """Give memory that is free again back to the system, as far as glibc manages it.
+    """Give freed memory back to the system, as far as glibc manages it.
 
     Args:
         threads:  that have worked and ended: up to 64 MB of what each has freed stay with glibc, for threads to come

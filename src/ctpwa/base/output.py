@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and that take the place of nothing but earlier files of their kind."""
+"""Files that are written whole or not at all, and that replace only earlier files of their kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONG_AGO = 86400.0  # seconds after which files of another machine are nobody's
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary file beside ``path`` that takes its place when the block ends without an error.
+    """A temporary file next to ``path`` that takes its place when the block ends without an error.
 
     After an error or an interruption the temporary file is removed, and what was at ``path`` before is still there. Temporary files of
     processes that were killed are removed here as well.
@@ -86,7 +86,7 @@ class OutputKind:
         name:     in words, such as ``a result of ctpwa fit``
         is_one:   whether a file is one of them; may raise whatever a file of another kind makes it raise
         option:   of the command line that names another file or folder
-        advice:   what else to do about a file that is there, for a message; may be empty
+        advice:   what else to do about an existing file, for a message; may be empty
     """
 
     name: str
@@ -105,13 +105,13 @@ class OutputKind:
 def check_output(path: Path, kind: OutputKind, inputs: Iterable[str | os.PathLike[str]], force: bool) -> None:
     """Refuse to write a file where it would do harm, before anything takes time.
 
-    No input is ever overwritten, and ``force`` replaces nothing but a file of the same kind.
+    No input is ever overwritten, and ``force`` replaces only a file of the same kind.
 
     Args:
         path:    the file to write
         kind:    what it will be
         inputs:  files that the command reads
-        force:   whether a file that is there may be replaced
+        force:   whether an existing file may be replaced
     """
     _check_place(path)
     check_inputs(path, inputs, kind.option)
@@ -121,13 +121,13 @@ def check_output(path: Path, kind: OutputKind, inputs: Iterable[str | os.PathLik
     if path.is_dir():
         raise CtpwaError(f"cannot write {str(path)!r}: it is a folder\n fix: {other}")
     if not kind.recognises(path):
-        raise CtpwaError(f"{str(path)!r} is there already, and is not {kind.name}\n fix: {other}; ctpwa replaces only its own files")
+        raise CtpwaError(f"{str(path)!r} already exists, and is not {kind.name}\n fix: {other}; ctpwa replaces only its own files")
     if not force:
-        raise CtpwaError(f"{str(path)!r} is there already\n fix: {kind.advice or 'add --force to overwrite it'}, or {other}")
+        raise CtpwaError(f"{str(path)!r} already exists\n fix: {kind.advice or 'add --force to overwrite it'}, or {other}")
 
 
 def check_inputs(path: Path, inputs: Iterable[str | os.PathLike[str]], option: str = "--out") -> None:
-    """Refuse to overwrite what a command reads, by whatever name."""
+    """Refuse to overwrite what a command reads, under any name."""
     for file in inputs:
         if _same_file(path, file):
             raise CtpwaError(f"{str(path)!r} is an input of this command, and would be overwritten\n fix: name another file with {option}")
@@ -139,7 +139,7 @@ def check_folder(folder: Path, kinds: Mapping[str, OutputKind], force: bool) -> 
     With ``force`` files in it are replaced, if all those with suffixes that are going to be written are of their kind.
 
     Args:
-        folder:  where to write; need not be there
+        folder:  where to write; need not exist
         kinds:   suffix → what will be written
         force:   whether it may have files in it
     """
@@ -152,7 +152,7 @@ def check_folder(folder: Path, kinds: Mapping[str, OutputKind], force: bool) -> 
         return
     for file in sorted(folder.iterdir()):
         if not force:
-            raise CtpwaError(f"{str(folder)!r} is there already and not empty\n fix: add --force to overwrite files in it, or {other}")
+            raise CtpwaError(f"{str(folder)!r} already exists and is not empty\n fix: add --force to overwrite files in it, or {other}")
         kind = kinds.get(file.suffix)
         if kind is not None and not kind.recognises(file):
             raise CtpwaError(
@@ -171,7 +171,7 @@ def _check_place(path: Path) -> None:
 
 
 def _same_file(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> bool:
-    """Whether two paths lead to the same file, through links of any kind; also if it is not there yet."""
+    """Whether two paths lead to the same file, through links of any kind; even if it does not exist yet."""
     try:
         return os.path.samefile(a, b)
     except OSError:
@@ -179,7 +179,7 @@ def _same_file(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> bool:
 
 
 def write_texts(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> list[Path]:
-    """Write several text files into a folder, each whole or not at all; the folder is made if it is not there.
+    """Write several text files into a folder, each whole or not at all; the folder is made if it does not exist.
 
     Args:
         folder:  its parent must exist

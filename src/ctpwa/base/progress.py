@@ -13,7 +13,7 @@ PATIENCE = 2.0
 
 
 class Progress:
-    """Counts work done; draws nothing when it is quick, when the output is no terminal, or when told not to.
+    """Counts work done; draws nothing if the work is quick, if the output is not a terminal, or if told not to.
 
     Args:
         title:     what is being done

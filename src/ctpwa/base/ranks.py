@@ -1,7 +1,7 @@
 """Several processes that share the events of a fit: ``torchrun`` starts them, sums over events are added up over all of them.
 
 All ranks run the same program on the same numbers. What they add up is bitwise the same on all of them, so they take the same decisions.
-What must not go its own way on one rank alone goes along with every sum: a fingerprint of the point, Ctrl-C, and whether anything failed.
+What all ranks must agree on travels with every sum: a fingerprint of the point, Ctrl-C, and whether anything failed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RanksLost(CtpwaError):
 
 
 class Ranks:
-    """The processes of a fit. This one is alone; all it does is to call what it is given.
+    """The processes of a fit. This one is alone; it only calls what it is given.
 
     Attributes:
         rank:        number of this process
@@ -310,13 +310,13 @@ class ProcessRanks(SeveralRanks):
                         work.wait(timedelta(seconds=BEAT))
                     if not work.is_completed() and (trouble := self._heartbeat.trouble()):
                         self._nobody_to_ask = trouble == STORE_SILENT
-                        raise self._lost(trouble, "look for it and end it; if the machine is well, CTPWA_TIMEOUT allows more seconds")
+                        raise self._lost(trouble, "find it and end it; if nothing is wrong with it, CTPWA_TIMEOUT allows more seconds")
                 work.wait()
         except RuntimeError as error:
             reason = re.sub(r"^\[[^\]]*\] *", "", str(error).strip()).split(". ")[0].split("\n")[0] or type(error).__name__
             raise self._lost(
                 f"another process of this fit has ended or cannot be reached: rank {self.rank} of {self.size} waited for it ({reason})",
-                "see what it said before it ended; if nothing, look for its end in the log of the machine (memory, time limit)",
+                "see what it printed before it ended; if nothing, look in the log of its machine (memory, time limit)",
             ) from error
 
     def _lost(self, what: str, fix: str) -> RanksLost:
@@ -376,7 +376,7 @@ def _variable(name: str, default: int = 0, least: int = 0, most: int = 2**31 - 1
     if not (text.isdecimal() and len(text) <= 10 and least <= int(text) <= most):
         raise CtpwaError(
             f"the environment variable {name} is {text!r}, not a whole number from {least} to {most}\n"
-            f" fix: leave it to torchrun to set it, or unset it:  unset {name}"
+            f" fix: let torchrun set it, or unset it:  unset {name}"
         )
     return int(text)
 
@@ -398,7 +398,7 @@ def current_ranks() -> Ranks:
 
 
 def stay_alone() -> None:
-    """From now on this process works for itself, whoever started it."""
+    """From now on this process works on its own, whoever started it."""
     global _current
     _current = ONE
 
@@ -431,7 +431,7 @@ def _join() -> Ranks:
 
 
 def _timeout(default: float) -> float:
-    """A number of seconds, or what CTPWA_TIMEOUT says instead."""
+    """A number of seconds, or CTPWA_TIMEOUT if it is set."""
     text = os.environ.get("CTPWA_TIMEOUT", "")
     try:
         seconds = float(text) if text else default
@@ -451,7 +451,7 @@ def check_devices(ranks: Ranks, device: torch.device) -> None:
         where = f"{socket.gethostname()} {torch.cuda.get_device_properties(device).uuid}"
     places = [place.decode() for place in ranks.gather(where.encode())]
     if len({place == "cpu" for place in places}) > 1:
-        raise CtpwaError("some ranks compute on a GPU and some do not\n fix: give all machines the same engine")
+        raise CtpwaError("some ranks compute on a GPU and others do not\n fix: give all machines the same engine")
     twice = next((place for place in places if place != "cpu" and places.count(place) > 1), None)
     if twice is not None:
         raise CtpwaError(

@@ -1,11 +1,10 @@
 """Evaluations take turns, whichever threads ask for them.
 
-Of the numbers an engine computes with, its buffers, recordings and streams there is one each, and kernels use all cores as it is: a second
+An engine has only one set of numbers, buffers, recordings and streams, and kernels already use all cores: a second
 evaluation at the same time would gain nothing. A turn is for what a process computes of its own events: nobody waits for other processes
 in it.
 
-Of two processes that were one until a ``fork``, only the first has the threads of the kernels; the other would wait for them for ever, and
-is told so.
+After a ``fork`` only the first process has the threads of the kernels; the other would wait for them for ever, and is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class _Turn:
         """Refuse to compute in a process that was forked too late."""
         if self.process not in (None, os.getpid()):
             raise CtpwaError(
-                "this process was forked from one that had computed before, and the threads that compute did not come along\n"
+                "this process was forked from one that had already computed, and the computing threads do not survive a fork\n"
                 " fix: start workers with multiprocessing.get_context('spawn'), or fork before anything is computed, or use threads"
             )
 

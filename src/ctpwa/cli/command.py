@@ -17,9 +17,9 @@ class Command:
     """A command of the command line.
 
     Attributes:
-        run:         its function, with arguments as typer has them; the docstring is its help
-        example:     how it is used, which its help shows
-        place:       where it stands among the commands; those of other packages come last
+        run:         its function, with arguments as in typer; the docstring is its help
+        example:     an example for its help
+        place:       its position among the commands; those of other packages come last
         exit_codes:  those of its own, such as ``3 the fit is bad``
         together:    whether several processes run it together; else all but one of them end at once
     """
@@ -60,5 +60,5 @@ def register_command(name: str, command: Command) -> None:
 
 
 def unregister_command(name: str) -> None:
-    """Forget a command that ``register_command`` added."""
+    """Remove a command that ``register_command`` added."""
     _registered.pop(name, None)

@@ -1,11 +1,11 @@
 """What all commands share: where to print, how to fail, how to be interrupted.
 
-Results go to the standard output, plain and without colours when it is no terminal. Everything else (errors, what is being done) goes to
-the standard error, and what is being done only if that is a terminal. Exit codes: 0 all is well, 1 an error with a message, 2 wrong
+Results go to the standard output, plain and without colours if it is not a terminal. Everything else (errors, what is being done) goes to
+the standard error, and what is being done only if that is a terminal. Exit codes: 0 success, 1 an error with a message, 2 wrong
 usage, 3 a fit that ended with a verdict that is not good, 130 interrupted.
 
 Every text goes through ``echo``, ``print_json`` or a ``SafeConsole``: names, paths and messages may come from anywhere, and must not
-steer the terminal.
+control the terminal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ctpwa.cli.streams import prepared_streams, redirected_to_nowhere
 
 FAILED, USAGE, NOT_GOOD, INTERRUPTED = 1, 2, 3, 130
 WRONG_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer keeps it
-EXIT_CODES = "Exit codes: 0 all is well, 1 an error with a message, 2 wrong usage, 130 interrupted."
+EXIT_CODES = "Exit codes: 0 success, 1 an error with a message, 2 wrong usage, 130 interrupted."
 
 
 class SafeConsole(Console):
@@ -38,7 +38,7 @@ class SafeConsole(Console):
         super().__init__(stderr=stderr, soft_wrap=soft_wrap, highlight=False, markup=False, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Everything that is printed passes here; what steers the terminal is a segment of its own."""
+        """Everything printed passes here; what controls the terminal is a segment of its own."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
@@ -58,12 +58,12 @@ def out() -> SafeConsole:
 
 
 def err() -> SafeConsole:
-    """The console of everything that is no result: standard error."""
+    """The console of everything that is not a result: standard error."""
     return SafeConsole(stderr=True, soft_wrap=True)
 
 
 def echo(message: object, *, err: bool = False, nl: bool = True) -> None:
-    """Print a text as it is, but for what would steer the terminal.
+    """Print a text as it is, except for what would control the terminal.
 
     Args:
         message:  the text
@@ -83,7 +83,7 @@ def print_json(description: Any) -> None:
 
 @contextmanager
 def _readers(err: bool) -> Iterator[None]:
-    """Print something. When nobody reads any more, as behind ``| head``, that is no error, and work goes on."""
+    """Print something. If nobody reads any more, as after ``| head``, that is not an error, and work continues."""
     try:
         yield
     except BrokenPipeError:

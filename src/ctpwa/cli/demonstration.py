@@ -164,7 +164,7 @@ def _check_folder(output: Path, model_file: Path) -> None:
     first = MODEL.partition("\n")[0]
     if not model_file.is_file() or not model_file.read_text(encoding="utf-8", errors="replace").startswith(first):
         raise CtpwaError(
-            f"{str(output)!r} is there already, and is no folder of an earlier demonstration\n fix: name another folder with --out"
+            f"{str(output)!r} already exists, and is not the folder of an earlier demonstration\n fix: name another folder with --out"
         )
 
 

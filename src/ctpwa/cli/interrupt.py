@@ -72,7 +72,7 @@ class Interrupts:
         return self._ranks.interrupts if self._ranks.size > 1 else self.count
 
     def notice(self) -> None:
-        """Tell a person at a terminal what goes on; safe while something else is being printed."""
+        """Tell a person at a terminal what is going on; safe while something else is being printed."""
         if sys.stderr.isatty():
             os.write(sys.stderr.fileno(), NOTICE)
 
@@ -146,4 +146,4 @@ class BestPoint:
 
 def lost_message(what: str, saved: Path | None) -> str:
     """What to say when other ranks are gone."""
-    return f"{what}\n" + (f"the best point so far is in {saved}; go on with --resume" if saved else "there was no point to save yet")
+    return f"{what}\n" + (f"the best point so far is in {saved}; continue with --resume" if saved else "there was no point to save yet")

@@ -29,7 +29,7 @@ def _head(path: Path) -> bytes:
 RESULT = OutputKind(
     "a result of ctpwa fit",
     lambda path: {"schema", "ctpwa", "parameters", "verdict"} <= _json(path).keys(),
-    advice="add --resume to go on from it, --force to begin anew",
+    advice="add --resume to continue it, --force to start over",
 )
 CHECKPOINT = OutputKind("a checkpoint of ctpwa fit", lambda path: {"checkpoint", "names", "values"} <= _json(path).keys())
 SAMPLE = OutputKind("a sample of ctpwa generate", lambda path: mark_of(path) == GENERATED)

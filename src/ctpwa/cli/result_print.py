@@ -25,7 +25,7 @@ def print_result(
         waves:         also fractions of every wave, and interferences
         correlations:  also correlations
         more:          what to print after everything else
-        reasons:       everything that the verdict says, not the worst only
+        reasons:       all reasons of the verdict, not only the worst
     """
     console = out()
     console.print(Text(headline(result), style="bold"))
@@ -37,7 +37,7 @@ def print_result(
 
 
 def print_section(console: Console, section: Section) -> None:
-    """A title, a table, and what is to be said below it."""
+    """A title, a table, and notes below it."""
     console.print(Text(f"\n{section.title}", style="bold"))
     console.print(_table(section))
     if section.foot:

@@ -1,4 +1,4 @@
-"""What commands do that no option says; a program that runs them may give its own as ``obj`` of their context."""
+"""Settings of commands that have no option; a program that runs them may give its own as ``obj`` of their context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CommandSettings:
         terminal:          whether a person reads what is printed; None: if it is printed on a terminal
         checkpoint_every:  seconds between checkpoints of a fit
         elsewhere:         folder for a result that cannot be written where it should be; None: that for temporary files
-        watch:             called with every better point of a fit and its value
+        watch:             called with every improved point of a fit and its value
         search:            how ``fit`` searches from many starts
         toys:              how ``generate`` makes toys
         toy_engine:        which engine computes their intensities

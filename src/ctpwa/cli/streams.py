@@ -1,4 +1,4 @@
-"""Standard streams that can always be written to: closed ones, letters that a terminal does not have, warnings of libraries."""
+"""Standard streams that can always be written to: closed ones, characters that a terminal does not have, warnings from libraries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGE = Path(ctpwa.__file__).parent
 
 @contextmanager
 def prepared_streams(warn: Callable[[str], None]) -> Iterator[None]:
-    """While this lasts printing does not fail for want of a stream or of a letter, and warnings are lines.
+    """While this lasts, printing does not fail for lack of a stream or a character, and warnings are lines.
 
     Args:
         warn:  prints the line of a warning of ours; those of libraries are for developers, who ask for them with ``python -W``
@@ -55,7 +55,7 @@ def _shown_by(warn: Callable[[str], None]) -> Callable[..., None]:
 
 
 def redirected_to_nowhere(stream: TextIO) -> None:
-    """What is still printed is lost, and what waits to be written makes no trouble at the end of the program."""
+    """What is still printed is lost, and what waits to be written causes no trouble at the end of the program."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -63,7 +63,7 @@ def redirected_to_nowhere(stream: TextIO) -> None:
 
 
 def _readable(error: UnicodeError) -> tuple[str, int]:
-    """For letters that a terminal does not have: ``+-`` for ±, ``sigma`` for σ, or an escape."""
+    """For characters that a terminal does not have: ``+-`` for ±, ``sigma`` for σ, or an escape."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_spelled, error.object[error.start : error.end])), error.end

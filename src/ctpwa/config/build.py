@@ -117,7 +117,7 @@ def _waves(draft: Draft) -> list[Wave]:
 
 
 def _check_number(draft: Draft, found: Sequence[FoundChain]) -> None:
-    """A model whose couplings nobody can count is refused before they are made."""
+    """A model with far too many couplings is refused before they are made."""
     n_couplings, most = 0, draft.limits.couplings
     for each in found:
         labels = [len(draft.resonances[node.resonance].labels) or 1 for node in each.chain.nodes[1:]]

@@ -25,7 +25,7 @@ class ChainReader:
         text:        vertices separated by ``;``, the parent's first
         decay:       the decay
         table:       the particles
-        find_state:  finds the resonance behind a name
+        find_state:  finds the resonance that a name means
         rules:       how to make vertices
     """
 
@@ -92,7 +92,7 @@ class ChainReader:
         alike = [written for key, written in self.written.items() if _without_charge(key) == _without_charge(normalise(name))]
         fix = f"write {name} at both of its vertices, not {alike[0]}" if alike else f"add  ; {name} {ARROW} …"
         raise SpecError(
-            f"{name!r} is no final particle and has no vertex of its own", f"{fix}; the final particles are {labels}", word=name
+            f"{name!r} is not a final particle and has no vertex of its own", f"{fix}; the final particles are {labels}", word=name
         )
 
     def _is_called(self, index: int, name: str) -> bool:

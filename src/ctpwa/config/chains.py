@@ -113,7 +113,7 @@ def _check_number(n: int, most: int) -> None:
 
 
 def _in_order(pair: tuple[Node | int, Node | int], place: Place) -> tuple[Node | int, Node | int]:
-    """Two final particles stand as the user wrote them; a resonance stands before a final particle."""
+    """Two final particles keep the order in which the user wrote them; a resonance comes before a final particle."""
     first, second = pair
     if isinstance(first, int) and isinstance(second, int) and place.index(first) > place.index(second):
         return second, first

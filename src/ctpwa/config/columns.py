@@ -31,7 +31,7 @@ def event_columns(spec: ModelSpec, problems: Problems) -> tuple[EventColumn, ...
 
 
 def check_sample_columns(sample: SampleSpec, declared: Sequence[EventColumn], path: Path, problems: Problems) -> None:
-    """What a sample says about event columns fits to what the model declares."""
+    """Check that the event columns of a sample match those that the model declares."""
     known = {column.name: column for column in declared}
     options = ReadOptions(columns=sample.columns)
     for name in sample.columns:

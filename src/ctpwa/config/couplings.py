@@ -17,7 +17,7 @@ ADVICE = "write a number such as 1.5 or 0.5+0.1j, or [re, im], or {abs: …, pha
 
 
 def read_couplings(values: Mapping[str, CouplingValue], waves: Sequence[Wave], problems: Problems) -> dict[str, complex]:
-    """Couplings by name; unknown names and values that are no numbers become problems."""
+    """Couplings by name; unknown names and values that are not numbers become problems."""
     names = coupling_names(waves)
     tied = {wave.name: wave for wave in waves if wave.coupling != wave.name}
     result: dict[str, complex] = {}

@@ -32,7 +32,7 @@ class Draft:
         spec:      the model description
         decay:     the decay
         table:     the PDG and the user's own particles
-        problems:  where to put what is wrong
+        problems:  where problems are collected
         columns:   event columns of the model
         limits:    how large the model may be
     """
@@ -125,7 +125,7 @@ def _choose(chain: Chain, node: Node, choices: Sequence[tuple[Path | None, Seque
 
 
 def read_ls(pairs: Sequence[Sequence[Any]], *key: str | int) -> list[LS]:
-    """(L, S) pairs from numbers or text such as ``1/2``; ``key`` is where they stand."""
+    """(L, S) pairs from numbers or text such as ``1/2``; ``key`` is where they are."""
     result = []
     for L, S in pairs:
         pair = LS(int(float(L)), Fraction(str(S))) if _WHOLE.fullmatch(str(L)) and _SPIN.fullmatch(str(S)) else None

@@ -22,12 +22,12 @@ def read_text(path: Path) -> str:
     """The text of a model file.
 
     Raises:
-        ConfigError: if it cannot be read, is no regular file, too large, or not UTF-8 text
+        ConfigError: if it cannot be read, is not a regular file, is too large, or is not UTF-8 text
     """
     try:
         data = _read(path)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        raise _refused(path, (error.strerror if isinstance(error, OSError) else "") or "this is no path of a file") from None
+        raise _refused(path, (error.strerror if isinstance(error, OSError) else "") or "this is not a file path") from None
     for mark, name in _OTHER_ENCODINGS.items():
         if data.startswith(mark):
             raise _refused(path, f"it is {name}, not UTF-8 text", "save it as UTF-8")
@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file; opening a pipe would wait for somebody to write into it, so it is looked at first."""
+    """The bytes of a regular file; opening a pipe would wait for a writer, so it is checked first."""
     about = path.stat()
     if stat.S_ISDIR(about.st_mode):
         raise _refused(path, "it is a folder")
@@ -50,7 +50,7 @@ def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise _refused(path, f"it is larger than {MAX_BYTES / 1e6:g} MB", "a model has some thousand bytes: this is another kind of file")
+        raise _refused(path, f"it is larger than {MAX_BYTES / 1e6:g} MB", "a model has a few thousand bytes: this is another kind of file")
     return data
 
 

@@ -20,7 +20,7 @@ MAX_NAME = 100  # characters
 
 
 def check_name(name: str, what: str, key: Path | None = ()) -> None:
-    """Names can be read, and written into a list; ``key`` is where this one stands."""
+    """Names can be read, and written into a list; ``key`` is where this one is."""
     if len(name) > MAX_NAME:
         raise SpecError(f"the name of {what} has {len(name)} characters", f"keep names below {MAX_NAME} characters", key=key)
     if not name or name != " ".join(name.split()):

@@ -39,7 +39,7 @@ class Plain:
         if self._n_values > MAX_VALUES:
             raise _refused(f"there are more than {MAX_VALUES} values", path, "a model has hundreds: remove what does not belong to it")
         if len(path) > MAX_DEPTH:
-            raise _refused(f"it is nested deeper than {MAX_DEPTH} levels", path[:3], "no part of a model is nested so deeply")
+            raise _refused(f"it is nested deeper than {MAX_DEPTH} levels", path[:3], "no part of a model is nested this deeply")
         if isinstance(value, Mapping):
             return {self._key(key, path): self.of(item, (*path, _step(key))) for key, item in value.items()}
         if hasattr(value, "tolist"):
@@ -73,7 +73,7 @@ class Plain:
         elif isinstance(value, int) and abs(value) > MAX_INTEGER:
             raise _refused("a whole number of too many digits", path, f"keep whole numbers below {MAX_INTEGER:.2g}")
         elif "options" in path and not (value is None or isinstance(value, (int, float))):
-            raise _refused(f"a {type(value).__name__} is no value of an option", path, "write text, numbers, lists and mappings")
+            raise _refused(f"a {type(value).__name__} is not a value of an option", path, "write text, numbers, lists and mappings")
         return value
 
 

@@ -32,7 +32,7 @@ def check_projections(entries: Sequence[ProjectionEntry], decay: Decay, problems
                 raise _located(error, entry.variable) from None
             first = seen.setdefault(spec, i)
             if first != i:
-                raise SpecError(f"{entry.variable!r} is there twice", "remove one of them, or give it another range or number of bins")
+                raise SpecError(f"{entry.variable!r} is given twice", "remove one of them, or give it another range or number of bins")
 
 
 def _projection(entry: ProjectionEntry, decay: Decay) -> ProjectionSpec:

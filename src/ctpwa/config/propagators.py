@@ -53,7 +53,7 @@ def _value(name: str, spec: ResonanceSpec, state: Particle, parameter: Lineshape
 
 
 def _options(spec: ResonanceSpec) -> dict[str, Any]:
-    """Options of the lineshape; an expression is told the names of its parameters."""
+    """Options of the lineshape; an expression gets the names of its parameters."""
     if spec.lineshape.strip() in KINDS or spec.lineshape.isidentifier():
         return dict(spec.options)
     words = set(re.findall(r"[A-Za-z_]\w*", spec.lineshape))

@@ -116,7 +116,7 @@ def refuse_repeated_files(data_sets: Sequence[DataSet]) -> None:
                     for key in [sample] + ([alike] if kind != "truth" else []):
                         if key in owners:
                             raise DataError(
-                                f"{name}: {str(path)!r} is the same file as {owners[key]}, so that its events would count twice\n"
+                                f"{name}: {str(path)!r} is the same file as {owners[key]}, so its events would count twice\n"
                                 " fix: name it once"
                             )
                     owners |= dict.fromkeys([sample, alike], f"{str(path)!r} of {name}")
@@ -135,7 +135,7 @@ def _identities(source: Source) -> Iterator[tuple[FilePath, Identity]]:
 
 
 def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn], problems: Problems) -> None:
-    """Everything about samples that is wrong for sure becomes a problem; no file is opened."""
+    """Everything about samples that is certainly wrong becomes a problem; no file is opened."""
     if "samples" in spec.model_fields_set and spec.samples is None:
         fix = "write  samples: {data: data.root, phase_space: {generate: 500000}}, or remove the key"
         problems.add(SpecError("'samples' is empty", fix, key=()), ("samples",))
@@ -207,7 +207,7 @@ def _check_source(sample: SampleSpec, kind: str) -> None:
         if kind not in GENERATED:
             raise SpecError(f"{kind!r} cannot be generated here", "give a file; ctpwa generate makes toy data", key=("generate",))
         for key in sample.model_fields_set - {"generate", "seed", "columns"}:
-            raise SpecError(f"{key!r} beside 'generate'", "generate events or read them from files, not both", key=(key,))
+            raise SpecError(f"{key!r} next to 'generate'", "generate events or read them from files, not both", key=(key,))
         return
     if not sample.file:
         raise SpecError("neither a file nor 'generate'", "write {file: data.root}" + (" or {generate: 500000}" * (kind in GENERATED)))
@@ -231,5 +231,5 @@ def _check_particles(sample: SampleSpec, decay: Decay, path: Path, problems: Pro
         problems.add(error, path, "momenta")
     for key, name in named:
         if name not in decay.labels:
-            error = SpecError(f"{name!r} is no final particle of {decay}", suggest(name, decay.labels), key=())
+            error = SpecError(f"{name!r} is not a final particle of {decay}", suggest(name, decay.labels), key=())
             problems.add(error, (*path, key, name))

@@ -28,7 +28,7 @@ LSList = Annotated[list[LSPair], Field(min_length=1)]
 
 
 class _OneOrMany:
-    """Where a list is wanted, a single text will do: in the data, and in the schema that editors use."""
+    """Where a list is expected, a single text will do: in the data, and in the schema that editors use."""
 
     @staticmethod
     def to_list(value: Any) -> Any:
@@ -205,8 +205,8 @@ class FitSpec(_Strict):
     representation: Literal["cartesian", "polar"] = Field("cartesian", description="couplings as re, im or as abs, phase")
     reference_wave: str | None = Field(None, description="the coupling that is fixed to 1; the first if left out")
     couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")
-    constraints: dict[str, Pair] = Field(default_factory=dict, description="Gaussian knowledge: parameter: [mean, standard deviation]")
-    limits: dict[str, Pair] = Field(default_factory=dict, description="between which numbers a fit stays: parameter: [lower, upper]")
+    constraints: dict[str, Pair] = Field(default_factory=dict, description="Gaussian constraints: parameter: [mean, standard deviation]")
+    limits: dict[str, Pair] = Field(default_factory=dict, description="limits that a fit respects: parameter: [lower, upper]")
     ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
     start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
     minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")

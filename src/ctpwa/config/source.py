@@ -1,4 +1,4 @@
-"""A YAML text and where each of its keys stands."""
+"""A YAML text, and where each of its keys is."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SYNTAX_ADVICE = {
     "expected <block end>": "give all keys of one level the same indentation",
     "undefined alias": "write &name at the value that *name repeats",
     "inside of what it repeats": "write the value out instead of repeating it",
-    "nested deeper": "close brackets, and remove what is no part of a model",
-    "more than": "remove what is no part of a model, and aliases that repeat aliases",
+    "nested deeper": "close brackets, and remove what does not belong to a model",
+    "more than": "remove what does not belong to a model, and aliases that repeat aliases",
     "characters: a model": "remove it, or close its quote",
     "cannot read": "correct it, or quote it if it is a text",
     "special characters": "remove it; write the file with a text editor, as UTF-8",
@@ -37,7 +37,7 @@ MAX_DUPLICATES = 50  # that are listed
 
 
 class Mark(NamedTuple):
-    """Where something stands: line and column counted from 0, and its length in this line."""
+    """Where something is: line and column counted from 0, and its length in this line."""
 
     line: int
     column: int

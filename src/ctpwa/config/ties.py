@@ -83,7 +83,7 @@ class WaveList:
         return replace(node, particle=particle, daughters=(first, second))
 
     def _tie(self, wave: Wave, key: Key) -> Wave:
-        """The wave with the coupling of its conjugate, if that is there already."""
+        """The wave with the coupling of its conjugate, if that already exists."""
         if self.conjugation is None or not self.conjugation.applies_to(wave.chain):
             return wave
         partner_key, partner_sign = self.conjugation.partner(wave.chain, wave.ls)

@@ -62,7 +62,7 @@ def _vertex_choices(draft: Draft, chain: Chain, spec: ChainSpec) -> list[list[LS
 
 
 def _find_state(draft: Draft, name: str, leaves: tuple[int, ...]) -> tuple[str, Particle]:
-    """The resonance behind a name in a chain, and its charge state that decays to these final particles."""
+    """The resonance that a name in a chain means, and its charge state that decays to these final particles."""
     system = tuple(draft.decay.final[i] for i in leaves)
     key = draft.declared(name)
     spec = draft.spec.resonances[key] if key is not None else ResonanceSpec.model_validate({})

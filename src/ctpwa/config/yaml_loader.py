@@ -30,7 +30,7 @@ class BoundedLoader(yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
             node = super().compose_node(parent, index)
             if id(node) not in self._sizes:
-                raise _error(f"the alias *{event.anchor} stands inside of what it repeats", event.start_mark)
+                raise _error(f"the alias *{event.anchor} is inside what it repeats", event.start_mark)
             self._count(self._sizes[id(node)], event.start_mark)
             return node
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > MAX_TEXT:
@@ -58,7 +58,7 @@ class BoundedLoader(yaml.SafeLoader):
     def _count(self, n: int, mark: Any) -> None:
         self._n_values += n
         if self._n_values > MAX_VALUES:
-            raise _error(f"more than {MAX_VALUES} values, with what aliases repeat", mark)
+            raise _error(f"more than {MAX_VALUES} values, with aliases written out", mark)
 
 
 def _error(what: str, mark: Any) -> yaml.MarkedYAMLError:

@@ -1,4 +1,4 @@
-"""What was measured: streams of events that are never whole in memory, files of them, and what was found in files."""
+"""What was measured: streams of events that are never entirely in memory, files of them, and summaries of files."""
 
 from ctpwa.data.event_files import EventFiles
 from ctpwa.data.stream import EventStream

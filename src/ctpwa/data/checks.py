@@ -163,7 +163,7 @@ def check_weights(weights: Tensor, place: str, first_event: int = 0) -> None:
 
     Args:
         weights:      [event]
-        place:        where they stand, for messages
+        place:        where they are, for messages
         first_event:  number of the first event, for messages
     """
     bad = ~weights.isfinite()
@@ -207,7 +207,7 @@ def _tolerances(decay: Decay, given: MassTolerance) -> dict[str, float]:
     own = given if isinstance(given, Mapping) else {}
     for label in own:
         if label not in decay.labels:
-            raise DataError(f"mass_tolerance: {label!r} is no final particle of {decay}\n fix: {suggest(label, decay.labels)}")
+            raise DataError(f"mass_tolerance: {label!r} is not a final particle of {decay}\n fix: {suggest(label, decay.labels)}")
     common = None if given is None or isinstance(given, Mapping) else _positive(given, "mass_tolerance")
     return {
         label: _positive(own[label], f"mass_tolerance of {label!r}")

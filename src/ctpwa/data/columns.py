@@ -106,7 +106,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise DataError(
-            f"cannot read {str(path)!r} as {what}: it asks for more memory than there is\n"
+            f"cannot read {str(path)!r} as {what}: it needs more memory than there is\n"
             " fix: the file is damaged, or has too much in one piece; write it again"
         ) from error
     except OSError as error:

@@ -15,12 +15,12 @@ from ctpwa.base.words import counted
 
 @dataclass(frozen=True)
 class EventColumn:
-    """A column that a model declares: lineshapes and productions may use it.
+    """A column declared by a model: lineshapes and productions may use it.
 
     Attributes:
         name:          of the column
         size:          numbers for each event: 1, or the components of a vector
-        lower, upper:  what every number must lie between
+        lower, upper:  limits of every number
     """
 
     name: str
@@ -38,7 +38,7 @@ class EventColumn:
 
         Args:
             values:       [event] or [event, component]
-            place:        where they stand, for messages
+            place:        where they are, for messages
             first_event:  number of the first event, for messages
         """
         bad = ~(values.isfinite() & (values >= self.lower) & (values <= self.upper))

@@ -16,7 +16,7 @@ from ctpwa.data.summary import SampleSummary
 
 @dataclass(frozen=True)
 class Events(Mapping[str, Tensor]):
-    """A sample. It is a mapping from final-particle names to momenta, so it can be passed wherever momenta are wanted.
+    """A sample. It is a mapping from final-particle names to momenta, so it can be passed wherever momenta are expected.
 
     Attributes:
         momenta:  name → [event, 4], (E, px, py, pz) in GeV

@@ -75,7 +75,7 @@ def read_events(
         momenta:           particle → stem of its columns (``kp`` of ``kp_px``), its column, or its four columns; default: found by name.
                            For text files a list: the particles in the order of their lines; default: that of the decay
         weight:            column of the weights; default: ``weight`` or ``weights`` if there is one; False: none
-        weight_file:       a file of its own for the weights: one number per line, .npy or .npz
+        weight_file:       a separate file for the weights: one number per line, .npy or .npz
         scale:             multiplies all weights
         order:             of four numbers in a line, an array or a list of columns; default: ``E px py pz``
         unit:              of momenta and energies in the files, ``GeV`` or ``MeV``
@@ -83,7 +83,7 @@ def read_events(
                            default: 0.001 + 20 Γ
         parent_tolerance:  the same for the mass of all particles together; default: 0.005 + 20 Γ
         columns:           event column → its column in the files (for a vector those of its components), or numbers that all events have;
-                           those that the model declares are looked for under their own names, others are read besides
+                           those that the model declares are looked up under their own names, others are read in addition
         name:              what the sample is, for messages
         device:            where to put the tensors
         progress:          show a progress bar; default: on a terminal when it takes more than two seconds
@@ -113,7 +113,7 @@ class Located:
         files:           the files, in their order
         n_events:        events of all of them
         first, last:     the events of this process
-        weights:         theirs, if they stand in files of their own
+        weights:         their weights, if these are in separate files
         weight_records:  these files
         weighted:        whether events have weights
     """
@@ -143,7 +143,7 @@ class Found:
         weight_records:  files of weights
         checks:          what was remembered while events were checked
         weights:         sums and ranges of weights, chunk by chunk; None if there are none
-        weight_notes:    weights that were found without being asked for
+        weight_notes:    weights that were found although not asked for
     """
 
     name: str
@@ -340,7 +340,7 @@ class SampleReader:
         return ""
 
     def _weight_notes(self, files: Sequence[LocatedFile]) -> tuple[str, ...]:
-        """Weights that were found without being asked for."""
+        """Weights that were found although not asked for."""
         found = next((file for file in files if file.weight is not None), None)
         if found is None or self.options.weight is not None:
             return ()
@@ -353,5 +353,5 @@ def _refuse_copies(records: Sequence[FileRecord]) -> None:
     for record in records:
         if record.sha256 and record.n_events and (other := first.setdefault(record.sha256, record)) is not record:
             raise DataError(
-                f"{other.path!r} and {record.path!r} have the same content, so that its events would count twice\n fix: name one of them"
+                f"{other.path!r} and {record.path!r} have the same content, so its events would count twice\n fix: name one of them"
             )

@@ -1,4 +1,4 @@
-"""An open file and where the numbers of every particle stand in it."""
+"""An open file, and where the numbers of every particle are in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def open_file(path: Path, decay: Decay, options: ReadOptions) -> EventFile:
     """The file, whose suffix is known and which is a regular one, opened by its suffix."""
     suffix = path.suffix.lower()
     if options.tree is not None and suffix != ".root":
-        raise DataError(f"'tree' is {options.tree!r}, but {path} is no ROOT file\n fix: leave 'tree' out")
+        raise DataError(f"'tree' is {options.tree!r}, but {path} is not a ROOT file\n fix: leave 'tree' out")
     if suffix in TEXT:
         return TextFile(path, options.particles_of_lines(decay.labels))
     if not isinstance(options.momenta, Mapping):
@@ -83,8 +83,8 @@ class LocatedFile:
         weight = find_weight(file, options.weight)
         if weight is not None and weights_elsewhere:
             raise DataError(
-                f"{file.place}: weights in {file.word} {weight!r}, and in files of their own\n"
-                " fix: say weight: false to use the files of weights only, or leave 'weight_file' out"
+                f"{file.place}: weights in {file.word} {weight!r}, and in weight files\n"
+                " fix: say weight: false to use only the weight files, or leave 'weight_file' out"
             )
         columns = {name: find_column(file, name, source) for name, source in named.items()}
         momenta = [name for place in places.values() for name in place.columns]
@@ -127,7 +127,7 @@ class LocatedFile:
 
     @property
     def order_unknown(self) -> bool:
-        """Whether nothing in the file tells in which order components stand."""
+        """Whether nothing in the file says in which order components are."""
         return all(len(place.columns) == 1 and self._kind(place.columns[0]) is ColumnKind.FOUR for place in self.places.values())
 
     def _kind(self, name: str) -> ColumnKind:

@@ -1,4 +1,4 @@
-"""A mark in a file of events or histograms: which program has made it."""
+"""A mark in a file of events or histograms: which program made it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns of a file belong to which particle: names that are in common use, or what the user says.
+"""Which columns of a file belong to which particle: names in common use, or those the user gives.
 
 A four-momentum is four columns, a stem with a component such as ``kp_px`` or ``px_kp``, or one column with four numbers such as ``kp``.
 """
@@ -61,12 +61,12 @@ def find_momenta(file: EventFile, decay: Decay, given: MomentaNames, order: Sequ
     Args:
         file:   where to look
         decay:  the final particles
-        given:  what the user says: particle → stem, column, or four columns
-        order:  where E, px, py and pz stand among four numbers or four columns that the user lists
+        given:  what the user gives: particle → stem, column, or four columns
+        order:  where E, px, py and pz are among four numbers or four columns that the user lists
     """
     for name in given:
         if name not in decay.labels:
-            raise DataError(f"momenta: {name!r} is no final particle of {decay}\n fix: {suggest(name, decay.labels)}")
+            raise DataError(f"momenta: {name!r} is not a final particle of {decay}\n fix: {suggest(name, decay.labels)}")
     stems = stems_of_particles(decay)
     places = {
         label: _given_place(file, label, given[label], order) if label in given else _guessed_place(file, label, stems[label])
@@ -80,7 +80,7 @@ def find_momenta(file: EventFile, decay: Decay, given: MomentaNames, order: Sequ
 def find_weight(file: EventFile, given: str | bool | None) -> str | None:
     """The column of the weights; None if there is none. ``False`` means that a column ``weight`` is not used.
 
-    A column that is called like one is used or refused, never passed over.
+    A column with such a name is used or refused, never ignored.
     """
     if given is False:
         return None
@@ -124,7 +124,7 @@ def _weight_column(file: EventFile, column: Column) -> str:
 
 
 def refuse_two_of_a_name(file: EventFile, used: Sequence[str]) -> None:
-    """Refuse a column that is used if there is another of the same name: nobody can say which is meant."""
+    """Refuse a column if there is another of the same name: it is unclear which is meant."""
     names = [column.name for column in file.columns]
     for name in used:
         if names.count(name) > 1:
@@ -313,7 +313,7 @@ def _not_found(file: EventFile, label: str, stems: Sequence[str]) -> DataError:
     partial = _partial(file, stems)
     if partial:
         return DataError(
-            f"{file.place}: no energy of {label!r} beside {partial}\n fix: give all four: momenta: {{{label}: [E, px, py, pz]}}"
+            f"{file.place}: no energy of {label!r} to go with {partial}\n fix: give all four: momenta: {{{label}: [E, px, py, pz]}}"
         )
     names = [column.name for column in file.columns]
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""

@@ -36,7 +36,7 @@ class NpzFile(EventFile):
                 self._check_members()
                 self._members = {name.removesuffix(".npy"): name for name in self._zip.namelist()}
                 self._headers = {name: self._header(member) for name, member in self._members.items()}
-                names = [name.removesuffix(".npy") for name in self._zip.namelist()]  # one that is there twice stays so
+                names = [name.removesuffix(".npy") for name in self._zip.namelist()]  # one that is given twice stays so
                 self.columns = tuple(_column(name, self._headers[name]) for name in names)
         except BaseException:
             self.close()
@@ -66,12 +66,10 @@ class NpzFile(EventFile):
     def _check_members(self) -> None:
         members = self._zip.infolist()
         if len(members) > MAX_ARRAYS:
-            raise DataError(f"{self.place}: {len(members)} arrays\n fix: write those of the events only; {MAX_ARRAYS} are read at most")
+            raise DataError(f"{self.place}: {len(members)} arrays\n fix: write only those of the events; at most {MAX_ARRAYS} are read")
         for member in members:
             if member.compress_type not in WRITTEN_BY_NUMPY:
-                raise DataError(
-                    f"{self.place}: {member.filename!r} is packed in another way than numpy does\n fix: write it with numpy.savez"
-                )
+                raise DataError(f"{self.place}: {member.filename!r} is not packed as numpy does it\n fix: write it with numpy.savez")
 
     def _header(self, member: str) -> Header:
         with self._zip.open(member) as file:

@@ -46,7 +46,7 @@ class ReadOptions:
         return (*declared, *(EventColumn(name, size) for name, size in sizes.items()))
 
     def source_of(self, column: EventColumn) -> tuple[str, ...] | tuple[float, ...]:
-        """Where the numbers of an event column stand in the files, or the numbers that all events have."""
+        """Where the numbers of an event column are in the files, or the numbers that all events have."""
         given = self.columns.get(column.name, column.parts)
         source = (given,) if isinstance(given, (str, int, float)) else tuple(given)
         if len(source) != column.size:
@@ -61,7 +61,7 @@ class ReadOptions:
 
     @cached_property
     def positions(self) -> list[int]:
-        """Where E, px, py and pz stand."""
+        """Where E, px, py and pz are."""
         order = ORDERS[0] if self.order is None else self.order
         folded = [word.casefold() for word in order.replace(",", " ").split()]
         if sorted(folded) != sorted(component.casefold() for component in COMPONENTS):
@@ -88,7 +88,7 @@ class ReadOptions:
 
 
 def check_chunk(chunk: int) -> None:
-    """Refuse a number of events at a time that is none."""
+    """Refuse an invalid number of events at a time."""
     if chunk < 1:
         raise DataError(f"chunk is {chunk}\n fix: give a number of events, at least 1")
 
@@ -99,7 +99,7 @@ def expand(path: FilePath | Sequence[FilePath]) -> list[Path]:
     for entry in [path] if isinstance(path, (str, os.PathLike)) else path:
         text = os.fspath(entry)
         if "\0" in text:
-            raise DataError(f"{text!r} is no name of a file\n fix: remove the zero byte")
+            raise DataError(f"{text!r} is not a file name\n fix: remove the zero byte")
         if not os.path.exists(text) and glob.has_magic(text):
             matches = sorted(glob.glob(text))
             if not matches:

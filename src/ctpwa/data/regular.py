@@ -20,7 +20,7 @@ Identity = tuple[int, int]  # what all names of a file, links included, have in 
 
 
 def check_regular(path: Path, suffixes: Sequence[str]) -> Identity:
-    """Refuse what is no file before it is opened: opening a pipe waits for whoever writes to it.
+    """Refuse what is not a file before it is opened: opening a pipe waits for a writer.
 
     Args:
         path:      the file
@@ -42,13 +42,13 @@ def check_regular(path: Path, suffixes: Sequence[str]) -> Identity:
 
 
 def refuse_repeated(paths: Sequence[Path], identities: Sequence[Identity]) -> None:
-    """Refuse a file that is named twice, be it by a link: everything in it would count twice."""
+    """Refuse a file that is named twice, even through a link: everything in it would count twice."""
     first: dict[Identity, Path] = {}
     for path, identity in zip(paths, identities, strict=True):
         if identity in first:
             other = first[identity]
             what = f"{str(path)!r} is named twice" if path == other else f"{str(other)!r} and {str(path)!r} are the same file"
-            raise DataError(f"{what}, so that its content would count twice\n fix: name it once")
+            raise DataError(f"{what}, so its content would count twice\n fix: name it once")
         first[identity] = path
 
 

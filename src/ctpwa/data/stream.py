@@ -1,4 +1,4 @@
-"""Samples that are never whole in memory: their events come in pieces, as often as they are wanted."""
+"""Samples that are never entirely in memory: their events come in pieces, as often as needed."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def regrouped(
 
     Args:
         pieces:   the events
-        labels:   the particles in the order in which they are wanted
-        columns:  the event columns that are wanted
+        labels:   the particles in the order wanted
+        columns:  the event columns wanted
         size:     how many at a time
         name:     of the sample, for messages
     """
@@ -123,7 +123,7 @@ def _joined(parts: Sequence[Piece]) -> Piece:
 
 
 def picked_events(events: Events | EventStream, most: int | None) -> Events:
-    """Events in memory, at most so many, evenly picked; None: all.
+    """Events in memory, at most this many, evenly picked; None: all.
 
     Raises:
         DataError: if they do not fit into main memory

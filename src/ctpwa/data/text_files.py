@@ -35,7 +35,7 @@ class TextFile(EventFile):
         rows, rest = divmod(lines, len(particles))
         if rest:
             raise DataError(
-                f"{path}: {counted(lines, 'line of numbers is', 'lines of numbers are')} no whole number of events"
+                f"{path}: {counted(lines, 'line of numbers is', 'lines of numbers are')} not a whole number of events"
                 f" with {counted(len(particles), 'particle')}\n"
                 f" fix: give every event {counted(len(particles), 'line')}: {', '.join(particles)}"
             )

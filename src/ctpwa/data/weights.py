@@ -1,4 +1,4 @@
-"""Weights of events from a file of their own."""
+"""Weights of events from a separate file."""
 
 from __future__ import annotations
 

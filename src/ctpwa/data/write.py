@@ -1,4 +1,4 @@
-"""``write_events``: a sample into a file that ``read_events`` understands by itself, whole or not at all."""
+"""``write_events``: a sample into a file that ``read_events`` understands without help, whole or not at all."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def write_events(
         path:         .root, .parquet, .npz, .txt or .dat
         events:       momenta by name; weights and event columns if it is an ``Events``
         model:        gives the order of the particles, and checks that they are all there; default: as in ``events``
-        weight_file:  .txt or .dat, for the weights of text files, which have no place for them
-        made_by:      a mark by which the file can be recognised, see ``mark_of``; text files have no place for it
+        weight_file:  .txt or .dat, for the weights of text files, which have no room for them
+        made_by:      a mark by which the file can be recognised, see ``mark_of``; text files have no room for it
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
         chunk:        events that are written at a time; npz files are written by particles
     """
@@ -67,7 +67,7 @@ def write_events(
         raise DataError(f"{goal.name} holds its weights itself\n fix: leave weight_file out")
     if text and (WEIGHT not in sample.numbers) != (weight_file is None):
         fix = "give weight_file" if weight_file is None else "leave weight_file out"
-        raise DataError(f"{'weights' if weight_file is None else 'no weights'} to write beside {goal.name}\n fix: {fix}")
+        raise DataError(f"{'weights' if weight_file is None else 'no weights'} to write with {goal.name}\n fix: {fix}")
     with ExitStack() as stack:
         if weight_file is not None:
             _write_weights(stack.enter_context(written_whole(weight_file)), sample)
@@ -117,7 +117,7 @@ class _Sample:
             shape = "×".join(map(str, own.shape))
             raise DataError(f"{what}s of shape {shape} for {counted(self.n_events, 'event')}\n fix: give one {what} per event")
         if name in self.numbers or name in self._components() or name in self.labels:
-            raise DataError(f"{name!r} would be the name of two columns\n fix: call the event column otherwise")
+            raise DataError(f"{name!r} would be the name of two columns\n fix: rename the event column")
         self.numbers[name] = own
 
     def chunks(self) -> Iterator[list[np.ndarray]]:

@@ -1,4 +1,4 @@
-"""LaTeX for math mode: of names that nobody has given any, and what may stand in the LaTeX that somebody gives."""
+"""LaTeX for math mode: for names that come without any, and what LaTeX given by a user may contain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST, DEEPEST = 200, 8  # characters, and braces in braces
 
 
 def latex_of_name(name: str) -> str:
-    """A name that the PDG does not have: ``rho(3)(2250)`` is ρ₃(2250); what is not spelled like a hadron stands upright."""
+    """A name that the PDG does not have: ``rho(3)(2250)`` is ρ₃(2250); what is not spelled like a hadron is upright."""
     match = _NAME.fullmatch(name)
     if match is None or not (match[1] in GREEK or len(match[1]) == 1):
         return latex_of_text(name)

@@ -1,4 +1,4 @@
-"""What is known of a particle: quantum numbers, mass, charge and its antiparticle."""
+"""What is known about a particle: quantum numbers, mass, charge and its antiparticle."""
 
 from __future__ import annotations
 

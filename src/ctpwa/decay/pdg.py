@@ -197,8 +197,8 @@ class ParticleTable:
         if not flavoured and len(fitting) > 1:
             final = " ".join(particle.name for particle in system)
             raise PhysicsError(
-                f"{name!r} cannot decay strongly to {final}: {' and '.join(sorted(fitting))} have another flavour",
-                "correct the system, or name the charge state in full and say weak: true",
+                f"{name!r} cannot decay strongly to {final}: {' and '.join(sorted(fitting))} have a different flavour",
+                "correct the system, or name the charge state in full and set weak: true",
             )
         if len(flavoured or fitting) > 1:
             raise PhysicsError(f"{name!r} could be any of {', '.join(sorted(flavoured or fitting))}", "name the charge state in full")
@@ -216,7 +216,7 @@ def unknown_particle(name: str, also_known: list[str]) -> PhysicsError:
 
 
 def near_names(name: str, also_known: list[str]) -> str:
-    """What somebody who wrote ``name`` may have meant."""
+    """Names that ``name`` may have been meant to be."""
     return suggest(name, pdg_index().names + also_known) or "write PDG names such as K(2)*(1430)+ or J/psi(1S)."
 
 

@@ -1,7 +1,7 @@
 """Wave structures: what a spin amplitude depends on, and nothing else.
 
 A structure is a tree of spins and (L, S) pairs over final-particle indices. Names, parities and lineshapes are not in it,
-so that resonances with equal quantum numbers share one structure, and its spin amplitude is computed and stored once.
+so resonances with equal quantum numbers share one structure, and its spin amplitude is computed and stored once.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _term(systems: tuple[System, ...], parts: dict[Structure, int]) -> Term:
 def wave_key(chain: Chain, ls: Sequence[LS]) -> tuple[tuple, int]:
     """A key that is the same for all daughter orders and exchanges of identical particles, and the sign to reach it.
 
-    Two waves with one key differ by the product of their signs only.
+    Two waves with one key differ only by the product of their signs.
     """
     decay = chain.decay
     best: tuple[tuple, int] | None = None

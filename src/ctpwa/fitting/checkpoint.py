@@ -1,4 +1,4 @@
-"""What a fit that has not ended has found so far, and how to know that it belongs to the same fit."""
+"""What an unfinished fit has found so far, and how to know that it belongs to the same fit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_A_SAMPLE = ("name", "n_events", "notes")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point to go on from.
+    """A point to continue from.
 
     Attributes:
         names:         free parameters
@@ -55,7 +55,7 @@ class Checkpoint:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
         """Read a file that ``save`` wrote."""
-        fix = f"remove it to begin anew:  rm {path}"
+        fix = f"remove it to start over:  rm {path}"
         content = read_json(path, "checkpoint of a fit", fix)
         try:
             if content.pop("checkpoint") != SCHEMA:
@@ -80,7 +80,7 @@ class Checkpoint:
             path:    its file, for messages
         """
         if result.model is None:
-            raise CtpwaError(f"{str(path)!r} does not say of which model it is\n fix: use --from, which matches parameters by name")
+            raise CtpwaError(f"{str(path)!r} does not say which model it belongs to\n fix: use --from, which matches parameters by name")
         hashes = hash_of_model(result.model), hash_of_samples(result.samples)
         return cls(result.names, tuple(result.x.tolist()), result.nll, *hashes, result.version)
 

@@ -194,7 +194,7 @@ def _verdict(verdict: Verdict, names: Sequence[str]) -> None:
         raise ValueError("verdict.good is false without a reason")
     doubt = verdict.flat or verdict.negative or not verdict.edm <= SMALL_EDM or any(value <= 0 for value in verdict.eigenvalues)
     if verdict.good and doubt:
-        raise ValueError("verdict.good is true, and the rest of the verdict says that it is no minimum")
+        raise ValueError("verdict.good is true, and the rest of the verdict says that it is not a minimum")
 
 
 def _minima(result: FitResult) -> None:
@@ -253,7 +253,7 @@ def _sample(sample: Mapping[str, Any], where: str) -> None:
         for i, file in enumerate(getattr(summary, kind)):
             _at_least(file.n_events, 0, f"{where}.{kind}[{i}].n_events")
             if not _SHA256.fullmatch(file.sha256):
-                raise ValueError(f"{where}.{kind}[{i}].sha256 is no hash: {file.sha256!r}")
+                raise ValueError(f"{where}.{kind}[{i}].sha256 is not a hash: {file.sha256!r}")
 
 
 # what all of them need

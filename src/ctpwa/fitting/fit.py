@@ -63,10 +63,10 @@ def fit(
                          then corrected for efficiency
         tolerance:       expected distance to the minimum at which to stop, in units in which one standard deviation adds ½ to −ln L:
                          without weights those of −ln L itself
-        max_iterations:  give up after so many steps
+        max_iterations:  give up after this many steps
         progress:        show progress bars; default: on a terminal when it takes more than two seconds
-        watch:           called with every better point and its value
-        journal:         gets what many starts have found so far; one that another call has filled goes on where that one was
+        watch:           called with every improved point and its value
+        journal:         receives what many starts have found so far; one that another call has filled continues where that call was
         search:          how to search from many starts
     """
     with likelihood.ranks.interrupts_together():
@@ -121,12 +121,12 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
 
 
 def _interrupted(result: FitResult) -> FitResult:
-    """A result whose errors are known but which somebody did not wait for."""
+    """A result whose errors are known, but whose fit was interrupted."""
     return replace(result, verdict=replace(result.verdict.with_reasons([INTERRUPTED]), good=False))
 
 
 def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], tolerance: float, max_iterations: int | None) -> None:
-    """Refuse what cannot be meant, before anything takes time."""
+    """Refuse what makes no sense, before anything takes time."""
     if method not in METHODS:
         raise PhysicsError(f"unknown method {method!r}", suggest(method, METHODS))
     if not likelihood.names:
@@ -146,7 +146,7 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
 
 
 def _check_events(likelihood: Fittable) -> None:
-    """Refuse samples that cannot determine the parameters: with so few different events −ln L has no minimum, and a fit no end."""
+    """Refuse samples that cannot determine the parameters: with so few distinct events −ln L has no minimum, and a fit no end."""
     n, data = len(likelihood.names), sum(term.distinct_events("data") for term in terms_of(likelihood))
     if data < n:
         raise DataError(f"data: only {data} different events for {n} free parameters\n fix: give more events, or fix parameters")

@@ -1,4 +1,4 @@
-"""Fit fractions and interferences, with errors from the whole covariance.
+"""Fit fractions and interferences, with errors from the full covariance.
 
     f_G = ∫ |Σ_{j∈G} c_j A_j|² / ∫ |Σ_j c_j A_j|²,       f_{GH} = 2 Re ∫ conj(Σ_{j∈G} c_j A_j) Σ_{k∈H} c_k A_k / ∫ …
 
@@ -44,7 +44,7 @@ class Fractions:
 
     @property
     def sum(self) -> float:
-        """Σ of the fractions; the rest to 1 is interference."""
+        """Σ of the fractions; the difference from 1 is interference."""
         return float(self.values.sum())
 
 

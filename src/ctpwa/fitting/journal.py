@@ -1,4 +1,4 @@
-"""What a fit from many starts has found so far, so that it can go on if it is killed."""
+"""What a fit from many starts has found so far, so that it can be continued if it is killed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ctpwa.minimise.steps import Stop
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """Nobody is told."""
 
 
 @dataclass
 class Journal:
-    """The ends of a fit from many starts. ``fit`` fills it, and with one that is filled goes on as if it had never stopped.
+    """The ends of a fit from many starts. ``fit`` fills it, and given a filled one continues as if it had never stopped.
 
     Attributes:
         start:   the first start; empty before the fit has begun
@@ -49,7 +49,7 @@ class Journal:
         """
         now = tuple(points[0].tolist()), len(points), int(seed)
         if self.start and now != (self.start, self.starts, self.seed):
-            raise DataError(f"the fit that is to go on had {self.starts} starts with seed {self.seed}\n fix: give the same, or begin anew")
+            raise DataError(f"the fit to be continued had {self.starts} starts with seed {self.seed}\n fix: give the same, or start over")
         self.start, self.starts, self.seed = now
         self.told()
 
@@ -65,7 +65,7 @@ class Journal:
 
     @property
     def unfinished(self) -> bool:
-        """Whether there is something to go on with: one start alone goes on from its best point."""
+        """Whether there is something to continue: a single start continues from its best point."""
         return self.starts > 1 and not self.done
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Journal:
         ends, fits = (dict(_stop(entry, n) for entry in content[name]) for name in ("ends", "fits"))
         start, starts, seed = _numbers(content["start"], n), int(content["starts"]), int(content["seed"])
         if any(not 0 <= number < starts for number in (*ends, *fits)):
-            raise ValueError("a start of the search has a wrong number")
+            raise ValueError("a start of the search has an invalid number")
         return cls(start, starts, seed, ends, fits)
 
 

@@ -1,4 +1,4 @@
-"""JSON files of ours that anything may have happened to: read in bounded time and memory, or refused with a message."""
+"""Our JSON files, whatever may have happened to them: read in bounded time and memory, or refused with a message."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def read_json(path: str | os.PathLike[str], what: str, fix: str) -> Any:
 
 
 def no_such_file(path: str | os.PathLike[str], what: str, why: object, fix: str) -> CtpwaError:
-    """The error that a file is not what it should be; what is quoted from it may be long and is cut."""
+    """The error that a file is not what it should be; long quotes from it are cut."""
     text = str(why)
-    return CtpwaError(f"{str(path)!r} is no {what}: {text if len(text) <= SHOWN else text[:SHOWN] + '…'}\n fix: {fix}")
+    return CtpwaError(f"{str(path)!r} is not a {what}: {text if len(text) <= SHOWN else text[:SHOWN] + '…'}\n fix: {fix}")
 
 
 TOO_DEEP = f"it has more than {DEEPEST} lists and mappings inside each other"
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
-    """What is in a regular file; a pipe or a device is not opened for ever, nor read without an end."""
+    """What is in a regular file; a pipe or a device is neither waited for nor read without end."""
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(number, "rb") as file:
         mode = os.fstat(number).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(None, "it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+            raise OSError(None, "it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
@@ -76,7 +76,7 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(mapping) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise ValueError(f"the key {twice!r} is given twice")
     return mapping
 
 
@@ -94,4 +94,4 @@ def _integer(text: str) -> int:
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number in JSON")
+    raise ValueError(f"{text} is not a number in JSON")

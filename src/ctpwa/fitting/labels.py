@@ -22,7 +22,7 @@ def chain_name(wave: Wave) -> str:
 
 
 def group_label(model: Model, name: str) -> str:
-    """What is called so, in LaTeX between dollar signs: a resonance, resonances one after the other, a wave or coupling, or J^P."""
+    """What has this name, in LaTeX between dollar signs: a resonance, resonances one after the other, a wave or coupling, or J^P."""
     return f"${group_latex(model, name)}$"
 
 

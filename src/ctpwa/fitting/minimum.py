@@ -30,7 +30,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True)
 class How:
-    """How every start is fitted, and who wants to know."""
+    """How every start is fitted, and who is told about it."""
 
     method: str
     tolerance: float
@@ -89,7 +89,7 @@ def find_minimum(
 
 
 def _known(likelihood: Fittable, points: np.ndarray, seed: int, how: How) -> tuple[Stop | None, int]:
-    """The best point that is known before many starts are searched, which is never given up for a worse one; and what that took."""
+    """The best point that is known before many starts are searched, which is never replaced by a worse one; and what that took."""
     how.journal.begin(points, seed)
     known = [points[0], *([np.array(how.journal.known)] if how.journal.known else [])]
     if len(points) == len(known) == 1:
@@ -118,7 +118,7 @@ def _cut_short(likelihood: Fittable, coarse: Coarse, known: Stop | None, ended: 
         likelihood:  of all events
         coarse:      what the search has found, and where it was
         known:       the best point from before
-        ended:       the starts that have ended; others were on their way
+        ended:       the starts that have ended; others were still running
     """
     promising = coarse.minima[: coarse.promising]
     values = np.asarray(likelihood.value(np.array([minimum.x for minimum in promising]))).tolist()
@@ -146,7 +146,7 @@ def _lineshapes_differ(likelihood: Fittable, points: np.ndarray) -> bool:
 
 
 def _estimated(minima: Sequence[Minimum], coarse: float, whole: float) -> tuple[FoundMinimum, ...]:
-    """Minima of part of the events that nothing was done about; they lie above another one by as much as with this part.
+    """Minima of part of the events that were not followed up; they lie above another one by as much as with this part.
 
     Args:
         minima:  of part of the events
@@ -224,7 +224,7 @@ def _run_scaled(
 
 
 def _run_lbfgs(likelihood: Objective, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None) -> tuple[Stop, Record]:
-    """L-BFGS on top of the Hessian where it begins; where it takes long the Hessian has changed, and it begins anew."""
+    """L-BFGS on top of the Hessian where it begins; where it takes long the Hessian has changed, and it starts over."""
     total = Record()
     done = 0
     while True:

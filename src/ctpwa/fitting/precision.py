@@ -37,7 +37,7 @@ class PrecisionBias:
 
     @property
     def warning(self) -> str:
-        """What one should know of it; may be empty."""
+        """A remark about it; may be empty."""
         if self.largest <= LARGE:
             return ""
         return f"mixed precision shifts {self.parameter} by {100 * self.largest:.2g} % of its uncertainty; fit again with precision: double"

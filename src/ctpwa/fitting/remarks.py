@@ -1,4 +1,4 @@
-"""What one should know of the values that a fit ended with."""
+"""Remarks on the values that a fit ended with."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
     for name, (low, high) in ranges.items():
         mass = values.get(f"{name}.mass")
         if mass is not None and not low <= mass <= high:
-            remarks.append(f"{name}.mass is {mass:.4g} GeV, outside of {low:.4g} to {high:.4g} GeV, where events are")
+            remarks.append(f"{name}.mass is {mass:.4g} GeV, outside {low:.4g} to {high:.4g} GeV, where events are")
     return remarks

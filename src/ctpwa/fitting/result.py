@@ -1,4 +1,4 @@
-"""The result of a fit: everything that was found and everything needed to find it again, in one JSON file."""
+"""The result of a fit: everything that was found and everything needed to repeat it, in one JSON file."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class FitResult:
         n_events:       measured events
         weight:         Σ w of data minus background
         verdict:        whether to trust it
-        record:         evaluations, time and course of the fit
+        record:         evaluations, time and convergence of the fit
         minima:         where the starts led to, the best first
         n_starts:       number of starts
         fractions:      for every data set
@@ -225,7 +225,7 @@ class FitResult:
         """Read a file that ``save`` wrote; one that was changed since, or whose numbers contradict each other, is refused."""
         content = read_json(path, "result of a fit", "give a file that ctpwa fit wrote")
         if isinstance(content, dict) and "checkpoint" in content:
-            raise CtpwaError(f"{str(path)!r} is the checkpoint of a fit that did not end\n fix: go on with  ctpwa fit … --resume")
+            raise CtpwaError(f"{str(path)!r} is the checkpoint of an unfinished fit\n fix: continue with  ctpwa fit … --resume")
         schema = content.get("schema") if isinstance(content, dict) else None
         if not isinstance(schema, int) or isinstance(schema, bool):
             raise no_such_file(path, "result of a fit", "it has no schema", "give a file that ctpwa fit wrote")
@@ -242,7 +242,7 @@ class FitResult:
         try:
             return cls.from_dict(content)
         except ValueError as error:
-            raise no_such_file(path, "whole result of a fit", error, "run the fit again") from None
+            raise no_such_file(path, "complete result of a fit", error, "run the fit again") from None
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FitResult:

@@ -39,7 +39,7 @@ class SearchSettings:
 
     Attributes:
         events, per_parameter:  events of the data that are used, at least, and for every parameter
-        random:                 at least so many starts are random in all couplings
+        random:                 at least this many starts are random in all couplings
         at_once:                starts at a time: with more, later ones learn less; with fewer, more passes over the events
         same_value:             of −ln L: ends that differ by more are different minima
     """

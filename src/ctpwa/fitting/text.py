@@ -62,7 +62,7 @@ def result_text(result: Any, waves: bool = False, correlations: bool = False, mo
         waves:         also fractions of every wave, and interferences
         correlations:  also correlations
         more:          what to add after everything else
-        reasons:       everything that the verdict says, not the worst only
+        reasons:       all reasons of the verdict, not only the worst
     """
     head = [headline(result), f"verdict: {result.verdict.text(reasons)}", *minima_lines(result), *remarks(result)]
     return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, more)])
@@ -80,7 +80,7 @@ def remarks(result: Any) -> list[str]:
     return [
         f"{result.method}: {counted(record.hessians, 'Hessian')}, {counted(record.gradients, 'gradient')},"
         f" {counted(record.values, 'value')}, {record.seconds:.2f} s",
-        f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors of weighted events" if result.corrected else ""),
+        f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors corrected for weights" if result.corrected else ""),
         *([] if result.precision is None else [str(result.precision)]),
     ]
 
@@ -94,7 +94,7 @@ def minima_lines(result: Any) -> list[str]:
     lines = [f"{counted(result.n_starts, 'start')}, {counted(n, 'minimum', 'minima')}, {best}"]
     for minimum in result.minima[1 : SHOWN_MINIMA + 1]:
         note = "" if minimum.refined else "  (part of the events)"
-        lines.append(f"  another one {minimum.nll - result.nll:+.2f} in -ln L, {counted(minimum.starts, 'start')}{note}")
+        lines.append(f"  another minimum at {minimum.nll - result.nll:+.2f} in -ln L, {counted(minimum.starts, 'start')}{note}")
     return lines + ([f"  and {n - SHOWN_MINIMA - 1} more"] if n > SHOWN_MINIMA + 1 else [])
 
 

@@ -110,7 +110,7 @@ def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tu
 
 
 def checked_device(device: str | torch.device) -> torch.device:
-    """A device that is there."""
+    """A device that exists."""
     try:
         found = torch.device(device)
     except RuntimeError:
@@ -125,7 +125,7 @@ class PhaseSpaceSampler:
 
         dΦ_n ∝ Π_{k=2..n} q(M_k; M_{k−1}, m_k) · dM_2 … dM_{n−1} dΩ_2 … dΩ_n                       (F12)
 
-    so that an event has weight Π q.
+    so an event has weight Π q.
 
     Args:
         parent:  mass of the parent, GeV

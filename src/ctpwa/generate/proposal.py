@@ -61,7 +61,7 @@ class Flat:
 class Edge:
     """Rising like 1/√(high − m) to the upper limit.
 
-    Where a resonance decays to a heavier and heavier system, the phase space of its own decay and with it its running width go to zero:
+    As a resonance decays to a heavier and heavier system, the phase space of its own decay, and with it its running width, goes to zero:
     at its nominal mass |F|² is proportional to 1/q². The density 1/q · 1/√(high − m) has the same shape, so that weights stay finite.
     """
 

@@ -1,4 +1,4 @@
-"""Whether so many events can be made at all, before any of them is."""
+"""Whether this many events can be made at all, checked before any of them is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_SEED = 2**64 - 1  # what the random numbers of torch take
 
 
 def check_count(n: Any, seed: Any, n_particles: int, device: torch.device, share: int = 1, name: str = "") -> int:
-    """How many events to make; refuses what is no number of events, and more than fit into memory.
+    """How many events to make; refuses what is not a number of events, and more than fit into memory.
 
     Args:
         n:            number of events
@@ -46,7 +46,7 @@ def check_count(n: Any, seed: Any, n_particles: int, device: torch.device, share
 
 
 def check_disk(n: int, n_particles: int, path: Path) -> None:
-    """Refuse to begin with events that do not fit on the disk they are written to; packing saves little of momenta.
+    """Refuse events that would not fit on the disk they are written to; compression saves little on momenta.
 
     Args:
         n:            number of events
@@ -63,7 +63,7 @@ def check_disk(n: int, n_particles: int, path: Path) -> None:
 
 
 def _number(n: int) -> str:
-    """A number that a person can read, whatever its size."""
+    """A readable number, whatever its size."""
     return f"{n:,}".replace(",", " ") if n < 10**15 else f"about 10^{len(str(n)) - 1}" if n < 10**4000 else "too many"
 
 

@@ -71,7 +71,7 @@ def generate_toy(
         seed:        seed of the random numbers
         couplings:   true values of the complex couplings by name; those left out have the model's value, or are 1
         parameters:  true values of lineshape parameters by name; those left out have the model's value
-        efficiency:  probability in [0, 1] with which each of some events is kept; default: all are
+        efficiency:  function of events: the probability in [0, 1] of keeping each; default: all are kept
         columns:     event columns of the model by name, with the numbers that all events get
         device:      where to generate
         engine:      engine that computes intensities
@@ -115,7 +115,7 @@ class ToyGenerator:
         model:       the model
         couplings:   true values of the complex couplings by name; those left out have the model's value, or are 1
         parameters:  true values of lineshape parameters by name; those left out have the model's value
-        efficiency:  probability in [0, 1] with which each of some events is kept; default: all are
+        efficiency:  function of events: the probability in [0, 1] of keeping each; default: all are kept
         columns:     event columns of the model by name, with the numbers that all events get
         device:      where to generate
         engine:      engine that computes intensities

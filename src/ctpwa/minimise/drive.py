@@ -16,7 +16,7 @@ from ctpwa.minimise.objective import Objective
 from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Answer, Ask, Steps, Stop
 
 NOTHING = np.zeros(0)
-Watch = Callable[[np.ndarray, float], None]  # is told of every better point
+Watch = Callable[[np.ndarray, float], None]  # called with every improved point
 
 
 @dataclass
@@ -89,8 +89,8 @@ def drive_many(
     Args:
         objective:  what is minimised
         steps:      the minimisers; the next one is taken when there is room for it. None: not before another one has ended
-        watch:      is told of every better point
-        ended:      is told of every end, and of which minimiser, counted from 0
+        watch:      called with every improved point
+        ended:      called at every end, with the number of the minimiser, from 0
         at_once:    how many run at a time; default: all
     """
     record, best, begin = Record(), _Best(watch), time.perf_counter()

@@ -36,7 +36,7 @@ def lbfgs(
         bounds:          limits [parameter, 2], infinite where there are none
         inverse_metric:  guess of the inverse Hessian; default: the unit matrix, scaled after the first step
         tolerance:       stop when the expected gain ½ g·H⁻¹·g is below this
-        max_iterations:  give up after so many steps
+        max_iterations:  give up after this many steps
         noise:           rounding of f
     """
     x = inside(np.asarray(x, dtype=float), bounds)
@@ -69,7 +69,7 @@ def lbfgs(
 
 
 def _direction(x: np.ndarray, slope: np.ndarray, pairs: Pairs, inverse_metric: np.ndarray | None, bounds: np.ndarray) -> np.ndarray:
-    """Downhill, −H⁻¹·g of the parameters that can move; those that would leave their limits stand still."""
+    """Downhill, −H⁻¹·g of the parameters that can move; those that would leave their limits do not move."""
     free = slope != 0
     while True:
         direction = np.zeros_like(x)
@@ -81,7 +81,7 @@ def _direction(x: np.ndarray, slope: np.ndarray, pairs: Pairs, inverse_metric: n
 
 
 def _released(direction: np.ndarray, slope: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The direction, or that of one parameter alone which stands still at a limit and would gain more by coming back from it."""
+    """The direction, or that of one parameter alone that is held at a limit and would gain more by moving away from it."""
     gains = np.where(direction == 0, sizes * slope**2, 0.0)
     best = int(np.argmax(gains))
     if gains[best] <= -float(direction @ slope):

@@ -13,7 +13,7 @@ from ctpwa.minimise.minos import HALF
 from ctpwa.minimise.objective import Objective
 from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Stop, inside
 
-NO_VALUE = 1e300  # what Minuit is told where there is no finite value
+NO_VALUE = 1e300  # what Minuit gets where there is no finite value
 NEAR_LIMIT = 1e-4  # of -ln L, which the way to a limit would gain
 
 
@@ -92,7 +92,7 @@ def migrad(
         x:          start
         tolerance:  largest expected distance to the minimum at the end
         max_calls:  limit of evaluations; default: Minuit's
-        watch:      is told of every better point
+        watch:      called with every improved point
     """
     begin = time.perf_counter()
     counted = _Counted(objective, watch)
@@ -129,7 +129,7 @@ def _migrad(counted: _Counted, x: np.ndarray, tolerance: float, max_calls: int |
 
 
 def _at_limits(counted: _Counted, x: np.ndarray, f: float) -> tuple[np.ndarray, float]:
-    """The end of MIGRAD with parameters at their limits that are as good as there: MIGRAD comes close to limits only."""
+    """The end of MIGRAD with parameters at their limits that are as good as there: MIGRAD only comes close to limits."""
     bounds = counted.objective.bounds
     gradient = counted.gradient(x)
     limit = np.where(gradient > 0, bounds[:, 0], bounds[:, 1])

@@ -28,7 +28,7 @@ def newton(
         x:               start
         bounds:          limits [parameter, 2], infinite where there are none
         tolerance:       stop when the expected gain ½ g·H⁻¹·g is below this
-        max_iterations:  give up after so many steps
+        max_iterations:  give up after this many steps
         noise:           rounding of f; smaller gains are trusted without looking at f
         eager:           ask for the Hessian at every point, needed or not: fewer questions, and all of one kind
     """

@@ -61,11 +61,11 @@ class Scaled:
 
 
 class Restricted:
-    """An objective in which some parameters stand still.
+    """An objective in which some parameters are fixed.
 
     Args:
         whole:  the objective
-        x:      where they stand
+        x:      their values
         index:  the parameters that still move
     """
 

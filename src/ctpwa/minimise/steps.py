@@ -1,6 +1,6 @@
 """Minimisers as generators: each asks for values, gradients or Hessians at points and is sent the answers.
 
-A driver can so run one of them, or many at once that share every pass over the events.
+So a driver can run one of them, or many at once that share every pass over the events.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """What it is told; parts that it did not ask for are empty.
+    """The answer to an ``Ask``; parts that were not asked for are empty.
 
     Attributes:
         value:     f

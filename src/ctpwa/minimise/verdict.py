@@ -22,7 +22,7 @@ class Verdict:
 
     Attributes:
         good:           a minimum, found, with all parameters determined
-        reasons:        what is wrong, or what one should know; the worst first, one for each kind
+        reasons:        what is wrong, or worth knowing; the worst first, one for each kind
         edm:            expected distance of the value from the minimum, ½ g·H⁻¹·g
         gradient_norm:  largest |∂f/∂x| of parameters that are not at a limit
         eigenvalues:    of the Hessian, in units in which its diagonal is 1, ascending
@@ -59,7 +59,7 @@ class Verdict:
         return "\n  ".join(lines)
 
     def with_reasons(self, first: Sequence[str] = (), last: Sequence[str] = ()) -> Verdict:
-        """The same with more to know, before or after everything else."""
+        """The same with more reasons, before or after all others."""
         return replace(self, reasons=tuple(dict.fromkeys((*first, *self.reasons, *last))))
 
 

@@ -99,7 +99,7 @@ def _per_wave(names: Sequence[str], ties: Ties, reference: str | None) -> Coupli
 
 
 def _follow(name: str, ties: Ties) -> tuple[str, complex]:
-    """The untied coupling at the end of a row of ties, and the product of the factors on the way."""
+    """The untied coupling at the end of a row of ties, and the product of the factors along it."""
     seen, factor = [name], 1.0 + 0j
     while name in ties:
         name, own = ties[name]
@@ -115,7 +115,7 @@ def _follow(name: str, ties: Ties) -> tuple[str, complex]:
 def _per_vertex(model: Model, names: Sequence[str], reference: str) -> CouplingMap:
     """C = Π_vertices g(vertex, L, S). The first (L, S) of every vertex of a resonance is 1: its scale is in the vertex above.
 
-    Of the parent's vertex the number in the reference coupling is 1.
+    At the parent's vertex the number in the reference coupling is 1.
     """
     waves = {wave.coupling: wave for wave in reversed(model.waves)}
     numbers: dict[str, int] = {}

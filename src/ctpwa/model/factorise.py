@@ -37,7 +37,7 @@ def solve_products(products: Mapping[str, Product], n_numbers: int, fixed: Colle
     if wrong.any():
         first = names[int(np.argmax(wrong))]
         raise PhysicsError(
-            f"the value of the coupling {first!r} does not follow from the others as its ties or vertices say",
+            f"the value of the coupling {first!r} does not follow from the others as its ties or vertices require",
             "correct it, leave it out if it is tied, or fit with couplings='wave'",
         )
     return z

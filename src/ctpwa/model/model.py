@@ -62,7 +62,7 @@ class Model:
         resonances:       the propagators by name
         production:       how the parent was made; ``Polarisation``: with one spin density matrix
         zou_bugg:         transverse projection of daughter spins instead of the canonical rotation-free boost
-        notes:            what was decided on the way and may interest the user
+        notes:            decisions made while building that may interest the user
         coupling_values:  couplings that were given values, by name; all others are 1
         columns:          event columns that lineshapes and the production may use
     """

@@ -163,7 +163,7 @@ class Parameters:
         _check_names(self.all, list(values))
         moved = [p.name for k, p in enumerate(self.all) if p.fixed and abs(values[p.name] - p.value) > 1e-9 * self._size_of(k)]
         if moved:
-            raise PhysicsError(f"{moved[0]!r} is fixed in this fit, and its value is another", "leave it out, or let it float")
+            raise PhysicsError(f"{moved[0]!r} is fixed in this fit, and its value differs", "leave it out, or let it float")
         return np.array([values[name] for name in self.names])
 
     def _size_of(self, k: int) -> float:
@@ -326,9 +326,7 @@ def _limited(parameter: Parameter, limits: Mapping[str, tuple[float, float]] | N
     low, high = max(lower, parameter.lower), min(upper, parameter.upper)
     if not low < high:
         own = f"{parameter.lower:g} to {parameter.upper:g}"
-        raise PhysicsError(
-            f"the limits of {parameter.name!r}, {lower:g} to {upper:g}, are outside of what makes sense: {own}", "change them"
-        )
+        raise PhysicsError(f"the limits of {parameter.name!r}, {lower:g} to {upper:g}, are outside what makes sense: {own}", "change them")
     return replace(parameter, lower=low, upper=high)
 
 

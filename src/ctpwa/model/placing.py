@@ -83,7 +83,7 @@ class Places:
         return placed
 
     def nominal_mass(self, chain: Chain, daughter: Node | int) -> float | None:
-        """Mass of a daughter, GeV: what the model says, else what the PDG says; None if nobody does."""
+        """Mass of a daughter, GeV: from the model, else from the PDG; None if neither has one."""
         particle = chain.particle(daughter)
         if isinstance(daughter, Node):
             resonance = self._resonances[daughter.resonance]

@@ -1,4 +1,4 @@
-"""What is looked at after a fit: tests of goodness of fit, angular moments, and what ``ctpwa.argand``, ``poles`` and ``compare`` return."""
+"""What is computed after a fit: goodness-of-fit tests, angular moments, and what ``ctpwa.argand``, ``poles`` and ``compare`` return."""
 
 from ctpwa.observables.argand import ArgandCurve
 from ctpwa.observables.compare import Comparison

@@ -6,10 +6,10 @@
 
     A(m) = Σ_w c_w F_w(m²)
 
-Spin amplitudes and the barrier factors q^L/√N_L of the vertices are not in it. Waves are summed that differ in nothing but the resonance:
+Spin amplitudes and the barrier factors q^L/√N_L of the vertices are not in it. Waves that differ only in the resonance are summed:
 same system, J^P, (L, S) of every vertex and barrier radius, so that events see their sum times one spin amplitude. A chain with several
-resonances has a curve for each, in which the propagators of the others are left out; none for a resonance beside a spline or K-matrix,
-which has no coupling of its own, and none where a propagator depends on an event column, since it is no function of the mass alone.
+resonances has a curve for each, in which the propagators of the others are left out; none for a resonance next to a spline or K-matrix,
+which has no coupling of its own, and none where a propagator depends on an event column, since it is not a function of the mass alone.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class Closure:
 
         Args:
             number:         which toy; the same number gives the same toy
-            random_starts:  start from so many points with random couplings; 0: start from the truth
+            random_starts:  start from this many points with random couplings; 0: start from the truth
             minos:          parameters that get asymmetric errors
         """
         likelihood = self.likelihood(number)
@@ -181,5 +181,5 @@ class Closure:
         return found.values, found.errors
 
     def _seed(self, stream: int, number: int) -> int:
-        """Seeds of different streams and toys have nothing to do with each other."""
+        """Seeds of different streams and toys are independent."""
         return int(np.random.SeedSequence([self.seed, stream, number]).generate_state(1, np.uint32)[0])

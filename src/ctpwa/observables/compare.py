@@ -73,7 +73,7 @@ class NestedTest:
     Attributes:
         smaller, larger:  names of the results
         delta:            2 Δ ln L
-        ndf:              parameters more: those that the smaller model has too or that are couplings, and all
+        ndf:              extra parameters: those that the smaller model has too or that are couplings, and all
         log_p_values:     ln of the probability of a larger 2 Δ ln L if the smaller model is true, for both counts
         sigmas:           the same in standard deviations
         undefined:        parameters that have no meaning in the smaller model
@@ -118,12 +118,12 @@ class Comparison:
 def compare(
     results: Sequence[FitResult | str | os.PathLike[str]], *, names: Sequence[str] | None = None, same_samples: bool | None = None
 ) -> Comparison:
-    """Put results side by side: likelihoods, parameters, couplings, fractions, and the significance of what nested models have more.
+    """Put results side by side: likelihoods, parameters, couplings, fractions, and the significance of what a nested model lacks.
 
     Args:
-        results:       results, or files that they were saved to; differences are to the first of them
+        results:       results, or files that they were saved to; differences are relative to the first
         names:         what to call them; default: the names of the files
-        same_samples:  whether they are fits of the same events; default: as the hashes in the results say
+        same_samples:  whether the fits are of the same events; default: as the hashes in the results say
     """
     loaded = [result if isinstance(result, FitResult) else FitResult.load(result) for result in results]
     if len(loaded) < 2:
@@ -261,11 +261,11 @@ def _test(a: str, smaller: FitResult, b: str, larger: FitResult, extra: Extra) -
     if extra.undefined:
         notes.append(
             f"{', '.join(extra.undefined)} {'have' if len(extra.undefined) > 1 else 'has'} no meaning in {a}: "
-            "Wilks' theorem does not hold, and the truth lies between the two counts, or beyond; toys tell"
+            "Wilks' theorem does not hold, and the truth is between the two counts, or beyond; use toys to find out"
         )
     at_limit = [p.name for p in larger.parameters if p.at_limit]
     if at_limit:
-        notes.append(f"{', '.join(at_limit)} ended at a limit in {b}: fewer degrees of freedom count, and the significance is larger")
+        notes.append(f"{', '.join(at_limit)} ended at a limit in {b}: there are fewer degrees of freedom, and the significance is larger")
     return NestedTest(
         a, b, delta, counts, (logs[0], logs[1]), (standard_deviations(logs[0]), standard_deviations(logs[1])), extra.undefined, tuple(notes)
     )

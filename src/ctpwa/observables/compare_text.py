@@ -19,7 +19,7 @@ def comparison_text(comparison: Any) -> str:
 
 
 def comparison_notes(comparison: Any) -> list[str]:
-    """What is to be said below the tables."""
+    """Notes below the tables."""
     return [f"note: {note}" for note in comparison.notes]
 
 
@@ -61,7 +61,7 @@ def _nested(comparison: Any) -> Section:
         sigmas = " to ".join(f"{sigma:.1f}" for sigma in (test.sigmas if several else test.sigmas[:1]))
         rows.append((f"{test.larger} against {test.smaller}", f"{test.delta:.2f}", counts, p, f"{sigmas} σ"))
         feet += [f"{test.larger} against {test.smaller}: {note}" for note in test.notes]
-    columns = ("nested models", "2 Δ ln L", "parameters more", "p-value", "significance")
+    columns = ("nested models", "2 Δ ln L", "more parameters", "p-value", "significance")
     return Section("likelihood ratio tests", columns, tuple(rows), "\n  ".join(feet))
 
 

@@ -1,4 +1,4 @@
-"""How well a model describes data: χ² in adaptive bins, and tests without bins. ``docs/goodness.md`` says what they assume.
+"""How well a model describes data: χ² in adaptive bins, and unbinned tests. ``docs/goodness.md`` says what they assume.
 
     adaptive_chi2(data, data_weights, model, model_weights, *, n_parameters=0, per_bin=50) -> AdaptiveChi2
     mixed_sample_test(data, model, model_weights=None, *, neighbours=10, seed=0) -> MixedSampleTest
@@ -63,7 +63,7 @@ class MixedSampleTest:
 
     Attributes:
         statistic:        T, the fraction
-        mean, error:      what T is on average and its standard deviation if both samples have one distribution
+        mean, error:      mean and standard deviation of T if both samples have the same distribution
         pull:             (T − mean) / error; large if the samples differ
         p_value:          probability of a larger T
         neighbours:       number of neighbours of every event
@@ -316,7 +316,7 @@ def unweighted(weights: Any, most: int, rng: np.random.Generator) -> Array:
 
     Args:
         weights:  not negative, [event]
-        most:     at most so many, a random choice of the accepted ones
+        most:     at most this many, a random choice of the accepted ones
         rng:      random numbers
     """
     w = _weights(weights, len(weights), "model")

@@ -1,4 +1,4 @@
-"""Angular moments of a pair of particles against its mass: Σ w Y_LM of the data, beside that of the model.
+"""Angular moments of a pair of particles against its mass: Σ w Y_LM of the data, next to that of the model.
 
     angular_moments(data, model, edges, *, max_L=4, max_M=0, background=None) -> AngularMoments
     MomentSample(mass, cos_theta, phi=None, weights=None)

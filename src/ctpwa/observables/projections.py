@@ -40,7 +40,7 @@ def resonance_groups(model: Model) -> dict[str, list[int]]:
 
 
 def dalitz_pair(decay: Decay, n_events: float) -> tuple[ProjectionSpec, ProjectionSpec] | None:
-    """m²_13 and m²_23 of a decay to three particles, with cells for so many events; None for other decays."""
+    """m²_13 and m²_23 of a decay to three particles, with cells for this many events; None for other decays."""
     if len(decay.final) != 3:
         return None
     identical = {index for group in decay.identical_groups for index in group}

@@ -1,7 +1,7 @@
 """Wilks' theorem: what a gain in ln L is worth.
 
-If the smaller of two nested models is true, 2 Δ ln L is distributed like χ² with as many degrees of freedom as the larger one has
-parameters more. A p-value is given in standard deviations of a normal distribution, both sides counted: with one parameter √(2 Δ ln L).
+If the smaller of two nested models is true, 2 Δ ln L is distributed like χ² with one degree of freedom for each parameter
+that only the larger one has. A p-value is given in standard deviations of a normal distribution, two-sided: with one parameter √(2 Δ ln L).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Term:
         latex:   LaTeX
         binds:   how strongly its outermost operator binds
         unit:    its unit
-        limits:  between which values it lies; None if that is not known
+        limits:  the range of its values; None if that is not known
         number:  its value, if it is a number
     """
 

@@ -85,7 +85,7 @@ class Momenta:
     def helicity_axis(self, frame: Group) -> Tensor:
         """Unit vector against all particles that are not in the group, in its rest frame: where it flew in the rest frame of the parent."""
         rest = [index for index in range(len(self.p4)) if index not in frame.members]
-        return -self.unit(self.in_frame(rest, frame)[1:], f"what is left beside {frame.text}")
+        return -self.unit(self.in_frame(rest, frame)[1:], f"what is not in {frame.text}")
 
     def _refuse(self, bad: Tensor, what: str) -> None:
         if bool(bad.any()):

@@ -70,7 +70,7 @@ class Names:
 
         Args:
             text:      the whole text of the variable
-            start:     where the first group starts, behind the opening bracket
+            start:     where the first group starts, after the opening bracket
             words:     for each group, which words it may be instead of particles
             distinct:  whether a name stands for another particle in every group: ``pi+ pi-; pi+ pi-``
 
@@ -108,7 +108,7 @@ class Names:
                 raise error_at(text, here, word, f"{word!r} is not a final particle of {self.decay}", self._advice(word, words))
             index = self._index(text, here, name, seen)
             if index in members:
-                raise error_at(text, here, word, f"{word!r} is there twice", "name every particle of a group once")
+                raise error_at(text, here, word, f"{word!r} is given twice", "name every particle of a group once")
             members.append(index)
             here = end
         if not members:
@@ -151,7 +151,7 @@ class Names:
         same = self.identical[name]
         seen[name] += 1
         if seen[name] > len(same):
-            raise error_at(text, start, name, f"{name!r} is there {seen[name]} times", f"{self.decay} has {len(same)} of them")
+            raise error_at(text, start, name, f"{name!r} is given {seen[name]} times", f"{self.decay} has {len(same)} of them")
         return same[seen[name] - 1]
 
     def _refuse_mixture(self, text: str, species: str) -> None:

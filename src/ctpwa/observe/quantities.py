@@ -40,7 +40,7 @@ class Quantity:
 
     Attributes:
         name:    such as ``mass``
-        groups:  what stands between its brackets
+        groups:  what is between its brackets
         text:    as written
     """
 
@@ -170,7 +170,7 @@ def check_groups(text: str, start: int, name: str, groups: tuple[Group, ...], de
         text:    the whole text of the variable
         start:   where the quantity starts in it
         name:    its name
-        groups:  what stands between its brackets
+        groups:  what is between its brackets
         decay:   the decay
     """
     kind = KINDS[name]

@@ -81,7 +81,7 @@ def _restored(name: str, decay: Decay, label: str, unit: str, limits: tuple[floa
 
 @dataclass(frozen=True)
 class ProjectionSpec:
-    """A histogram that is asked for.
+    """A requested histogram.
 
     Attributes:
         variable:     what is drawn

@@ -90,7 +90,7 @@ class SpinStage:
         return len(self.structures) * len(self.rows.feeds)
 
     def allocate(self, n_events: int, storage: Storage | None = None) -> Tensor:
-        """Room for K of so many events, of which nothing is known yet."""
+        """Room for K of this many events, uninitialised."""
         self._left = []
         shape = (self.n_structures, self.n_rows, n_events)
         dtype = self.rows.dtype if storage is None else storage.dtype(self.rows.dtype)
@@ -119,7 +119,7 @@ class SpinStage:
             K:        is filled
             p4:       momenta of the final particles on the device, each [event, 4]
             columns:  event columns on the device, at least those that rows depend on
-            advance:  is told how many more events are done
+            advance:  called with the number of events just done
             storage:  how K is stored; default: as it is computed
             first:    number of the first event, for messages
 
@@ -183,7 +183,7 @@ class SpinStage:
         return self._graph
 
     def release(self) -> None:
-        """Give memory that was needed on the way back, that of a recording to the GPU."""
+        """Release temporary memory; that of a recording goes back to the GPU."""
         if self._graph is not None:
             self._graph = None
             torch.cuda.empty_cache()

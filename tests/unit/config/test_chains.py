@@ -11,7 +11,7 @@ PHI = "J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
     [
         ("J/psi(1S) -> K+ K- eta", 5, "'J/psi(1S) -> K+ K- eta' has 3 daughters", "every vertex has two"),
         ("J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+", 5, "'phi(1020) -> K+' has 1 daughter", "every vertex has two"),
-        ("J/psi(1S) -> phi(1020) eta", 18, "'phi(1020)' is no final particle and has no vertex", "add  ; phi(1020) -> …"),
+        ("J/psi(1S) -> phi(1020) eta", 18, "'phi(1020)' is not a final particle and has no vertex", "add  ; phi(1020) -> …"),
         ("J/psi(1S) -> phi(1020) K- ; phi(1020) -> K+ K-", 28, "'K-' occurs too often", "the final particles are K+ K- eta"),
         ("J/psi(1S) -> K+ K-", 5, "does not contain eta", "end in K+ K- eta"),
         ("psi(2S) -> phi(1020) eta ; phi(1020) -> K+ K-", 5, "does not start with J/psi(1S)", "begin with J/psi(1S) ->"),

@@ -34,11 +34,11 @@ def phi(more):
 @pytest.mark.parametrize(
     ("text", "where", "what"),
     [
-        (BOMB, "5:16", "more than 30000 values, with what aliases repeat"),
-        (MERGES, "6:13", "more than 30000 values, with what aliases repeat"),
-        (PHI + "chains: &a [*a]\n", "4:13", "the alias *a stands inside of what it repeats"),
-        (PHI + "fit: &a {start: *a}\n", "4:17", "the alias *a stands inside of what it repeats"),
-        (PHI + "fit: &a {<<: *a}\n", "4:14", "the alias *a stands inside of what it repeats"),
+        (BOMB, "5:16", "more than 30000 values, with aliases written out"),
+        (MERGES, "6:13", "more than 30000 values, with aliases written out"),
+        (PHI + "chains: &a [*a]\n", "4:13", "the alias *a is inside what it repeats"),
+        (PHI + "fit: &a {start: *a}\n", "4:17", "the alias *a is inside what it repeats"),
+        (PHI + "fit: &a {<<: *a}\n", "4:14", "the alias *a is inside what it repeats"),
         (PHI + "chains: " + "[" * 1000 + "]" * 1000 + "\n", "4:39", "nested deeper than 30 levels"),
         (PHI + "chains:\n" + "- " * 300 + "a\n", "5:61", "nested deeper than 30 levels"),
         (PHI + "fit: {device: " + "x" * 20_000 + "}\n", "4:15", "a text of 20000 characters"),
@@ -152,7 +152,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 
 def test_a_path_that_is_none():
-    with pytest.raises(ConfigError, match="no path of a file"):
+    with pytest.raises(ConfigError, match="not a file path"):
         load_model("model\0.yml")
 
 

@@ -64,7 +64,7 @@ def test_a_mapping_will_do():
         ("\n - {variable: E(K+), range: [1, 2, 3]}", "5:29", "'range' has 3 entries", "[lowest edge, highest edge]"),
         ("\n - {variable: E(K+), range: 2}", "5:29", "'range' must be a list", "[lowest edge, highest edge]"),
         ("\n - {bins: 3}", "5:4", "key 'variable' is missing", "add variable"),
-        ("\n - E(K+)\n - E(K+)", "6:4", "'E(K+)' is there twice", "another range"),
+        ("\n - E(K+)\n - E(K+)", "6:4", "'E(K+)' is given twice", "another range"),
         (" []", "4:14", "'projections' is an empty list", "name at least one"),
         (" 3", "4:14", "'projections' must be a list", "one line per variable"),
     ],

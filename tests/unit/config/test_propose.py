@@ -122,12 +122,12 @@ def test_a_photon_leaves_the_independent_waves():
 @pytest.mark.parametrize(
     ("decay", "name", "reason"),
     [
-        ("J/psi -> K+ K- eta", "rho(1450)", "isospin violating production"),
+        ("J/psi -> K+ K- eta", "rho(1450)", "isospin-violating production"),
         ("J/psi -> K+ K- eta", "phi(3)(1850)", "starts at L = 3"),
-        ("J/psi -> p p~ pi0", "Delta(1232)", "isospin violating production"),
+        ("J/psi -> p p~ pi0", "Delta(1232)", "isospin-violating production"),
         ("J/psi -> omega pi+ pi-", "phi(1020)", None),  # C
-        ("D0 -> K0S pi+ pi-", "omega(782)", "isospin violating decay"),
-        ("J/psi -> gamma pi0 pi0", "a(0)(980)", "isospin violating decay"),
+        ("D0 -> K0S pi+ pi-", "omega(782)", "isospin-violating decay"),
+        ("J/psi -> gamma pi0 pi0", "a(0)(980)", "isospin-violating decay"),
         ("J/psi -> gamma pi0 pi0", "f(2)(1565)", "not established"),
         ("J/psi -> gamma pi0 pi0", "omega(782)", "electromagnetic decay"),
         ("J/psi -> gamma pi0 pi0", "rho(770)", None),  # electromagnetic, and too wide for it to be seen

@@ -323,7 +323,7 @@ def test_a_variable_can_be_sent_to_another_process():
         ("mass(K+ K-) * ", 13, "nothing follows the last operator", "complete"),
         ("mass(K+ K-)^2", 1, "'^' is not an operator", "**"),
         ("mass()", 5, "no particle is named", "K+ K- eta"),
-        ("mass(K+ K+)", 9, "'K+' is there twice", "once"),
+        ("mass(K+ K+)", 9, "'K+' is given twice", "once"),
         ("mass(K+; K-)", 1, "'mass' has 2 groups of particles", "write mass(A)"),
         ("chi(K+ K-; eta)", 12, "'eta' is not a pair", "chi(A; B)"),
         ("cos_theta(K+ K-; K- K+)", 11, "at rest in the frame 'K- K+'", "name a part of it"),
@@ -370,7 +370,7 @@ def test_mistakes_say_where_and_what_to_do(text, column, what, fix):
     ("text", "what", "fix"),
     [
         ("mass(pi+_1, pi+)", "'pi+' and labels such as 'pi+_1' in one variable", "labels everywhere"),
-        ("mass(pi+ pi+ pi+)", "'pi+' is there 3 times", "has 2 of them"),
+        ("mass(pi+ pi+ pi+)", "'pi+' is given 3 times", "has 2 of them"),
         ("mass(pi+_3)", "'pi+_3' is not a final particle", "did you mean"),
         ("chi(pi+_1 pi-_1; pi+_1 pi-_2)", "the two pairs share a particle", "four different"),
     ],

@@ -1,1 +1,1 @@
-"""One file per command: its module holds a ``Command`` called ``COMMAND``, and has its name."""
+"""One file per command: its module defines a ``Command`` called ``COMMAND``, and is named after it."""

@@ -18,7 +18,7 @@ from ctpwa.cli.settings import CommandSettings
 def check(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="the model file")],
-    explain: Annotated[bool, typer.Option("--explain", help="show what is computed once per event, per iteration, and for both")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="show what is computed per event, per iteration, and per both")] = False,
     samples: Annotated[bool, typer.Option("--samples/--no-samples", help="read the samples that the file names")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="print for programs")] = False,
 ) -> None:

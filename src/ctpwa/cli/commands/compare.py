@@ -19,10 +19,10 @@ from ctpwa.observables.compare_text import comparison_notes, comparison_sections
 
 def compare(
     context: typer.Context,
-    results: Annotated[list[Path], typer.Argument(help="files that ctpwa fit wrote; differences are to the first")],
+    results: Annotated[list[Path], typer.Argument(help="files that ctpwa fit wrote; differences are relative to the first")],
     same_samples: Annotated[
         bool | None,
-        typer.Option("--same-samples/--other-samples", help="whether they are fits of the same events; default: as the results say"),
+        typer.Option("--same-samples/--other-samples", help="whether the fits are of the same events; default: as the results say"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print for programs")] = False,
 ) -> None:

@@ -13,7 +13,7 @@ from ctpwa.cli.demonstration import N_EVENTS, N_PHASE_SPACE, N_STARTS, OUTPUT, m
 
 
 def demo(
-    out: Annotated[Path, typer.Option("-o", "--out", help="the folder for everything that is written")] = OUTPUT,
+    out: Annotated[Path, typer.Option("-o", "--out", help="the folder for all output")] = OUTPUT,
     n: Annotated[int, typer.Option("-n", "--events", min=100, help="how many toy events")] = N_EVENTS,
     phase_space: Annotated[int, typer.Option(min=1000, help="how many phase-space events")] = N_PHASE_SPACE,
     starts: Annotated[int, typer.Option(min=1, help="how many random starts")] = N_STARTS,
@@ -23,4 +23,4 @@ def demo(
         raise typer.Exit(NOT_GOOD)
 
 
-COMMAND = Command(demo, "ctpwa demo --out demo-output", place=90, exit_codes="3 the fit ended but its verdict is not good")
+COMMAND = Command(demo, "ctpwa demo --out demo-output", place=90, exit_codes="3 the fit has ended, but its verdict is not good")

@@ -1,4 +1,4 @@
-"""``ctpwa export``: what was found as ROOT, CSV or LaTeX files."""
+"""``ctpwa export``: results as ROOT, CSV or LaTeX files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="replace earlier files of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the names of the files for programs")] = False,
 ) -> None:
-    """Write what was found for other programs and for papers: histograms, weights of every event, tables."""
+    """Write the result for other programs and for papers: histograms, weights of every event, tables."""
     if root is None and csv is None and latex is None:
         raise typer.BadParameter("say what to write: --root FILE, --csv FOLDER or --latex FOLDER")
     if root is not None and root.suffix != ".root":

@@ -44,7 +44,7 @@ from ctpwa.model.parameters import MAX_STARTS
 def fit(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="the model file, with samples")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="the file to write; default: MODEL.result.json beside the model")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="the file to write; default: MODEL.result.json next to the model")] = None,
     starts: Annotated[int | None, typer.Option(min=1, max=MAX_STARTS, help="number of start points")] = None,
     method: Annotated[str | None, typer.Option(help="newton, lbfgs or minuit")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="seed of the random start points")] = None,
@@ -53,13 +53,13 @@ def fit(
     precision: Annotated[str | None, typer.Option(help="double, or mixed: spin amplitudes in single precision")] = None,
     minos: Annotated[list[str] | None, typer.Option(metavar="NAME", help="a parameter that gets MINOS errors; may be repeated")] = None,
     begin_at: Annotated[Path | None, typer.Option("--from", metavar="RESULT", help="start from the values of this result")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on where the last fit ended, or was interrupted or killed")] = False,
-    force: Annotated[bool, typer.Option("--force", help="begin anew, and replace the result that is there")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue where the last fit ended, or was interrupted or killed")] = False,
+    force: Annotated[bool, typer.Option("--force", help="start over, and replace the existing result")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result for programs")] = False,
 ) -> None:
-    """Fit a model to its samples, and write the result to a file. What is not given is as the model file says."""
+    """Fit a model to its samples, and write the result to a file. Anything not given is taken from the model file."""
     if resume and (force or begin_at):
-        raise typer.BadParameter("--resume goes on from the last result; leave --force and --from out")
+        raise typer.BadParameter("--resume continues from the last result; leave out --force and --from")
     for word, known in ((method, METHODS), (engine, engine_names()), (precision, PRECISIONS)):
         if word is not None and word not in known:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
@@ -107,7 +107,7 @@ def fit(
 
 @contextmanager
 def _held(files: _Files, ranks: Ranks, check: Callable[[], None]) -> Iterator[None]:
-    """While this lasts no other fit writes the same files; what is there is checked once more when nobody else can change it."""
+    """While this lasts no other fit writes the same files; existing files are checked again when nobody else can change them."""
     lock = OutputLock(files.result)
     ranks.together(check)
     ranks.on_first(lock.acquire)
@@ -122,7 +122,7 @@ def _held(files: _Files, ranks: Ranks, check: Callable[[], None]) -> Iterator[No
 
 
 def _meet_others(ranks: Ranks, saved: _Saved) -> None:
-    """The first rank has written and printed the result, and only now looks whether the others are still there."""
+    """The first rank has written and printed the result, and only now checks whether the others are still there."""
     try:
         ranks.on_first(lambda: None)
     except RanksLost as error:
@@ -171,18 +171,18 @@ def _begin(
 
 
 def _go_on(last: _Last, starts: int | None, seed: int | None) -> _Begin:
-    """With the search that did not end, if it is the one that is asked for; else from the best point."""
+    """With the unfinished search, if it is the one asked for; else from the best point."""
     point, journal = last.point, last.journal
-    lines = [f"start: goes on from {last.path}, -ln L = {point.nll:.6f}"]
+    lines = [f"start: continues from {last.path}, -ln L = {point.nll:.6f}"]
     origin = {"resumed": {"file": last.path.name, "nll": point.nll}}
     if journal is not None and starts in (None, journal.starts) and seed in (None, journal.seed):
         journal.known = point.values
         left = journal.starts - len(journal.ends)
-        lines.append(f"search: goes on with {left} of {counted(journal.starts, 'start')} left, seed {journal.seed}")
+        lines.append(f"search: continues with {left} of {counted(journal.starts, 'start')} left, seed {journal.seed}")
         values = dict(zip(point.names, journal.start, strict=True))
         return _Begin(values, journal.starts, journal.seed, tuple(lines), origin, journal)
     if journal is not None:
-        lines.append(f"search: that of {counted(journal.starts, 'start')} with seed {journal.seed} is given up for another one")
+        lines.append(f"search: that of {counted(journal.starts, 'start')} with seed {journal.seed} is replaced by a new one")
     return _Begin(dict(zip(point.names, point.values, strict=True)), 1, None, tuple(lines), origin)
 
 
@@ -209,7 +209,7 @@ class _Files:
         return cls(model, result, checkpoint, elsewhere)
 
     def write(self, result: FitResult, best: BestPoint, journal: Journal) -> _Saved:
-        """The result takes the place of the checkpoint, which stays if something is left to go on with."""
+        """The result takes the place of the checkpoint, which stays if there is something left to continue."""
         try:
             moved = self._move_better(result)
             result.save(self.result)
@@ -222,7 +222,7 @@ class _Files:
         return _Saved(self.result, note=moved)
 
     def _move_better(self, result: FitResult) -> str:
-        """Out of the way of a result of the same model and samples that is worse; only --force brings that about."""
+        """Move a better result out of the way of a worse one of the same model and samples; only --force leads to that."""
         if not self.result.exists():
             return ""
         try:
@@ -234,11 +234,11 @@ class _Files:
         names = [f"{self.result.stem}.better{number}.json" for number in ("", *range(2, 1000))]
         place = next(path for path in map(self.result.with_name, names) if not path.exists())
         os.replace(self.result, place)
-        return f"the result that was there is better by {new.nll - old.nll:.2f} in -ln L, of the same model and samples: it is now {place}"
+        return f"the existing result is better by {new.nll - old.nll:.2f} in -ln L, for the same model and samples: it is now {place}"
 
     def _elsewhere(self, result: FitResult, best: BestPoint, why: str) -> _Saved:
-        """The result in another folder, and its point in the checkpoint, as far as that is possible."""
-        point = f"; its point is in {self.checkpoint}, from which --resume goes on" if best.write() else ""
+        """The result in another folder, and its point in the checkpoint, as far as possible."""
+        point = f"; its point is in {self.checkpoint}, from which --resume continues" if best.write() else ""
         place = (self.elsewhere or Path(tempfile.gettempdir())) / f"{self.result.stem}-{os.getpid()}.json"
         try:
             result.save(place)
@@ -255,8 +255,8 @@ class _Files:
         check_output(self.checkpoint, CHECKPOINT, inputs, force=True)
         if self.checkpoint.exists() and not force:
             raise CtpwaError(
-                f"{str(self.checkpoint)!r} is there already: a fit did not end\n"
-                " fix: add --resume to go on from it, or --force to begin anew"
+                f"{str(self.checkpoint)!r} already exists: a fit has not finished\n"
+                " fix: add --resume to continue it, or --force to start over"
             )
 
     def check_inputs(self, inputs: Sequence[Path]) -> None:
@@ -282,14 +282,14 @@ class _Saved:
 
 @dataclass(frozen=True)
 class _Last:
-    """The fit to go on from.
+    """The fit to continue from.
 
     Attributes:
         path:     its file
         point:    its best point
         result:   its result; None if it is a checkpoint
-        at_goal:  the result that is there, whichever of both is the better one; None if there is none
-        journal:  what is left of a search that did not end; None if there is nothing
+        at_goal:  the existing result, whichever of the two is better; None if there is none
+        journal:  what is left of an unfinished search; None if there is nothing
     """
 
     path: Path
@@ -302,7 +302,7 @@ class _Last:
         if not same:
             raise CtpwaError(
                 f"{str(self.path)!r} was fitted to {what}\n"
-                " fix: add --force to begin anew; or move the file away, and start from its values with --from"
+                " fix: add --force to start over; or move the file away, and start from its values with --from"
             )
 
     def check_samples(self, analysis: Analysis) -> None:
@@ -310,7 +310,7 @@ class _Last:
         self.check(self.point.samples_hash == _hash_of_samples(analysis), "other samples")
 
     def merged(self, result: FitResult) -> FitResult:
-        """A result that went on from one point, with the other minima that were found before."""
+        """A result continued from one point, with the other minima found before."""
         if self.journal is not None or self.result is None or self.result.n_starts == 1:
             return result
         first, *others = self.result.minima
@@ -319,7 +319,7 @@ class _Last:
 
 
 def _last(files: _Files, analysis: Analysis) -> _Last | None:
-    """The better one of result and checkpoint, of this model; None if there is neither."""
+    """The result or the checkpoint of this model, whichever is better; None if there is neither."""
     found = []
     if files.checkpoint.exists():
         found.append(_Last(files.checkpoint, Checkpoint.load(files.checkpoint), None))
@@ -337,7 +337,7 @@ def _last(files: _Files, analysis: Analysis) -> _Last | None:
 
 
 def _nothing_better(likelihood: Likelihood | LikelihoodSum, last: _Last | None, result: FitResult) -> bool:
-    """Whether a fit that went on from a result was interrupted before it found anything better; then the file stays as it is."""
+    """Whether a fit continued from a result was interrupted before it found anything better; then the file stays as it is."""
     if last is None or last.at_goal is None or INTERRUPTED_FIT not in result.verdict.reasons:
         return False
     return not result.nll < float(likelihood.value(last.at_goal.x)) - max(TOLERANCE, likelihood.rounding)
@@ -385,7 +385,7 @@ def _run(
         interrupts.held = True
         if not ranks.first or not best.write():
             raise KeyboardInterrupt from None
-        echo(f"interrupted: the best point so far is in {best.path}; go on with --resume", err=True)
+        echo(f"interrupted: the best point so far is in {best.path}; continue with --resume", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -426,11 +426,11 @@ def _say_how_it_ended(result: FitResult, saved: _Saved, unchanged: bool) -> None
     if saved.error:
         return
     if unchanged:
-        echo(f"interrupted: nothing better was found, and {saved.path} is as it was; go on with --resume", err=True)
+        echo(f"interrupted: nothing better was found, and {saved.path} is as it was; continue with --resume", err=True)
     elif INTERRUPTED_FIT in result.verdict.reasons:
-        echo(f"interrupted: {saved.path} has the best point so far; go on with --resume", err=True)
+        echo(f"interrupted: {saved.path} has the best point so far; continue with --resume", err=True)
     elif not result.verdict.good:
-        echo(f"the fit ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
+        echo(f"the fit has ended, but its verdict is not good: {result.verdict.reasons[0]}", err=True)
 
 
 def _end(result: FitResult, saved: _Saved) -> None:
@@ -443,4 +443,6 @@ def _end(result: FitResult, saved: _Saved) -> None:
         raise typer.Exit(NOT_GOOD)
 
 
-COMMAND = Command(fit, "ctpwa fit model.yml --starts 20", place=40, exit_codes="3 the fit ended but its verdict is not good", together=True)
+COMMAND = Command(
+    fit, "ctpwa fit model.yml --starts 20", place=40, exit_codes="3 the fit has ended, but its verdict is not good", together=True
+)

@@ -100,7 +100,7 @@ def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Mode
         return ctpwa.load_model(path), None
     result = ctpwa.FitResult.load(fitted)
     if path is None and result.model is None:
-        raise CtpwaError(f"{str(fitted)!r} does not hold the model that was fitted\n fix: give the model file as well")
+        raise CtpwaError(f"{str(fitted)!r} does not contain the fitted model\n fix: give the model file as well")
     model = ctpwa.load_model(path if path is not None else result.model or {})
     return model, fitted_values(result, model)
 

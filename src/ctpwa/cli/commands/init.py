@@ -21,7 +21,7 @@ from ctpwa.config.propose.text import proposal_text
 def init(
     decay: Annotated[str, typer.Argument(help="what decays into what, in quotes, such as 'J/psi(1S) -> K+ K- eta'")],
     out: Annotated[Path, typer.Option("--out", "-o", help="the file to write; - prints it")] = Path("model.yml"),
-    data: Annotated[Path | None, typer.Option(help="the file of measured events, which need not be there yet")] = None,
+    data: Annotated[Path | None, typer.Option(help="the file of measured events, which need not exist yet")] = None,
     force: Annotated[bool, typer.Option("--force", help="replace an earlier model file of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the resonances for programs, and write no file")] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``ctpwa report``: everything that was found, as one HTML file."""
+"""``ctpwa report``: everything a fit found, as one HTML file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ctpwa.cli.output_kinds import FIGURES, REPORT
 
 def report(
     result: Annotated[Path, typer.Argument(help="a file that ctpwa fit wrote")],
-    output: Annotated[Path | None, typer.Option("--out", "-o", help="the HTML file; default: beside the result")] = None,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="the HTML file; default: next to the result")] = None,
     figures: Annotated[Path | None, typer.Option("--figures", help="a folder for all figures as PDF and PNG")] = None,
     force: Annotated[bool, typer.Option("--force", help="replace an earlier report and earlier figures")] = False,
     phase_space: Annotated[
-        int, typer.Option("--phase-space", help="draw the fit with at most so many phase-space events", min=1)
+        int, typer.Option("--phase-space", help="draw the fit with at most this many phase-space events", min=1)
     ] = PHASE_SPACE,
     engine: Annotated[str, typer.Option("--engine", help="auto, cuda, cpu or reference")] = "auto",
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda or cuda:1")] = None,
 ) -> None:
-    """Write a report with tables, projections, Dalitz plots and all the rest: one HTML file that needs no network."""
+    """Write a report with tables, projections, Dalitz plots and more: one HTML file that works offline."""
     path = output if output is not None else result.with_suffix(".html")
     check_output(path, REPORT, [result], force)
     if figures is not None:

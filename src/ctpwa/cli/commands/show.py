@@ -26,8 +26,8 @@ def show(
     waves: Annotated[bool, typer.Option("--waves", help="also fractions of every wave, and interferences")] = False,
     correlations: Annotated[bool, typer.Option("--correlations", help="also correlations of the parameters")] = False,
     poles: Annotated[bool, typer.Option("--poles", help="also pole positions and residues of all lineshapes")] = False,
-    all_sheets: Annotated[bool, typer.Option("--all-sheets", help="poles on every Riemann sheet, not on the nearest only")] = False,
-    reasons: Annotated[bool, typer.Option("--reasons", help="all reasons of the verdict, not the worst three only")] = False,
+    all_sheets: Annotated[bool, typer.Option("--all-sheets", help="poles on every Riemann sheet, not only the nearest")] = False,
+    reasons: Annotated[bool, typer.Option("--reasons", help="all reasons of the verdict, not only the worst three")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print everything for programs")] = False,
 ) -> None:
     """Show verdict, parameters, couplings and fractions of a result."""
@@ -45,7 +45,7 @@ def show(
 
 def _poles(found: FitResult, name: str, all_sheets: bool) -> tuple[Pole, ...]:
     if found.model is None:
-        raise CtpwaError(f"{name!r} does not hold its model\n fix: call ctpwa.poles(result, model) in Python with the model of the fit")
+        raise CtpwaError(f"{name!r} does not contain its model\n fix: call ctpwa.poles(result, model) in Python with the model of the fit")
     return find_poles(found, load_model(found.model), "all" if all_sheets else "nearest")
 
 

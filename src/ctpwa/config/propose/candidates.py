@@ -71,7 +71,7 @@ class Candidate:
 
     @property
     def missing(self) -> list[str]:
-        """What the tables do not know of it and a model needs."""
+        """What a model needs and the tables do not have."""
         return [key for key, value in (("JP", self.state.P), ("mass", self.state.mass), ("width", self.state.width)) if not value]
 
     @property
@@ -99,7 +99,7 @@ class Candidate:
 
 
 def regions(decay: Decay) -> list[Region]:
-    """All groups of two final particles, and of three where there are four or more; conjugate groups stand together."""
+    """All groups of two final particles, and of three where there are four or more; conjugate groups are adjacent."""
     n = len(decay.final)
     found: dict[tuple[str, ...], Region] = {}
     for size in range(2, min(n - 1, LARGEST) + 1):

@@ -25,7 +25,7 @@ from ctpwa.decay.waves import chain_waves, vertex_ls
 ACTIVE_REACH = 1.0  # widths outside the kinematic range up to which a resonance is active
 CASCADE_REACH = 0.5  # widths that a step of a cascade may be short of energy
 NARROW = 0.1  # GeV; a narrower state may show where isospin forbids it or where it decays to a photon
-AGAINST_ISOSPIN, ELECTROMAGNETIC = "isospin violating decay", "electromagnetic decay"
+AGAINST_ISOSPIN, ELECTROMAGNETIC = "isospin-violating decay", "electromagnetic decay"
 HIGHEST_L = 2  # an active resonance is produced with at most this L
 HIGHEST_L_CASCADE = 1  # the same in decays to four or more particles, where every combination of resonances makes waves
 HIGHEST_J_CASCADE = {4: 2, 5: 1, 6: 1}  # highest spin of an active resonance there, by number of particles
@@ -62,7 +62,7 @@ class Proposed:
 
     @property
     def state(self) -> Particle:
-        """The charge state whose mass and width stand in the model file."""
+        """The charge state whose mass and width are in the model file."""
         return self.states[0]
 
 
@@ -78,7 +78,7 @@ class ModelProposal:
         resonances:          active and other ones, grouped by region and ordered by mass
         structures:          non-resonant structures; they are active if and only if no resonance is
         left_out:            region and names of those that only decay electromagnetically or against isospin, and are too wide to show
-        incomplete:          region and names of those of which the PDG tables lack a mass, a width or a parity
+        incomplete:          region and names of those whose mass, width or parity is missing from the PDG tables
     """
 
     decay_text: str
@@ -175,7 +175,7 @@ class _Search:
         return [] if self.cascade else structures_in(self.decay, list(groups))
 
     def _choose_active(self, complete: Sequence[Candidate]) -> None:
-        """Take what nothing speaks against; go on until this is true together with the others that are taken."""
+        """Take what nothing speaks against; repeat until this holds together with the others taken."""
         eligible = [c for c in complete if not self._reasons_before_chains(c)]
         while True:
             self.active = [c for c in eligible if not self.cascade or _first_of_its_kind(c, eligible)]
@@ -193,13 +193,13 @@ class _Search:
         if not findings.decay_allowed:
             reasons.append(AGAINST_ISOSPIN)
         elif not findings.allowed:
-            reasons.append("isospin violating production")
+            reasons.append("isospin-violating production")
         if self.cascade and not reasons and not _first_of_its_kind(candidate, [*self.active, candidate]):
             reasons.append(f"not the {'lightest' if candidate.region.hadronic else 'narrowest'} {jpc_text(candidate.state)}")
         if findings.lowest_L > self.highest_L and not (self.cascade and reasons):
             reasons.append(f"starts at L = {findings.lowest_L}")
         if not reasons and candidate not in self.active:
-            reasons.append("a lighter one is enough to begin with")
+            reasons.append("a lighter one is enough to start with")
         return findings, list(dict.fromkeys(reasons))
 
     def _reasons_before_chains(self, candidate: Candidate) -> list[str]:
@@ -220,7 +220,7 @@ class _Search:
         return reasons
 
     def _findings(self, candidate: Candidate) -> _Findings:
-        """Look at all chains with the candidate, and active resonances besides."""
+        """Look at all chains with the candidate, and with active resonances."""
         carrier = self._carrier(candidate)
         findings = _Findings()
         for chain in self._open_chains(candidate):

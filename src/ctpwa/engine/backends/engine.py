@@ -1,4 +1,4 @@
-"""What a likelihood needs of the engine of a backend."""
+"""What a likelihood needs from the engine of a backend."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def score_products(gram: Gram, n_couplings: int) -> np.ndarray:
 
 
 def from_row(tables: Tables, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
-    """The expansion of a row of numbers: sums of every channel, and to second order the Gram matrices behind them."""
+    """The expansion of a row of numbers: sums of every channel, and to second order the Gram matrices after them."""
     layout = tables.layouts[order]
     gram = gram_from_row(row[layout.length :]) if order >= 2 else None
     return from_sums(tables, ChannelSums(row[: layout.length], layout), gram, c, mode)

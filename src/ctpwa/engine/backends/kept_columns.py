@@ -1,4 +1,4 @@
-"""Columns ∂ψ/∂c of samples whose lineshapes stand still, kept on the device for batches: they are the same in every evaluation."""
+"""Columns ∂ψ/∂c of samples whose lineshapes are fixed, kept on the device for batches: they are the same in every evaluation."""
 
 from __future__ import annotations
 
@@ -78,6 +78,6 @@ def _drop(kept: weakref.ref[KeptColumns], number: int, size: int) -> None:
 
 
 def _even_number(there: np.ndarray) -> np.ndarray:
-    """Indices of what is there, with one that is not if their number would be odd: matrix products are quicker then."""
+    """Indices of what is there, with one that is not if their number would be odd: matrix products are faster then."""
     found = np.flatnonzero(there)
     return found if len(found) % 2 == 0 else np.sort(np.append(found, np.flatnonzero(~there)[0]))

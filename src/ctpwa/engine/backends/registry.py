@@ -1,6 +1,6 @@
 """All backends, and which of them computes.
 
-Every folder beside this file is a backend: its module ``backend`` holds a ``Backend`` called ``BACKEND``, and imports nothing heavy.
+Every folder next to this file is a backend: its module ``backend`` defines a ``Backend`` called ``BACKEND``, and imports nothing heavy.
 Backends of other packages are added with ``register_backend``.
 """
 
@@ -41,7 +41,7 @@ class Backend:
         place:        where it computes, from the device that was asked for, if any; an error if it cannot
         engine:       its engine for a plan that ``adapt`` has seen, at such a place
         adapt:        the tables it works with, made from those of a model
-        own_memory:   whether the events it works on at a place lie elsewhere than in main memory
+        own_memory:   whether the events it works on at a place are outside main memory
         use_threads:  sets how many threads it uses in this process; None if it has none of its own
     """
 
@@ -87,7 +87,7 @@ def register_backend(backend: Backend) -> None:
 
 
 def unregister_backend(name: str) -> None:
-    """Forget a backend that ``register_backend`` added."""
+    """Remove a backend that ``register_backend`` added."""
     _registered.pop(name, None)
 
 

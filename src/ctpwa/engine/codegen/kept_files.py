@@ -15,7 +15,7 @@ from ctpwa.engine.codegen.private_folder import is_own_file, make_private
 
 MOST_BYTES = 500 * 1000**2  # of all files; modules that were used longest ago are removed beyond
 NOT_KEPT = (
-    "compiled kernels are not kept, and every process compiles them anew: {reason}\n"
+    "compiled kernels are not kept, and every process compiles them again: {reason}\n"
     " fix: set CTPWA_CACHE to a folder that only you can write, with room in it"
 )
 
@@ -28,7 +28,7 @@ def cache_folder() -> Path:
 
 
 def usable_folder() -> Path | None:
-    """The same folder, which is there now; None, with a warning, if there cannot be any."""
+    """The same folder, which now exists; None, with a warning, if it cannot."""
     try:
         folder = cache_folder()
         make_private(folder, "CTPWA_CACHE")

@@ -17,7 +17,7 @@ MOST_LINKS = 40
 
 
 def make_private(folder: Path, variable: str) -> None:
-    """Make a folder that only its owner can use, or check the one that is there.
+    """Make a folder that only its owner can use, or check the existing one.
 
     Args:
         folder:    its path, absolute
@@ -35,7 +35,7 @@ def make_private(folder: Path, variable: str) -> None:
     if found is not None:
         raise CtpwaError(
             f"{str(folder)!r} is no place for code that is kept and run later: {found}\n"
-            f" fix: set {variable} to a folder that only you can write, or remove this one and take the right of others to write away"
+            f" fix: set {variable} to a folder that only you can write, or remove this one, and take write permission from others"
         )
     if not stat.S_ISDIR(about.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), end)
@@ -49,7 +49,7 @@ def is_own_file(about: os.stat_result) -> bool:
 
 
 def _way_to(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Every folder and link on the way to a folder, from the root on, and what it is; links are followed."""
+    """Every folder and link on the path to a folder, from the root on, and what it is; links are followed."""
     at, left, links = "/", list(folder.parts[1:]), 0
     yield at, os.lstat(at)
     while left:

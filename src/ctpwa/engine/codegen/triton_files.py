@@ -1,4 +1,4 @@
-"""The folder in which Triton keeps compiled kernels. It runs what it finds there, so that it must be as private as that of ctpwa."""
+"""The folder in which Triton keeps compiled kernels. It runs what it finds there, so it must be as private as that of ctpwa."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ready_triton_folder() -> None:
         make_private(folder, "TRITON_CACHE_DIR")
     except OSError as error:
         warnings.warn(
-            f"GPU kernels are not kept, and every process compiles them anew: {error.strerror} ({str(folder)!r})\n"
+            f"GPU kernels are not kept, and every process compiles them again: {error.strerror} ({str(folder)!r})\n"
             " fix: set TRITON_CACHE_DIR to a folder that only you can write",
             stacklevel=2,
         )

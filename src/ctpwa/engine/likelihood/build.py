@@ -67,9 +67,9 @@ def build_likelihood(
         ties:            coupling → (other coupling, complex factor): it is factor times the other
         constraints:     parameter name → (mean, standard deviation) of a Gaussian
         limits:          parameter name → (lower, upper); fits stay between them
-        device_memory:   bytes, or a size such as ``"4 GB"``, that prepared events may take on a GPU; what is left passes through it
+        device_memory:   bytes, or a size such as ``"4 GB"``, that prepared events may take on a GPU; the rest passes through it
                          in chunks, in every evaluation. Default: most of what is free there
-        host_memory:     the same for main memory; what is left goes to disk. Default: most of what is free
+        host_memory:     the same for main memory; the rest goes to disk. Default: most of what is free
         scratch:         folder for what goes to disk; default: that of the system for temporary files
         progress:        show progress bars; default: on a terminal when something takes more than two seconds
         ranks:           processes that share the events, each with its own part of every sample; default: those that torchrun

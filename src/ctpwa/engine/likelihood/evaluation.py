@@ -51,7 +51,7 @@ class Evaluation:
 
     @cached_property
     def theta_order(self) -> np.ndarray:
-        """Where the plan's floating parameters stand among all lineshape parameters."""
+        """Where the plan's floating parameters are among all lineshape parameters."""
         names = self.parameters.theta_names
         return np.array([names.index(name) for name in self.engine.plan.parameters], dtype=np.int64)
 
@@ -134,7 +134,7 @@ class Evaluation:
 
     @cached_property
     def _constrained(self) -> dict[str, int | None]:
-        """Where constrained parameters stand among the free ones; None for those that are fixed."""
+        """Where constrained parameters are among the free ones; None for those that are fixed."""
         names = self.parameters.names
         return {name: names.index(name) if name in names else None for name in self.constraints}
 

@@ -1,4 +1,4 @@
-"""Sums over samples wherever they lie: what is on the device in one go, the rest chunk by chunk, with one wait at the end."""
+"""Sums over samples wherever they are: what is on the device in one go, the rest chunk by chunk, with one wait at the end."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class _Total:
         self.row: Tensor | None = None
 
     def add(self, row: Tensor) -> None:
-        """Add one, which is not used any more."""
+        """Add one, which is no longer used."""
         self.row = row if self.row is None else self.row.add_(row)
 
 

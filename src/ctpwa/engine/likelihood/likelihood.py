@@ -103,7 +103,7 @@ class Likelihood:
 
     @property
     def streamer(self) -> Streamer:
-        """Brings events to the device that lie elsewhere."""
+        """Brings events that are elsewhere to the device."""
         return self.resources.streamer
 
     @property
@@ -145,7 +145,7 @@ class Likelihood:
 
     @property
     def floating_order(self) -> np.ndarray:
-        """Where the floating lineshape parameters stand among all of them."""
+        """Where the floating lineshape parameters are among all of them."""
         return self.evaluation.theta_order
 
     # evaluation
@@ -186,7 +186,9 @@ class Likelihood:
             known = "data, background, phase space" if source is None else "the phase-space sample was released: no resonance floats"
             raise DataError(f"no intensities of {sample!r}\n fix: {known}")
         if not isinstance(source, StoredSample):
-            raise DataError("no intensities of a likelihood that computes its samples anew\n fix: ask the one it was made from")
+            raise DataError(
+                "no intensities of a likelihood that computes its samples in every evaluation\n fix: ask the one it was made from"
+            )
         floating = theta[self.floating_order]
         refresh = CallbackValues(self.plan, floating, self.engine.device)
         return intensities(self.engine, source, c, self.plan.iteration.values(floating), refresh)
@@ -200,7 +202,7 @@ class Likelihood:
 
     @property
     def weighted(self) -> bool:
-        """Whether events have other weights than 1, or background is subtracted: then the covariance needs ``score_products``."""
+        """Whether events have weights other than 1, or background is subtracted: then the covariance needs ``score_products``."""
         return self.subtracts or self.samples.totals.unequal > 0
 
     @property
@@ -359,7 +361,7 @@ class Likelihood:
         return relatives.without(self, waves)
 
     def with_still_lineshapes(self, p: Any) -> Likelihood:
-        """The same with a normalisation whose lineshapes stand still at ``p``: exact there, quick elsewhere.
+        """The same with a normalisation with lineshapes fixed at ``p``: exact there, quick elsewhere.
 
         Args:
             p:  the free parameters
@@ -367,7 +369,7 @@ class Likelihood:
         return replace(self, norm=relatives.still(self, self._vector(p)))
 
     def coarse(self, p: Any, n_events: int, seed: int = 0) -> Likelihood:
-        """A quick likelihood for the search of starts: part of the data, and a normalisation whose lineshapes stand still at ``p``.
+        """A quick likelihood for the search of starts: part of the data, and a normalisation with lineshapes fixed at ``p``.
 
         Args:
             p:         the free parameters
@@ -381,5 +383,5 @@ class Likelihood:
         return replace(self, amplitude=replace(self.amplitude, engine=engine))
 
     def in_double(self) -> Likelihood:
-        """The same likelihood with spin amplitudes in double precision; they are computed anew, in chunks, in every evaluation."""
+        """The same likelihood with spin amplitudes in double precision; they are computed again, in chunks, in every evaluation."""
         return relatives.in_double(self)

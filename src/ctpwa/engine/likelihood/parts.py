@@ -25,7 +25,7 @@ from ctpwa.model.model import Model
 
 @dataclass(frozen=True)
 class CouplingOptions:
-    """What a user said about couplings.
+    """The user's choices for couplings.
 
     Attributes:
         kind:       ``wave`` or ``vertex``
@@ -46,7 +46,7 @@ class Amplitude:
         model:           the waves
         coupling_names:  names of the complex couplings of the engine
         coupling_map:    how they are made of the complex numbers that are fitted
-        coupling_options:  how the user wanted them
+        coupling_options:  the user's choices
         engine:          computes sums over samples, with the tables of the model
     """
 
@@ -74,8 +74,8 @@ class Resources:
         ranks:        processes that share the events
         precision:    ``double`` or ``mixed``
         limits:       how much memory it may use
-        memory:       where the events lie
-        streamer:     brings those that lie elsewhere to the device
+        memory:       where the events are
+        streamer:     brings those that are elsewhere to the device
         preparation:  turns momenta into what the kernels read
     """
 
@@ -98,7 +98,7 @@ class FitSamples:
         totals:      sums over the weights of all processes
         n_summed:    events of data and background, of all processes
         distinct:    how many different events there are of data and phase space, counted to the number of free parameters
-        shares:      the momenta, where samples are computed anew from them; empty otherwise
+        shares:      the momenta, if samples are computed again from them; empty otherwise
     """
 
     data: SampleSource

@@ -17,7 +17,7 @@ class PullBack:
     Args:
         plan:         gives p(θ)
         parameters:   gives c(x) and θ(x)
-        theta_order:  where the plan's floating θ stand among all lineshape parameters
+        theta_order:  where the plan's floating θ are among all lineshape parameters
     """
 
     def __init__(self, plan: Plan, parameters: Parameters, theta_order: np.ndarray) -> None:
@@ -50,12 +50,12 @@ class PullBack:
         return self._gradient(x, own_grad), (pulled + pulled.T) / 2
 
     def of_couplings(self, x: np.ndarray, grads: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """∂V/∂x and ∂²V/∂x∂x of many vectors from the derivatives over (Re c, Im c); lineshapes stand still.
+        """∂V/∂x and ∂²V/∂x∂x of many vectors from the derivatives over (Re c, Im c); lineshapes are fixed.
 
         Args:
             x:      the free parameters [vector, free]
             grads:  [vector, re | im · coupling]
-            H:      [vector, re | im · coupling, re | im · coupling], or without elements if it is not wanted
+            H:      [vector, re | im · coupling, re | im · coupling], or without elements if it is not needed
         """
         if self._picked is not None:
             return self._pick(x, grads, H)

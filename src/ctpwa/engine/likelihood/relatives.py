@@ -33,7 +33,7 @@ from ctpwa.model.parameters import Parameters, make_parameters
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
 
-ANEW = "a likelihood that computes its samples anew\n fix: take it of the one it was made from"
+EVERY_TIME = "a likelihood that computes its samples in every evaluation\n fix: take it from the one it was made from"
 
 
 def fixed(likelihood: Likelihood, values: Mapping[str, float]) -> Likelihood:
@@ -222,7 +222,7 @@ def _integrals_of(integrals: WaveIntegrals, kept: Sequence[int], used: Sequence[
 
 def _stored(what: str, source: SampleSource) -> StoredSample:
     if not isinstance(source, StoredSample):
-        raise DataError(f"no {what} {ANEW}")
+        raise DataError(f"no {what} {EVERY_TIME}")
     return source
 
 

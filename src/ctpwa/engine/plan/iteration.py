@@ -129,7 +129,7 @@ class IterationNumbers:
 
 
 def _calls(uses: Sequence[_Use], place: Mapping[str, int], which: str) -> Callable[[Sequence[float]], list[float]]:
-    """One function of all parameter values that calls the compiled templates of many numbers; the results stand one behind the other.
+    """One function of all parameter values that calls the compiled templates of many numbers; the results are one after the other.
 
     Args:
         uses:   the numbers

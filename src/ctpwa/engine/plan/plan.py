@@ -206,7 +206,7 @@ class Plan:
         channels:     sorted by structure, kind and event rows
         quantities:   what the event table holds, with its first row
         p:            iteration numbers; floating ones first
-        callbacks:    lineshapes without a formula, whose event rows are filled anew in every evaluation
+        callbacks:    lineshapes without a formula, whose event rows are filled again in every evaluation
         n_floating:   how many of them change during a fit
         parameters:   names of the floating parameters θ
         fixed:        values of all other parameters

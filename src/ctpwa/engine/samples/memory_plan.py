@@ -216,7 +216,7 @@ def _room(limit: int | None, device: torch.device) -> int | None:
 
 
 def _chunk_events(size: float, per_event: int, largest: int = LARGEST_CHUNK) -> int:
-    """Events of a chunk of at most so many bytes."""
+    """Events of a chunk of at most this many bytes."""
     size = min(int(size), largest)
     if size >= POWER_OF_TWO:
         size = (1 << (size.bit_length() - 1)) - SLACK
@@ -225,7 +225,7 @@ def _chunk_events(size: float, per_event: int, largest: int = LARGEST_CHUNK) -> 
 
 
 def _chunks_in(room: int, chunk: int, reserved: int) -> int:
-    """How many chunks fit, beside so many that are set aside."""
+    """How many chunks fit, besides those that are set aside."""
     return max(room // chunk - reserved, 0)
 
 

@@ -87,10 +87,10 @@ class Share:
                 check_weights(piece.weights, self.name, found)
             found += piece.n_events
             if found > announced:
-                raise DataError(f"{self.name}: at least {found} events came, and {announced} were announced\n fix: check its n_events")
+                raise DataError(f"{self.name}: at least {found} events came, but {announced} were announced\n fix: check its n_events")
             yield piece
         if found != announced:
-            raise DataError(f"{self.name}: {found} events came, and {announced} were announced\n fix: check its n_events")
+            raise DataError(f"{self.name}: {found} events came, but {announced} were announced\n fix: check its n_events")
 
 
 def count_distinct(share: Share, enough: int, ranks: Ranks) -> int:

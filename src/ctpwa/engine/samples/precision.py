@@ -21,7 +21,7 @@ PRECISIONS = (DOUBLE, MIXED)
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """A sample that is built anew, piece by piece, whenever it is read.
+    """A sample that is rebuilt, piece by piece, whenever it is read.
 
     Attributes:
         build:  gives its pieces

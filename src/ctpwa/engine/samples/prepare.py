@@ -115,5 +115,5 @@ class Preparation:
 
 
 def _equal_parts(n: int, most: int) -> int:
-    """Events of each of a few parts that have at most so many."""
+    """Events of each of a few parts that have at most this many."""
     return -(-n // max(-(-n // most), 1)) or 1

@@ -162,7 +162,7 @@ def fill_callback(callback: CallbackRows, sample: Sample, present: Tensor, float
         callback:           the lineshape and its rows
         sample:             the events
         present, floating:  what ``callback_point`` gives
-        order:              highest derivative that is wanted
+        order:              highest derivative needed
     """
     s_R, q2_R, *others = sample.inputs[callback.inputs]
     columns = dict(zip(callback.lineshape.columns, others, strict=True))

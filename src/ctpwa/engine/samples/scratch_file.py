@@ -62,7 +62,7 @@ class ScratchFile:
             while view:
                 n = os.preadv(self._file, [view], start)
                 if n == 0:
-                    raise DataError(f"a scratch file in {self.folder!r} is shorter than it was\n fix: do not touch it while a fit runs")
+                    raise DataError(f"a scratch file in {self.folder!r} is shorter than it was\n fix: leave it alone while a fit runs")
                 start, view = start + n, view[n:]
         except OSError as error:
             raise DataError(f"cannot read a scratch file in {self.folder!r}: {error.strerror}\n fix: check the disk") from error
@@ -74,12 +74,12 @@ def scratch_folder(folder: str | os.PathLike[str] | None) -> str:
 
 
 def check_scratch(folder: str, needed: int) -> None:
-    """Refuse a folder that does not hold so many bytes, before anything is written."""
+    """Refuse a folder without room for this many bytes, before anything is written."""
     if not os.path.isdir(folder):
         raise DataError(f"there is no scratch folder {folder!r}\n fix: make it, or choose another: scratch")
     if (kind := _file_system(folder)) in IN_MEMORY:
         raise DataError(
-            f"the scratch folder {folder!r} lies in main memory ({kind}), which does not hold the samples\n"
+            f"the scratch folder {folder!r} is in main memory ({kind}), which cannot hold the samples\n"
             " fix: choose a folder on a disk: scratch"
         )
     free = shutil.disk_usage(folder).free

@@ -77,7 +77,7 @@ def build_one_channel(vertex: Vertex, adler_zero: Any = None) -> Formula:
 
         F = 1 / (M² − s − i M ρ(s) (s − s_A)/(M² − s_A) (b1 + b2 s) e^(−(s − M²)/A)),    ρ = 2q/√s
 
-    s_A = m_π²/2 for ππ and m_K² − m_π²/2 for Kπ. The parameters of the σ have default values, those of the κ have not.
+    s_A = m_π²/2 for ππ and m_K² − m_π²/2 for Kπ. The parameters of the σ have default values, those of the κ do not.
     """
     if vertex.L != 0:
         raise PhysicsError(f"lineshape 'bugg_one_channel' is an S wave, but this vertex has L = {vertex.L}", "use breit_wigner")

@@ -69,7 +69,7 @@ def read_channels(channels: Any, vertex: Vertex, lineshape: str) -> tuple[DecayC
     if not isinstance(channels, Mapping) or not channels:
         raise fail("no channels given" if not channels else f"{channels!r} is not a table of channels")
     if len(channels) > MAX_CHANNELS:
-        raise fail(f"there are {len(channels)} of them, and at most {MAX_CHANNELS} can be")
+        raise fail(f"there are {len(channels)} of them, and at most {MAX_CHANNELS} are allowed")
     found = []
     for label, given in channels.items():
         if not _LABEL.fullmatch(str(label)):

@@ -105,7 +105,7 @@ def continuation(lineshape: Lineshape, vertex: Vertex, values: Mapping[str, floa
         if isinstance(lineshape.origin, kmatrix.KMatrix):
             return KMatrixContinuation(lineshape.origin, vertex, lineshape)
         raise NotAnalytic(f"{lineshape.name} is a set of values at masses, not an analytic function")
-    raise NotAnalytic(f"{lineshape.name} is a Python function, which is known on the real axis only")
+    raise NotAnalytic(f"{lineshape.name} is a Python function, which is known only on the real axis")
 
 
 class FormulaContinuation(Continuation):
@@ -288,7 +288,7 @@ def _phase_space(rho: Any, vertex: Vertex) -> tuple[float, float]:
     if isinstance(rho, partial) and rho.func in (kmatrix.two_body_phase_space, kmatrix.threshold_phase_space):
         m1, m2 = rho.keywords["m1"], rho.keywords["m2"]
         return m1 + m2, abs(m1 - m2) if rho.func is kmatrix.two_body_phase_space else 0.0
-    raise NotAnalytic(f"the phase space {rho!r} is known on the real axis only")
+    raise NotAnalytic(f"the phase space {rho!r} is known only on the real axis")
 
 
 def _conditional(expression: sp.Expr) -> list[sp.Piecewise]:

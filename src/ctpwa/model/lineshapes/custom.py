@@ -119,7 +119,7 @@ def check_lineshape(lineshape: Lineshape, vertex: Vertex) -> Lineshape:
 def _refuse_columns(declared: Mapping[str, LineshapeParameter], vertex: Vertex) -> None:
     for name in vertex.columns:
         if name in declared:
-            raise PhysicsError(f"{name!r} is an event column of the model, and a parameter of a lineshape", "call one of them otherwise")
+            raise PhysicsError(f"{name!r} is an event column of the model, and a parameter of a lineshape", "rename one of them")
 
 
 def _formula(name: str, expression: sp.Expr, declared: Mapping[str, LineshapeParameter], vertex: Vertex) -> Formula:

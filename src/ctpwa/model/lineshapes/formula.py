@@ -11,7 +11,7 @@ import sympy as sp
 
 
 class EventVariable(sp.Symbol):
-    """A symbol that has another value in every event."""
+    """A symbol with its own value in every event."""
 
 
 # the event variables of a decay vertex R → 1 2

@@ -1,6 +1,6 @@
 """All lineshapes by name, and the one function that makes a lineshape from whatever a user gives.
 
-Every file beside this one that holds ``KINDS`` adds its lineshapes by itself. Those of users and other packages are added with
+Every file next to this one that defines ``KINDS`` adds its lineshapes automatically. Those of users and other packages are added with
 ``register_lineshape``.
 """
 

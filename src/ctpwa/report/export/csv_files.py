@@ -1,4 +1,4 @@
-"""Everything that was found as CSV files: numbers with all their digits, nothing where there is none."""
+"""Results as CSV files: numbers with all their digits, empty where there is none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def csv_tables(result: FitResult, projected: Mapping[str, Projected] | None = No
 
     Args:
         result:     what was found
-        projected:  projections of every data set, if they are wanted as well
+        projected:  projections of every data set, if wanted
     """
     tables = {
         "parameters.csv": _parameters(result),
@@ -76,7 +76,7 @@ def _table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Numbers with all their digits; nothing for one that is not there."""
+    """Numbers with all their digits; nothing for a missing one."""
     if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
         return ""
     if isinstance(value, (bool, np.bool_)):

@@ -9,7 +9,7 @@ For every data set, in a folder of its name if it has one:
     phase_space                                                       TTree: weight, fit, group_…, wave_…
     data, background                                                  TTree: weight, intensity, group_…, wave_…
 
-``fit`` and the branches beside it are events that a phase-space event stands for; their sum is the measured signal. ``names`` is a
+``fit`` and the branches next to it say how many events a phase-space event stands for; their sum is the measured signal. ``names`` is a
 text in JSON: what every name in the file stands for. ``made_by`` says that ctpwa has written the file.
 """
 

@@ -33,7 +33,7 @@ def write_figures(
     interference: bool = False,
     rows: int = ROWS,
 ) -> list[Path]:
-    """Write every figure as PDF and PNG; the folder is made if it is not there.
+    """Write every figure as PDF and PNG; the folder is made if it does not exist.
 
     Args:
         folder:        where to write

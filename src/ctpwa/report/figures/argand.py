@@ -26,7 +26,7 @@ CLEAR = 0.045  # of the size of the diagram; marks that are nearer to each other
 def draw_argand(curve: ArgandCurve, members: Sequence[ArgandCurve] = (), title: str = "") -> Figure:
     """The amplitude in the complex plane at the left, |A|² and phase versus mass at the right, with bands of one standard deviation.
 
-    Dots at the curve are at the masses that are written beside them. Use ``curve.between`` to look at a part of the range.
+    Dots on the curve are at the masses written next to them. Use ``curve.between`` to look at a part of the range.
 
     Args:
         curve:    what to draw

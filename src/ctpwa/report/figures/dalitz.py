@@ -62,7 +62,7 @@ def drawn_cells(grid: Grid, numbers: np.ndarray, boundary: Curve | None) -> np.n
 
 
 def draw_dalitz(grid: Grid, boundary: Curve | None = None, title: str = "") -> Figure:
-    """Data and fit in one scale, and the pulls of the cells beside them.
+    """Data and fit on one scale, and the pulls of the cells next to them.
 
     Args:
         grid:      the cells

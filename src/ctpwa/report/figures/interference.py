@@ -57,7 +57,7 @@ def draw_interference(fractions: Fractions, model: Model, title: str = "") -> Fi
 
 
 def _root(x: np.ndarray) -> np.ndarray:
-    """A colour scale in which small interferences are seen beside large fractions."""
+    """A colour scale that shows small interferences next to large fractions."""
     return np.sign(x) * np.sqrt(np.abs(x))
 
 

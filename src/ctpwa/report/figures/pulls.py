@@ -1,4 +1,4 @@
-"""Histograms of pulls beside the normal distribution they should have."""
+"""Histograms of pulls with the normal distribution they should have."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def axis_label(variable: Variable) -> str:
 
 
 def save_figure(figure: PlainFigure, stem: Path, *, suffixes: Sequence[str] = tuple(SUFFIXES)) -> list[Path]:
-    """Write ``stem``.png and ``stem``.pdf, each whole or not at all; the folder is made if it is not there.
+    """Write ``stem``.png and ``stem``.pdf, each whole or not at all; the folder is made if it does not exist.
 
     Args:
         figure:    what to write

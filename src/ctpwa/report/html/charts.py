@@ -111,7 +111,7 @@ def history_chart(result: FitResult) -> dict[str, Any]:
     return {
         "title": "How −ln L fell",
         "name": "history",
-        "xLabel": "better point",
+        "xLabel": "improvement",
         "yLabel": "above the minimum",
         "xRange": [0, max(len(values) - 1, 1)],
         "yRange": [1e-9, float(max(values.max() * 2, 1e-8))],
@@ -121,14 +121,14 @@ def history_chart(result: FitResult) -> dict[str, Any]:
 
 
 def starts_chart(result: FitResult) -> dict[str, Any]:
-    """Where the starts led to."""
+    """Where the starts ended."""
     best = result.minima[0].nll
     above = np.array([minimum.nll - best for minimum in result.minima for _ in range(minimum.starts)])
     values = np.sort(np.maximum(above, 1e-3))
     return {
         "title": "Where the starts ended",
         "name": "starts",
-        "xLabel": "starts, the best first",
+        "xLabel": "starts, best first",
         "yLabel": "above the best minimum",
         "xRange": [0, len(values) + 1],
         "yRange": [5e-4, float(max(values.max() * 2, 1e-2))],

@@ -34,7 +34,7 @@ def report_page(content: ReportContent) -> str:
         "poles": ("Poles", physics.pole_section(content)),
         "goodness": ("Goodness of fit", sections.goodness_section(content)),
         "correlations": ("Correlations", sections.correlation_section(content)),
-        "course": ("Course", sections.course_section(content)),
+        "convergence": ("Convergence", sections.convergence_section(content)),
         "samples": ("Samples", sections.sample_section(content)),
         "reproduce": ("Reproduce", sections.reproduce_section(content)),
     }
@@ -73,8 +73,8 @@ def _projections(content: ReportContent) -> Html:
         if view.projected.projections
     ]
     words = (
-        "Points are measured events, the red line is the fit, other lines are resonances alone, all their waves added coherently."
-        " Drag to zoom, double click for the whole range."
+        "Points are the data, the red line is the fit, the other lines are single resonances with all their waves added coherently."
+        " Drag to zoom, double-click to reset."
     )
     return section("projections", "Projections", note(words), parts) if parts else NOTHING
 

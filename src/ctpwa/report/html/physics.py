@@ -29,8 +29,8 @@ def amplitude_section(content: ReportContent) -> Html:
         words = note(f"{', '.join(curve.waves)}.{left_out}")
         parts.append(element("div", element("h3", math(curve.latex)), words, charts, data_choice="amplitude", data_tab=f"curve{k}"))
     explained = (
-        "Coupling times propagator, without spin amplitudes and barrier factors of the vertices; the sum of all waves that differ in"
-        " nothing but their resonance, and every wave alone. Bands and ellipses are one standard deviation from the whole covariance."
+        "Coupling times propagator, without spin amplitudes and barrier factors of the vertices; the sum of all waves that differ only"
+        " in their resonance, and each wave alone. Bands and ellipses are one standard deviation, from the full covariance."
     )
     choose = element("select", choices, data_choose="amplitude", aria_label="which amplitude")
     return section("amplitudes", "Amplitudes", note(explained), choose, parts)
@@ -60,7 +60,7 @@ def pole_section(content: ReportContent) -> Html:
     if not rows:
         return NOTHING
     words = (
-        " of the fitted lineshapes, in GeV. The sheet is the sign of the imaginary part of the"
+        " of the fitted lineshapes, in GeV. The sheet is given by the sign of the imaginary part of the"
         " break-up momentum in each channel. Residues are those of the lineshape in √s."
     )
     columns = ("resonance", "decay", "sheet", "mass", "width", "residue", "")
@@ -77,8 +77,8 @@ def moment_section(content: ReportContent) -> Html:
             charts = element("div", (chart(f"moment{k}.{n}.{i}") for i in range(len(moments.moments.indices))), class_="panels small")
             parts.append(element("div", charts, data_part_of=f"moments{k}", data_tab=n))
     words = (
-        "Sums of spherical harmonics of the helicity angle of a pair in bins of its mass: points are measured, the red line is the fit."
-        " Waves of spin J in the pair reach up to L = 2J; odd L come from interference of waves of opposite parity."
+        "Sums of spherical harmonics of the helicity angle of a pair in bins of its mass: points are the data, the red line is the fit."
+        " Waves of spin J in the pair reach up to L = 2J; odd L come from interference between waves of opposite parity."
     )
     return section("moments", "Angular moments", note(words), parts) if any(v.moments for v in content.data_sets) else NOTHING
 

@@ -1,4 +1,4 @@
-"""The parts of the page that are words and tables."""
+"""The parts of the page made of words and tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN_CORRELATIONS = 12
 LARGE_PULL = 3.0
 COUPLING_COLUMNS = ("coupling", "magnitude", "error", "input", "pull", "phase / °", "error / °", "input", "pull")
 INTERFERENCE_CAPTION = (
-    "In %: fractions on the diagonal, interferences beside it; blue is destructive, red constructive. Point at a cell for its name."
+    "In %: fractions on the diagonal, interferences off it; blue is destructive, red constructive. Hover over a cell for its name."
 )
 KIND_NAMES = {"resonances": "resonances", "waves": "waves", "jp": "J^P"}
 
@@ -37,7 +37,7 @@ def head(content: ReportContent) -> Html:
     verdict = result.verdict
     reasons = [element("li", reason) for reason in verdict.reasons]
     judged = "good" if verdict.good else "bad"
-    words = "A minimum; all parameters are determined." if verdict.good else "This fit should not be trusted as it is."
+    words = "This is a minimum, and all parameters are determined." if verdict.good else "Do not trust this fit as it stands."
     best = result.minima[0] if result.minima else None
     facts = {
         "−ln L": f"{result.nll:.3f}",
@@ -47,10 +47,10 @@ def head(content: ReportContent) -> Html:
         "AIC": f"{result.aic:.2f}",
         "BIC": f"{result.bic:.2f}",
         "EDM": f"{verdict.edm:.1e}",
-        "time of the fit": f"{result.record.seconds:.2f} s",
+        "fit time": f"{result.record.seconds:.2f} s",
     }
     if best is not None and result.n_starts > 1:
-        facts["starts that end here"] = f"{best.starts} of {result.n_starts}"
+        facts["starts ending here"] = f"{best.starts} of {result.n_starts}"
     if (bias := result.precision) is not None:
         facts["−ln L in double precision"] = f"{bias.nll:+.1e}"
         facts["largest shift in double precision"] = f"{bias.largest:.1e} σ"
@@ -73,7 +73,7 @@ def model_section(content: ReportContent) -> Html:
     model = content.model
     drawings = [tree(model, topology) for topology in topologies(model)]
     rows = [_wave_row(wave) for wave in model.waves]
-    waves = table("waves", ("wave", "resonances", "J^P", "(L, S) of every vertex", "coupling"), rows, names=[w.name for w in model.waves])
+    waves = table("waves", ("wave", "resonances", "J^P", "(L, S) at each vertex", "coupling"), rows, names=[w.name for w in model.waves])
     amplitude = math(r"I = \sum_{\text{rows}} \left| \sum_{w} c_w F_w(s) K_w \right|^2")
     words = "Every wave is a coupling c times propagators F times a covariant spin amplitude K: "
     return section(
@@ -83,7 +83,7 @@ def model_section(content: ReportContent) -> Html:
         element("div", drawings, class_="panels"),
         (note(remark) for remark in model.notes),
         folded(f"all {counted(len(model.waves), 'wave')}", filtered("waves", "waves"), waves),
-        folded("formulas of the lineshapes", map(_lineshape, content.lineshapes)) if content.lineshapes else None,
+        folded("lineshape formulas", map(_lineshape, content.lineshapes)) if content.lineshapes else None,
     )
 
 
@@ -139,10 +139,10 @@ def parameter_section(content: ReportContent) -> Html:
                 *_compared(phase, phase_error, turned),
             )
         )
-    corrected = "Errors are those of weighted events, H⁻¹ S H⁻¹." if result.corrected else "Errors are from the exact Hessian."
+    corrected = "Errors are corrected for weights, H⁻¹ S H⁻¹." if result.corrected else "Errors are from the exact Hessian."
     fixed = [element("tr", element("td", name), element("td", f"{value:.6g}")) for name, value in result.fixed.items()]
     fixed_table = element("div", element("table", element("tbody", fixed)), class_="scroll")
-    words = f"{corrected} Masses and widths in GeV. Inputs are the values in the model file. Click on the head of a column to sort by it."
+    words = f"{corrected} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it."
     return section(
         "parameters",
         "Parameters",
@@ -194,7 +194,7 @@ def correlation_section(content: ReportContent) -> Html:
     for i, j in zip(*np.unravel_index(order, matrix.shape), strict=True):
         if matrix[i, j] != 0:
             rows.append((number(f"{matrix[i, j]:+.3f}", float(matrix[i, j])), text(result.names[i]), text(result.names[j])))
-    caption = "All free parameters in the order of the table above: blue −1, red +1. Point at a cell for its name."
+    caption = "All free parameters in the order of the table above: blue −1, red +1. Hover over a cell for its name."
     largest = table("correlation-table", ("correlation", "of", "and"), rows)
     return section(
         "correlations", "Correlations", element("div", _heat_map("correlation", caption), element("div", largest), class_="pair")
@@ -214,7 +214,7 @@ def fraction_section(content: ReportContent) -> Html:
         for kind in kinds:
             group = entry.groups[kind]
             yields = entry.yields if kind == "resonances" else {}
-            words = f"Sum {100 * group.sum:.1f} %; the rest to 100 % is interference. Integrated over {entry.over}."
+            words = f"Sum {100 * group.sum:.1f} %; the difference from 100 % is interference. Integrated over {entry.over}."
             left = element("div", _fraction_table(content, f"{kind}{k}", group, yields), note(words))
             both = element("div", left, _heat_map(f"interference{k}{kind}", INTERFERENCE_CAPTION), class_="pair")
             parts.append(element("div", both, data_part_of=f"fractions{k}", data_tab=kind))
@@ -241,12 +241,12 @@ def goodness_section(content: ReportContent) -> Html:
         start = f"{view.name}: " if view.name else ""
         for projection in view.projected.projections:
             chi2 = projection.chi2
-            outside = "" if projection.outside == (0.0, 0.0) else f"{projection.outside[0]:.6g} events are outside of the range"
+            outside = "" if projection.outside == (0.0, 0.0) else f"{projection.outside[0]:.6g} events are outside the range"
             rows.append(_goodness_row(f"{start}{projection.variable.name}", f"χ²/ndf = {chi2}", chi2.p_value, outside))
         rows += [_goodness_row(start + row.name, row.outcome, row.p_value, row.note) for row in view.goodness]
     words = (
         "χ² of a histogram: neighbouring bins are merged until at least ten events are expected in each; the finite phase-space sample"
-        " is part of the uncertainty; fitted parameters are not subtracted from the degrees of freedom."
+        " is included in the uncertainty; fitted parameters are not subtracted from the degrees of freedom."
     )
     return section("goodness", "Goodness of fit", note(words), table("goodness-table", ("test", "outcome", "p-value", "note"), rows))
 
@@ -257,7 +257,7 @@ def _goodness_row(name: str, outcome: str, p_value: float | None, remark: str) -
     return text(name), text(outcome), number(shown, p_value if known else None, large=bool(known and p_value < 2.7e-3)), text(remark)  # type: ignore[operator]
 
 
-def course_section(content: ReportContent) -> Html:
+def convergence_section(content: ReportContent) -> Html:
     """How the fit went, and where other starts led."""
     result = content.result
     record = result.record
@@ -267,11 +267,11 @@ def course_section(content: ReportContent) -> Html:
     if result.n_starts > 1:
         rows = [_minimum_row(k, minimum, result.minima[0].nll) for k, minimum in enumerate(result.minima)]
         parts.append(table("minima", ("minimum", "−ln L", "above the best", "starts", ""), rows))
-    return section("course", "Course of the fit", parts)
+    return section("convergence", "Convergence", parts)
 
 
 def _minimum_row(k: int, minimum: FoundMinimum, best: float) -> tuple[Cell, ...]:
-    remark = "" if minimum.refined else "searched with part of the events only"
+    remark = "" if minimum.refined else "fitted to a subsample only"
     above = minimum.nll - best
     return (
         number(str(k + 1), k + 1),
@@ -317,8 +317,8 @@ def reproduce_section(content: ReportContent) -> Html:
         "How to reproduce",
         note(f"Fitted with ctpwa {result.version}."),
         element("pre", commands),
-        folded("settings of the fit", element("pre", settings)),
-        folded("the model, which is also valid YAML", element("pre", model)),
+        folded("fit settings", element("pre", settings)),
+        folded("the model (JSON, and valid YAML)", element("pre", model)),
     )
 
 

@@ -20,7 +20,7 @@ ELLIPSE = np.linspace(0, 2 * np.pi, 25)
 
 
 def amplitude_charts(curves: Sequence[ArgandCurve]) -> dict[str, Any]:
-    """For every curve its way in the complex plane, |A|² and the phase."""
+    """For every curve its path in the complex plane, |A|² and the phase."""
     charts: dict[str, Any] = {}
     for k, curve in enumerate(curves):
         charts |= {f"argand{k}": _argand(curve), f"square{k}": _square(curve), f"phase{k}": _phase(curve)}
@@ -36,7 +36,7 @@ def _argand(curve: ArgandCurve) -> dict[str, Any]:
         series += [_ellipse(complex(A[i]), curve.covariance[i]) for i in shown]
     kind = "points" if curve.knots else "line"
     series.append({"kind": kind, "x": rounded(A.real), "y": rounded(A.imag), "colour": "fit", "marks": marks})
-    x, y = (np.append(part, 0.0) for part in (A.real, A.imag))  # the origin is always seen
+    x, y = (np.append(part, 0.0) for part in (A.real, A.imag))  # the origin is always in view
     half = 0.57 * max(float(np.ptp(y)), float(np.ptp(x)) * HEIGHT / WIDTH, 1e-12)
     mid = (x.max() + x.min()) / 2, (y.max() + y.min()) / 2
     return {
@@ -118,7 +118,7 @@ def _moment(view: MomentsView, k: int) -> dict[str, Any]:
 
 
 def rounded(values: Any, digits: int = DIGITS) -> Any:
-    """Nested lists with so many significant digits; what is not finite is null."""
+    """Nested lists with this many significant digits; what is not finite is null."""
     array = np.asarray(values, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.where(array != 0, digits - 1 - np.floor(np.log10(np.abs(array))), 0.0)

@@ -48,12 +48,12 @@ class CpuEngine:
         self._present = np.zeros(0), np.zeros(0)
 
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[Plan]]:
-        """Pickled without its kernels, which are generated anew."""
+        """Pickled without its kernels, which are generated again."""
         return CpuEngine, (self.plan,)
 
     @in_turn
     def prepare(self) -> None:
-        """Compile all kernels, or get them from the disk: with one event that stands for any."""
+        """Compile all kernels, or get them from disk, using one event that stands for any."""
         plan = self.plan
         dtype = torch.float64 if plan.real else torch.complex128
         K = torch.ones(plan.n_structures, plan.n_rows, 1, dtype=dtype if plan.exponents is None else SINGLE[dtype])
@@ -86,7 +86,7 @@ class CpuEngine:
         self._present = c, p
 
     def sum_row(self, sample: Sample, mode: int, order: int) -> torch.Tensor:
-        """Sums of every channel, and to second order the Gram matrices behind them."""
+        """Sums of every channel, and to second order the Gram matrices after them."""
         row = torch.from_numpy(self.sums(sample, mode, *self._present, order).row)
         return torch.cat([row, self.gram_row(sample, mode)]) if order >= 2 else row
 

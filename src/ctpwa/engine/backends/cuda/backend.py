@@ -33,7 +33,7 @@ def own_gpu(where: torch.device | None) -> torch.device:
     number = where.index if where is not None and where.index is not None else _gpu
     number = torch.cuda.current_device() if number is None else number
     if _gpu not in (None, number):
-        raise CtpwaError(f"this process computes on cuda:{_gpu} already, and cannot use cuda:{number} as well\n fix: start another process")
+        raise CtpwaError(f"this process already computes on cuda:{_gpu}, and cannot use cuda:{number} as well\n fix: start another process")
     if number != torch.cuda.current_device():
         torch.cuda.set_device(number)
     _gpu = number

@@ -91,7 +91,7 @@ class CudaEngine:
         self._kept = KeptColumns(plan, device, tuning.kept_bytes)
 
     def __reduce__(self) -> tuple[type[CudaEngine], tuple[Plan, torch.device, CudaTuning]]:
-        """Pickled without its kernels and recordings, which are made anew."""
+        """Pickled without its kernels and recordings, which are made again."""
         return CudaEngine, (self.plan, self.device, self.tuning)
 
     def prepare(self) -> None:
@@ -115,7 +115,7 @@ class CudaEngine:
         self._present = c
 
     def sum_row(self, sample: Sample, mode: int, order: int) -> Tensor:
-        """Sums of every channel, and to second order the Gram matrices behind them."""
+        """Sums of every channel, and to second order the Gram matrices after them."""
         return self._results([(sample, mode)], order)[0]
 
     def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
@@ -162,7 +162,7 @@ class CudaEngine:
         self._graphs[key] = _Graph(self.device, tasks, work, inputs, self._graph_memory)
 
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
-        """Sums of every sample, and to second order its Gram matrices behind them: one row each."""
+        """Sums of every sample, and to second order its Gram matrices after them: one row each."""
         rows = [self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]
         if order >= 2:
             rows = [torch.cat([row, self.gram_row(*task)]) for row, task in zip(rows, tasks, strict=True)]
@@ -340,7 +340,7 @@ class _Graph:
 
 
 def n_blocks(n_events: int) -> int:
-    """Blocks of so many events."""
+    """Blocks of this many events."""
     return -(-n_events // BLOCK)
 
 
