@@ -24,7 +24,7 @@ _SYNTAX_ADVICE = {
     "unhashable key": "a key is plain text",
     "expected <block end>": "give all keys of one level the same indentation",
     "undefined alias": "write &name at the value that *name repeats",
-    "inside of what it repeats": "write the value out instead of repeating it",
+    "inside what it repeats": "write the value out instead of repeating it",
     "nested deeper": "close brackets, and remove what does not belong to a model",
     "more than": "remove what does not belong to a model, and aliases that repeat aliases",
     "characters: a model": "remove it, or close its quote",
