@@ -98,6 +98,12 @@ def test_one_message_with_its_place(problems, text, where, what):
     assert all(character.isprintable() or character == "\n" for character in message)
 
 
+def test_an_alias_inside_what_it_repeats_comes_with_advice(tmp_path):
+    (tmp_path / "model.yml").write_text(PHI + "chains: &a [*a]\n")
+    with pytest.raises(ConfigError, match="fix: write the value out instead of repeating it"):
+        load_model(tmp_path / "model.yml")
+
+
 @pytest.mark.parametrize("members", [1, 2, 3])
 def test_ties_in_a_ring(problems, members):
     text = THREE + "fit:\n  ties:\n"
