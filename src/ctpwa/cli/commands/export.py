@@ -22,7 +22,7 @@ def export(
     csv: Annotated[Path | None, typer.Option(metavar="FOLDER", help="a folder for CSV files")] = None,
     latex: Annotated[Path | None, typer.Option(metavar="FOLDER", help="a folder for LaTeX tables")] = None,
     projections: Annotated[bool, typer.Option(help="CSV files of projections, which need the samples")] = True,
-    engine: Annotated[str, typer.Option(help="auto, cuda, cpu or reference")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, or a backend such as cuda, cpu or reference")] = "auto",
     device: Annotated[str | None, typer.Option(help="where to compute, such as cpu or cuda:0")] = None,
     force: Annotated[bool, typer.Option("--force", help="replace earlier files of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the names of the files for programs")] = False,

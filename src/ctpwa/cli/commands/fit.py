@@ -48,7 +48,7 @@ def fit(
     starts: Annotated[int | None, typer.Option(min=1, max=MAX_STARTS, help="number of start points")] = None,
     method: Annotated[str | None, typer.Option(help="newton, lbfgs or minuit")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="seed of the random start points")] = None,
-    engine: Annotated[str | None, typer.Option(help="auto, cuda, cpu or reference")] = None,
+    engine: Annotated[str | None, typer.Option(help="auto, or a backend such as cuda, cpu or reference")] = None,
     device: Annotated[str | None, typer.Option(help="where to compute, such as cpu or cuda:0")] = None,
     precision: Annotated[str | None, typer.Option(help="double, or mixed: spin amplitudes in single precision")] = None,
     minos: Annotated[list[str] | None, typer.Option(metavar="NAME", help="a parameter that gets MINOS errors; may be repeated")] = None,

@@ -23,7 +23,7 @@ def report(
     phase_space: Annotated[
         int, typer.Option("--phase-space", help="draw the fit with at most this many phase-space events", min=1)
     ] = PHASE_SPACE,
-    engine: Annotated[str, typer.Option("--engine", help="auto, cuda, cpu or reference")] = "auto",
+    engine: Annotated[str, typer.Option("--engine", help="auto, or a backend such as cuda, cpu or reference")] = "auto",
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda or cuda:1")] = None,
 ) -> None:
     """Write a report with tables, projections, Dalitz plots and more: one HTML file that works offline."""
