@@ -52,7 +52,7 @@ def test_tables_on_a_terminal(pair):
     result = run(*FILES, terminal=True)
     assert result.exit_code == 0
     rows = [line.split() for line in result.stdout.splitlines()]
-    assert ["nested", "models", "2", "Δ", "ln", "L", "parameters", "more", "p-value", "significance"] in rows
+    assert ["nested", "models", "2", "Δ", "ln", "L", "more", "parameters", "p-value", "significance"] in rows
     assert any(row[:1] == ["phi(1680).mass"] for row in rows)
 
 
