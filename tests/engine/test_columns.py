@@ -95,7 +95,9 @@ def test_columns_of_other_names_and_constants(tmp_path):
     sample = events(NAME, 20, 4)
     plain = replace(sample, columns={"tau": sample.columns["t"], "a": sample.columns["P"], "b": sample.columns["P"]})
     ctpwa.write_events(tmp_path / "x.parquet", plain)
-    found = ctpwa.read_events(model(NAME), tmp_path / "x.parquet", columns={"t": "tau", "P": 0.4, "e": ["a", "b", "a"], "extra": "b"})
+    asked = {"t": "tau", "P": 0.4, "e": ["a", "b", "a"], "extra": "b"}
+    found = ctpwa.read_events(model(NAME), tmp_path / "x.parquet", columns=asked, name="data")
+    assert found.summary.name == "data"
     assert torch.equal(found.columns["t"], sample.columns["t"])
     assert torch.equal(found.columns["P"], torch.full((20,), 0.4, dtype=torch.float64))
     assert torch.equal(found.columns["e"], sample.columns["P"][:, None].expand(-1, 3))

@@ -41,6 +41,8 @@ def print_tables(report: CheckReport) -> None:
 
 def print_samples(report: CheckReport, read: SampleReport | None) -> None:
     """A line for each sample, and the memory that they need together; without samples that of a million events."""
+    if report.model.columns:
+        echo(f"event columns: {', '.join(map(str, report.model.columns))}")
     if read is None:
         per_event = report.plan.bytes_per_event
         echo(f"memory: {per_event} bytes per event, {format_bytes(per_event * A_MILLION)} per million")

@@ -44,7 +44,7 @@ class EventColumn:
         bad = ~(values.isfinite() & (values >= self.lower) & (values <= self.upper))
         if bool(bad.any()):
             where = bad.nonzero()[0]
-            allowed = "a finite number" if self.lower == -float("inf") and self.upper == float("inf") else self.range
+            allowed = self.range if self.lower > -float("inf") or self.upper < float("inf") else "a finite number"
             raise DataError(
                 f"{place}: {self.name!r} of event {first_event + int(where[0])} is {float(values[tuple(where)]):.6g}\n"
                 f" fix: it must be {allowed}; correct or remove such events"
@@ -54,6 +54,11 @@ class EventColumn:
     def range(self) -> str:
         """Its limits in words."""
         return f"between {self.lower:g} and {self.upper:g}"
+
+    def __str__(self) -> str:
+        about = [] if self.size == 1 else [f"{self.size} numbers"]
+        about += [self.range] if self.lower > -float("inf") or self.upper < float("inf") else []
+        return f"{self.name} ({', '.join(about)})" if about else self.name
 
     def same_for_all(self, numbers: float | Sequence[float], n_events: int) -> Tensor:
         """The column of events that all have the same numbers, without a copy for each."""

@@ -206,8 +206,8 @@ class SampleReader:
                         momenta[label][into] = p.to(self.device)
                     if weights is not None and piece.weights is not None:
                         weights[into] = piece.weights.to(self.device)
-                    for name, values in piece.columns.items():
-                        columns[name][into] = values.to(self.device)
+                    for column, values in piece.columns.items():
+                        columns[column][into] = values.to(self.device)
                     start = into.stop
                     bar.advance(piece.n_events)
             ranges = None if weights is None else ([weight_range(weights)] if len(weights) else [])

@@ -36,3 +36,8 @@ def test_names_or_descriptions(load):
 )
 def test_what_is_wrong_is_said_where_it_stands(refused, text, where, what, fix):
     refused(DECAY + text, where, what, fix)
+
+
+def test_they_are_printed():
+    found = [str(column) for column in (EventColumn("t"), EventColumn("P", 1, 0.0, 1.0), EventColumn("e", 3))]
+    assert found == ["t", "P (between 0 and 1)", "e (3 numbers)"]
