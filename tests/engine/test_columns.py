@@ -15,6 +15,7 @@ from ctpwa.model.lineshapes.registry import build_lineshape
 from ctpwa.spin.polarisation import Polarisation
 from engine.cases import TwoBeams, assert_close, events, example, make, model, point, samples
 from engine.test_by_hand import breakup_squared, mass_squared
+from ranks.threads import on_ranks
 
 NAME = "columns"
 
@@ -80,6 +81,23 @@ def test_streams_carry_columns():
     assert found.value(x) == expected.value(x)
     pieces = make(NAME, "reference", chunk=50)
     assert_close(pieces.value_grad_hessian(x)[2], expected.value_grad_hessian(x)[2], 1e-12)
+
+
+def test_ranks_share_columns(tmp_path):
+    """Arrays that every rank has are cut, files are read by the ranks that need them."""
+    expected = make(NAME, "reference")
+    x = point(expected)
+    for name, sample in samples(NAME).items():
+        ctpwa.write_events(tmp_path / f"{name}.parquet", sample, model=model(NAME))
+
+    def found(ranks):
+        read = {name: ctpwa.read_events(model(NAME), tmp_path / f"{name}.parquet", ranks=ranks) for name in samples(NAME)}
+        return [make(NAME, "reference", ranks=ranks, **given).value_grad_hessian(x) for given in ({}, read)]
+
+    for rank in on_ranks(3, found):
+        for value in rank:
+            for one, other in zip(value, expected.value_grad_hessian(x), strict=True):
+                assert_close(one, other, 1e-11)
 
 
 @pytest.mark.parametrize("suffix", [".root", ".parquet", ".npz"])
