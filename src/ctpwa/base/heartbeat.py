@@ -66,15 +66,9 @@ class Heard:
     def hear(self, words: list[Word], seconds: float) -> None:
         """Take what was said after a pause of this many seconds."""
         self.silent = [0.0 if new != old else since + seconds for new, old, since in zip(words, self.words, self.silent, strict=True)]
-        if any(new.worked != old.worked for new, old in zip(words, self.words, strict=True)):
-            self.idle = 0.0
-        elif not any(self.silent[rank] for rank in self._others(words)):  # an old word does not tell what its process does now
-            self.idle += seconds
+        worked = any(new.worked != old.worked for new, old in zip(words, self.words, strict=True))
+        self.idle = 0.0 if worked else self.idle + seconds
         self.words = words
-
-    def _others(self, words: list[Word]) -> list[int]:
-        """Those that have not left."""
-        return [rank for rank, word in enumerate(words) if rank != self._rank and word.doing != LEFT]
 
     def all_left(self) -> bool:
         """Whether nobody else is there any more."""
@@ -87,11 +81,11 @@ class Heard:
             silent:  seconds without a word that are too many
             idle:    seconds without work that are too many
         """
-        others = self._others(self.words)
+        others = [rank for rank in range(len(self.words)) if rank != self._rank and self.words[rank].doing != LEFT]
         gone = [rank for rank in others if self.silent[rank] >= silent]
         if gone:
             return f"{_ranks(gone)} not answer any more: stopped, killed, or on a machine that cannot be reached"
-        if self.idle < idle:
+        if self.idle < idle or any(self.silent[rank] for rank in others):  # an old word does not tell what its process does now
             return ""
         stuck = [rank for rank in others if self.words[rank].doing == WORKS]
         return f"{_ranks(stuck)} not make progress: no work was done for {idle:.0f} s" if stuck else "all processes wait for each other"

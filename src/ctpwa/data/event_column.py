@@ -44,21 +44,20 @@ class EventColumn:
         bad = ~(values.isfinite() & (values >= self.lower) & (values <= self.upper))
         if bool(bad.any()):
             where = bad.nonzero()[0]
-            allowed = self.range if self.lower > -float("inf") or self.upper < float("inf") else "a finite number"
             raise DataError(
                 f"{place}: {self.name!r} of event {first_event + int(where[0])} is {float(values[tuple(where)]):.6g}\n"
-                f" fix: it must be {allowed}; correct or remove such events"
+                f" fix: it must be {self.range or 'a finite number'}; correct or remove such events"
             )
 
     @property
     def range(self) -> str:
-        """Its limits in words."""
-        return f"between {self.lower:g} and {self.upper:g}"
+        """Its limits in words; empty if there are none."""
+        limited = self.lower > -float("inf") or self.upper < float("inf")
+        return f"between {self.lower:g} and {self.upper:g}" if limited else ""
 
     def __str__(self) -> str:
-        about = [] if self.size == 1 else [f"{self.size} numbers"]
-        about += [self.range] if self.lower > -float("inf") or self.upper < float("inf") else []
-        return f"{self.name} ({', '.join(about)})" if about else self.name
+        about = ", ".join(part for part in (f"{self.size} numbers" if self.size > 1 else "", self.range) if part)
+        return f"{self.name} ({about})" if about else self.name
 
     def same_for_all(self, numbers: float | Sequence[float], n_events: int) -> Tensor:
         """The column of events that all have the same numbers, without a copy for each."""
