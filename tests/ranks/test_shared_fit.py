@@ -26,7 +26,7 @@ BUILD = {
         ("fixed", 2, {"method": "lbfgs"}),
         ("fixed", 2, {"method": "minuit"}),
         ("fixed", 4, {"starts": 4, "seed": 3, "truth": True}),
-        ("two data sets", 2, {}),
+        ("two data sets", 2, {"tolerance": 1e-16}),
     ],
 )
 def test_fits_of_all_kinds(case, size, options):
@@ -39,8 +39,7 @@ def test_fits_of_all_kinds(case, size, options):
     first = found[0]
     assert first.verdict.good == expected.verdict.good
     assert first.nll == pytest.approx(expected.nll, rel=1e-10)
-    # fits stop at an expected distance of 1e-8 in −ln L, which is 1e-4 of an error; Newton's method gets closer
-    assert (np.abs(first.x - expected.x) < 1e-6 * expected.errors).all() or options.get("method") == "minuit"
+    assert (np.abs(first.x - expected.x) < 1e-8 * expected.errors).all() or options.get("method") == "minuit"
     assert (np.abs(first.x - expected.x) < 1e-4 * expected.errors).all()  # MIGRAD stops a little earlier or later
     np.testing.assert_allclose(first.covariance, expected.covariance, rtol=1e-4, atol=1e-6 * np.abs(expected.covariance).max())
     assert [m.starts for m in first.minima] == [m.starts for m in expected.minima]

@@ -11,7 +11,7 @@ from scipy import special
 from ctpwa.base.errors import DataError, suggest
 from ctpwa.observe.variable import Variable
 
-RESONANCES, WAVES, JP = "resonances", "waves", "jp"  # kinds of groups of waves
+WAVES, JP = "waves", "jp"  # kinds of groups of waves
 CHI2_EVENTS = 10.0  # neighbouring bins are put together until so many are expected
 PULL_EVENTS = 1.0  # in a cell of a Dalitz plot with fewer expected events a pull means nothing
 
