@@ -5,12 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from numba.core.dispatcher import Dispatcher
 
 import ctpwa
 from ctpwa.data.events import Events
-from ctpwa.engine.backends.cpu import engine as cpu_engine
-from ctpwa.engine.backends.cpu.source import cpu_source
 from ctpwa.engine.likelihood.build import build_likelihood
 from engine.cases import assert_close, point
 
@@ -23,14 +20,6 @@ MODEL = {
         "K(2)*(1430)": {"in": ["K+ eta", "K- eta"], "mass": 1.43, "width": 0.1, "float": "mass", **BREIT_WIGNER},
     },
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread_kernels():
-    """They take the compiler half as long."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_engine, "cpu_source", lambda plan, block: cpu_source(plan, block).replace("parallel=True", "parallel=False"))
-        yield
 
 
 @cache
@@ -53,8 +42,8 @@ def test_k_is_complex_and_the_kernels_are_compiled():
     like = likelihood("cpu")
     assert not like.plan.real
     assert {sample.K.dtype for sample in like.data.resident} == {torch.complex128}
-    assert isinstance(like.engine._module.sums_2, Dispatcher)
-    assert not like.engine._module.JIT["parallel"]
+    like.hessian(point(like))
+    assert all(like.engine._kernels[name].compiled for name in ("sums_2", "columns"))
 
 
 def test_value_gradient_and_hessian():

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from ctpwa.base.errors import CtpwaError
+from ctpwa.engine.backends.cpu.threads import ThreadedKernel
 from ctpwa.engine.codegen import kept_files, private_folder
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.kept_files import cache_folder, remove_oldest
-from ctpwa.engine.codegen.machine_code import KeptCode, keep_machine_code
+from ctpwa.engine.codegen.machine_code import KeptCode, code_path
 from ctpwa.engine.codegen.triton_files import ready_triton_folder, triton_folder
 from engine.cases import make
 
@@ -186,12 +188,11 @@ def test_without_a_folder_code_runs_all_the_same(trouble, tmp_path, monkeypatch)
     monkeypatch.delenv("CTPWA_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     reason = trouble(monkeypatch, tmp_path)
-    text = f"import numba\n\n\n@numba.njit\ndef f(x):\n    return x + 1  # {trouble.__name__}\n"
+    text = f"# {trouble.__name__}\n" + KERNEL.format(number=1)
     with pytest.warns(UserWarning, match=rf"compiles them again: {reason}[^\n]*\n fix: set CTPWA_CACHE"):
         module = load_generated("homeless", text)
-    keep_machine_code(module)
-    assert module.f(1) == 2
-    assert inspect.getsource(module.f.py_func).endswith(f"# {trouble.__name__}\n")
+    assert Kernel(module)(1) == 2
+    assert inspect.getsource(module.f).endswith("x[0] + 1\n")
 
 
 # who else can write there
@@ -326,31 +327,52 @@ def test_bytecode_is_never_read(folder, clean):
     assert list(planted.parent.iterdir()) == []
 
 
-KERNEL = "import numba\n\n\n@numba.njit\ndef f(x):\n    return x + {number}\n"
+KERNEL = "import numpy as np\n\n\ndef f(x, out, thread, n_threads):\n    out[thread] = x[0] + {number}\n"
+
+
+class Kernel:
+    """The kernel of a module, as the CPU engine calls it."""
+
+    def __init__(self, module):
+        self.module = module
+        self._run = ThreadedKernel(module.f, code_path(module, "f"))
+
+    def __call__(self, value):
+        x = np.array([value])
+        out = np.zeros(2, dtype=x.dtype)
+        self._run(2, x, out)
+        assert out[0] == out[1]
+        return out[0]
+
+    @property
+    def found(self):
+        """How many pieces of machine code were on disk, one for each kind of arguments."""
+        return [entry._cache_hits for entry in self._run.compiled.values()]
 
 
 def kernel(number):
-    module = load_generated("kernel", KERNEL.format(number=number))
-    keep_machine_code(module)
-    return module
+    return Kernel(load_generated("kernel", KERNEL.format(number=number)))
 
 
 def test_files_of_numba_are_never_read(folder, clean):
-    module = kernel(10)
+    ten = kernel(10)
+    module = ten.module
     planted = Path(module.__file__).parent / "__pycache__"
     planted.mkdir()
     for line in (4, 5):
         base = f"{module.__name__}.f-{line}.py{sys.version_info[0]}{sys.version_info[1]}"
         for name in (f"{base}.nbi", f"{base}.1.nbc"):
             (planted / name).write_bytes(pickle.dumps(Planted()))
-    assert module.f(1) == 11
+    assert ten(1) == 11
     assert clean()
 
 
 def test_kernels_of_the_engine_are_kept_here():
     engine = make("small", "cpu").engine
+    engine.prepare()
     for name in ("sums_0", "sums_1", "sums_2", "columns", "intensities"):
-        assert isinstance(getattr(engine._module, name)._cache, KeptCode)
+        (entry,) = engine._kernels[name].compiled.values()
+        assert isinstance(entry._cache, KeptCode)
 
 
 def machine_code(folder):
@@ -358,25 +380,21 @@ def machine_code(folder):
     return path
 
 
-def again(module, number):
-    """The same module in a process that starts."""
-    forget(module)
+def again(one, number):
+    """The same kernel in a process that starts."""
+    forget(one.module)
     return kernel(number)
 
 
-def compiled_and_found(module):
-    stats = module.f.stats
-    return sum(stats.cache_misses.values()), sum(stats.cache_hits.values())
-
-
 def test_machine_code_is_kept_for_other_processes(folder):
-    module = kernel(20)
-    assert module.f(1) == 21
-    assert compiled_and_found(module) == (1, 0)
-    module = again(module, 20)
-    assert module.f(1) == 21
-    assert compiled_and_found(module) == (0, 1)
-    assert module.f(1.5) == 21.5
+    one = kernel(20)
+    assert one(1) == 21
+    assert one.found == [0]
+    one = again(one, 20)
+    assert one(1) == 21
+    assert one.found == [1]
+    assert one(1.5) == 21.5
+    assert one.found == [1, 0]
     assert len(list(folder.glob("*.bin"))) == 2
 
 
@@ -431,39 +449,39 @@ def garbage(path, monkeypatch):
 
 @pytest.mark.parametrize("damage", [writable_by_others, of_another_user, link_to_a_file, pipe, truncated, flipped, empty, garbage])
 def test_machine_code_that_is_damaged_or_foreign_is_compiled_again(damage, folder, clean, monkeypatch):
-    module = kernel(30)
-    module.f(1)
+    one = kernel(30)
+    one(1)
     path = machine_code(folder)
     with monkeypatch.context() as patch:
         damage(path, patch)
-        module = again(module, 30)
-        assert module.f(1) == 31
-        assert compiled_and_found(module) == (1, 0)
+        one = again(one, 30)
+        assert one(1) == 31
+        assert one.found == [0]
     assert clean()
-    module = again(module, 30)
-    assert module.f(1) == 31
-    assert compiled_and_found(module) == (0, 1)
+    one = again(one, 30)
+    assert one(1) == 31
+    assert one.found == [1]
 
 
 def test_what_cannot_be_mended_is_done_without_with_one_warning(folder):
-    module = kernel(40)
-    module.f(1)
+    one = kernel(40)
+    one(1)
     path = machine_code(folder)
     path.unlink()
     path.mkdir()
-    module = again(module, 40)
+    one = again(one, 40)
     with pytest.warns(UserWarning, match="Is a directory") as found:
-        assert module.f(1) == 41
+        assert one(1) == 41
     assert len(found) == 1
     assert path.is_dir()
     assert files(path) == []
 
 
 def test_a_disk_that_is_full_breaks_nothing(folder):
-    module = kernel(50)
+    one = kernel(50)
     with pytest.warns(UserWarning, match="compiles them again: File too large"), full_disk(500):
-        assert module.f(1) == 51
-    assert files(folder) == [f"{module.__name__}.py"]
+        assert one(1) == 51
+    assert files(folder) == [f"{one.module.__name__}.py"]
 
 
 # Triton's folder
@@ -547,13 +565,12 @@ def test_prepared_kernels_are_those_that_are_used():
     """After ``prepare`` nothing is compiled any more, whatever is asked for."""
     like = make("small", "cpu")
     like.engine.prepare()
-    module = like.engine._module
-    kernels = {name: getattr(module, name) for name in ("sums_0", "sums_1", "sums_2", "columns", "intensities")}
-    before = {name: list(kernel.signatures) for name, kernel in kernels.items()}
-    assert all(len(signatures) == 1 for signatures in before.values())
+    kernels = like.engine._kernels
+    before = {name: list(kernel.compiled) for name, kernel in kernels.items()}
+    assert all(len(kinds) == 1 for kinds in before.values())
     x = like.start
     like.value(x)
     like.value_and_grad(x)
     like.value_grad_hessian(x)
     like.intensity(x)
-    assert {name: list(kernel.signatures) for name, kernel in kernels.items()} == before
+    assert {name: list(kernel.compiled) for name, kernel in kernels.items()} == before

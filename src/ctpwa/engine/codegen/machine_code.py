@@ -16,7 +16,6 @@ from typing import Any
 import numba
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
-from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
 from ctpwa.engine.codegen.kept_files import keep, read_kept
@@ -24,13 +23,10 @@ from ctpwa.engine.codegen.kept_files import keep, read_kept
 HASH_BYTES = 32
 
 
-def keep_machine_code(module: ModuleType) -> None:
-    """Get the functions of a generated module from disk, or compile and keep them, when they are first called."""
+def code_path(module: ModuleType, name: str) -> Path | None:
+    """The beginning of the names of files with machine code of a function of a generated module; None if nothing can be kept."""
     path = Path(str(module.__file__))
-    kernels: dict[str, Any] = {name: function for name, function in vars(module).items() if isinstance(function, Dispatcher)}
-    for name, kernel in kernels.items():
-        if path.is_absolute():
-            kernel._cache = KeptCode(path.with_suffix(f".{name}"))
+    return path.with_suffix(f".{name}") if path.is_absolute() else None
 
 
 class KeptCode(NullCache):

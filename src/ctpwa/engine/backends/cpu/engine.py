@@ -12,12 +12,13 @@ import torch
 
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import batch_sums, weigh
-from ctpwa.engine.backends.cpu.source import cpu_source
+from ctpwa.engine.backends.cpu.source import KERNELS, cpu_source
+from ctpwa.engine.backends.cpu.threads import ThreadedKernel
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.codegen.generated_modules import load_generated
-from ctpwa.engine.codegen.machine_code import keep_machine_code
+from ctpwa.engine.codegen.machine_code import code_path
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.plan.tables import LOG, PLAIN, ChannelSums, Tables
 from ctpwa.engine.samples.sample import Sample
@@ -44,7 +45,7 @@ class CpuEngine:
         self.tables = Tables(plan)
         self.device = torch.device("cpu")
         self._module = load_generated("cpu", cpu_source(plan, BLOCK))
-        keep_machine_code(self._module)
+        self._kernels = {name: ThreadedKernel(getattr(self._module, name), code_path(self._module, name)) for name in KERNELS}
         self._present = np.zeros(0), np.zeros(0)
 
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[Plan]]:
@@ -104,12 +105,11 @@ class CpuEngine:
 
     def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
         """One pass over a sample."""
-        tables, threads = self.tables, numba.get_num_threads()
-        function = getattr(self._module, f"sums_{order}")
-        arguments = self._channel_arguments(c, p)
-        layout = tables.layouts[order]
+        layout = self.tables.layouts[order]
         arrays = (sample.K.numpy(), sample.E.numpy(), sample.w.numpy())
-        out = function(*arrays, 0, sample.n_events, mode, *arguments, layout.offsets, threads)
+        threads = _threads(sample.n_events)
+        out = np.empty((threads, layout.length))
+        self._kernels[f"sums_{order}"](threads, *arrays, mode, *self._channel_arguments(c, p), layout.offsets, out)
         return ChannelSums(out.sum(axis=0), layout)
 
     def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
@@ -130,7 +130,7 @@ class CpuEngine:
         """∂ψ times √|ω| of a chunk, and z."""
         n_columns = self.plan.n_couplings + self.plan.n_floating
         D, z = np.empty((2, n_columns, self.plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
-        self._module.columns(sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
+        self._kernels["columns"](_threads(n), sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
         return torch.from_numpy(D).view(2 * n_columns, -1), torch.from_numpy(z).flatten(0, 1)
 
     def _column_arguments(self, c: np.ndarray, p: np.ndarray) -> tuple[Any, ...]:
@@ -162,5 +162,11 @@ class CpuEngine:
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every event, in the order of the sample."""
         I = np.empty(sample.n_events)
-        self._module.intensities(sample.K.numpy(), sample.E.numpy(), *self._channel_arguments(c, p), I)
+        arrays = sample.K.numpy(), sample.E.numpy()
+        self._kernels["intensities"](_threads(sample.n_events), *arrays, *self._channel_arguments(c, p), I)
         return torch.from_numpy(I)
+
+
+def _threads(n_events: int) -> int:
+    """How many threads share the blocks of so many events."""
+    return max(min(numba.get_num_threads(), -(-n_events // BLOCK)), 1)
