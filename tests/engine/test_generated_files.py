@@ -376,7 +376,7 @@ def test_kernels_of_the_engine_are_kept_here():
 
 
 def machine_code(folder):
-    (path,) = folder.glob("*.bin")
+    (path,) = folder.glob("ctpwa_*.bin")
     return path
 
 
@@ -395,7 +395,7 @@ def test_machine_code_is_kept_for_other_processes(folder):
     assert one.found == [1]
     assert one(1.5) == 21.5
     assert one.found == [1, 0]
-    assert len(list(folder.glob("*.bin"))) == 2
+    assert len(list(folder.glob("ctpwa_*.bin"))) == 2
 
 
 def plant(path):
