@@ -261,7 +261,6 @@ class Analysis:
         precision: str | None,
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
-        limits = {name: self._part(name) for name in ("device_memory", "host_memory")}
         likelihood = build_likelihood(
             self.model,
             samples.data,
@@ -279,7 +278,8 @@ class Analysis:
             ranks=self.ranks,
             precision=precision or settings.precision,
             scratch=settings.scratch,
-            **limits,
+            device_memory=self._part("device_memory"),
+            host_memory=self._part("host_memory"),
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood

@@ -85,6 +85,26 @@ class JoinedStream(EventStream):
                 yield from part.pieces()
 
 
+class ThinnedStream(EventStream):
+    """Every so many-th event of a stream.
+
+    Args:
+        whole:  the stream
+        step:   how many events there are for each that is taken
+    """
+
+    def __init__(self, whole: EventStream, step: int) -> None:
+        self.whole, self.step = whole, step
+        self.n_events = -(-whole.n_events // step)
+
+    def pieces(self) -> Iterator[Events]:
+        """See ``EventStream``."""
+        done = 0
+        for piece in self.whole.pieces():
+            yield piece.picked(torch.arange(-done % self.step, piece.n_events, self.step))
+            done += piece.n_events
+
+
 def regrouped(
     pieces: Iterator[Events], labels: Sequence[str], columns: Sequence[EventColumn], size: int, name: str = "sample"
 ) -> Generator[Piece]:

@@ -1,4 +1,4 @@
-"""Value, gradient and Hessian of a sum over a sample, in the engine's own variables (Re c, Im c, floating p)."""
+"""Value, gradient and Hessian of a sum over a sample, in the engine's own variables (Re c, Im c, floating p, β)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ctpwa.engine.plan.tables import LOG, ChannelSums, Tables, expand_gram, grad
 
 @dataclass(frozen=True)
 class Expansion:
-    """V = Σ w ln I or Σ w I around a point.
+    """V = Σ w ln (I + Σ β b) or Σ w I around a point.
 
     Attributes:
         value:     V
-        gradient:  over (Re c, Im c, floating p); empty if not asked for
+        gradient:  over (Re c, Im c, floating p, β); empty if not asked for
         hessian:   likewise
     """
 

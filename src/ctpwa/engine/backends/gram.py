@@ -1,6 +1,8 @@
 """Gram matrices of the columns ∂ψ_j: the part of a Hessian that is two tall-skinny products.
 
 G_jk = Σ_e ω Σ_r conj(∂_jψ_r) ∂_kψ_r,      Z_jk = Σ_e (w/I²) z_j z_k,   z_j = Σ_r conj(ψ_r) ∂_jψ_r  (real and imaginary parts)
+
+An added density b is a column without ∂ψ and with z = b/2: half of ∂I/∂β, as the others are half of ∂I. I is then I + Σ β b.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,13 +11,16 @@ import torch
 from ctpwa.base.errors import DataError, PhysicsError
 from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_rank
 from ctpwa.base.turns import TURN
+from ctpwa.data.density import Density, Flat
 from ctpwa.engine.backends.registry import all_backends, make_engine
+from ctpwa.engine.likelihood.backgrounds import Background, DensitySums, checked_backgrounds, make_mixture, mixture_parameters
 from ctpwa.engine.likelihood.collapsed import collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import advice_on
 from ctpwa.engine.likelihood.parts import Amplitude, CouplingOptions, FitSamples, Normalisation, Resources
+from ctpwa.engine.likelihood.subtraction import BOUNDED, FLOOR, checked_subtraction, floor_ratio, floor_share, make_floor, own_weight
 from ctpwa.engine.likelihood.weight_sums import Totals
-from ctpwa.engine.plan.channels import ModelChannels, model_channels
+from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation, spin_stage
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
@@ -26,7 +30,7 @@ from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.engine.samples.streamer import Streamer
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import CARTESIAN, Parameters, make_parameters
+from ctpwa.model.parameters import CARTESIAN, Parameter, Parameters, make_parameters
 from ctpwa.spin.rotate import RowRotation
 
 
@@ -44,6 +48,9 @@ def build_likelihood(
     ties: Ties | None = None,
     constraints: Mapping[str, tuple[float, float]] | None = None,
     limits: Mapping[str, tuple[float, float]] | None = None,
+    backgrounds: Sequence[Background] = (),
+    extended: bool = False,
+    subtraction: str = BOUNDED,
     device_memory: float | str | None = None,
     host_memory: float | str | None = None,
     scratch: str | None = None,
@@ -67,6 +74,10 @@ def build_likelihood(
         ties:            coupling → (other coupling, complex factor): it is factor times the other
         constraints:     parameter name → (mean, standard deviation) of a Gaussian
         limits:          parameter name → (lower, upper); fits stay between them
+        backgrounds:     densities of background that is in the data, each with its fraction
+        extended:        fit yields of signal and backgrounds instead of fractions, with a Poisson term for their sum
+        subtraction:     of ``background`` and of events with negative weights: ``bounded``, or ``plain``: the signed sum of −ln I,
+                         which has no lower limit
         device_memory:   bytes, or a size such as ``"4 GB"``, that prepared events may take on a GPU; the rest passes through it
                          in chunks, in every evaluation. Default: most of what is free there
         host_memory:     the same for main memory; the rest goes to disk. Default: most of what is free
@@ -83,34 +94,42 @@ def build_likelihood(
     progress = progress if ranks.first else False
     given = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
     shares = {name: own_share(name, sample, model, ranks) for name, sample in given.items()}
+    ratio = floor_ratio(shares, ranks) if checked_subtraction(subtraction) == BOUNDED else 0.0
+    densities = [(own.name, own.density) for own in checked_backgrounds(backgrounds)]
+    if ratio:
+        densities.append((FLOOR, Flat()))
     channels = model_channels(model)
     first = ranks.together(lambda: [share.first(PROBE_EVENTS) for share in shares.values()])
     rotation = find_rotation(model, first, [share.part for share in shares.values()], ranks)
-    plan = planned(channels.plan(model, rotation.n_rows), rotation, precision)
+    plan = replace(planned(channels.plan(model, rotation.n_rows), rotation, precision), n_added=len(densities))
+    if ratio:
+        shares[FLOOR] = floor_share(shares, ranks)
     options = CouplingOptions(couplings, ties or {}, reference_wave)
     mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
     amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device))
-    parameters = _parameters(amplitude, channels, representation, limits)
+    added = mixture_parameters(backgrounds, own_weight(shares, ranks) if extended else None)
+    parameters = _parameters(amplitude, [*channels.theta, *added], representation, limits)
     _check_constraints(model, parameters, constraints or {})
     _check_ranks(ranks, amplitude, parameters, constraints or {}, shares, precision)
-    resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits)
+    resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities))
     stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
-    samples = _fit_samples(stored, shares, resources, len(parameters.names))
-    norm = _normalisation(amplitude, stored, shares, resources, progress)
+    samples = _fit_samples(stored, shares, resources, len(parameters.names), ratio)
+    norm, means = _normalisation(amplitude, stored, shares, resources, progress)
     resources.preparation.stage.release()
-    return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints or {}))
+    mixture = make_mixture(backgrounds, extended, means, ratio, samples.weight)
+    return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints or {}), mixture)
 
 
 def _parameters(
-    amplitude: Amplitude, channels: ModelChannels, representation: str, limits: Mapping[str, tuple[float, float]] | None
+    amplitude: Amplitude, real: Sequence[Parameter], representation: str, limits: Mapping[str, tuple[float, float]] | None
 ) -> Parameters:
     mapped = amplitude.coupling_map
     return make_parameters(
         mapped.numbers,
         mapped.products,
-        channels.theta,
+        real,
         representation=representation,
-        start_numbers=mapped.solve(channels.couplings, amplitude.model.coupling_values),
+        start_numbers=mapped.solve(amplitude.coupling_names, amplitude.model.coupling_values),
         fixed_numbers=mapped.fixed,
         limits=limits,
     )
@@ -156,7 +175,13 @@ def _check_ranks(
 
 
 def _resources(
-    amplitude: Amplitude, shares: Mapping[str, Share], rotation: RowRotation, ranks: Ranks, precision: str, limits: Limits
+    amplitude: Amplitude,
+    shares: Mapping[str, Share],
+    rotation: RowRotation,
+    ranks: Ranks,
+    precision: str,
+    limits: Limits,
+    densities: tuple[tuple[str, Density], ...],
 ) -> Resources:
     engine = amplitude.engine
     separate = all_backends()[engine.name].own_memory(engine.device)
@@ -164,30 +189,39 @@ def _resources(
     memory = plan_memory(engine.plan, counts, engine.device, limits, separate=separate)
     streamer = Streamer(engine.device, separate)
     stage = spin_stage(amplitude.model, rotation, engine.device, memory.working_bytes)
-    preparation = Preparation(engine.plan, memory, streamer, stage)
+    preparation = Preparation(engine.plan, memory, streamer, stage, densities)
     return Resources(ranks, precision, limits, memory, streamer, preparation)
 
 
-def _fit_samples(stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, n_free: int) -> FitSamples:
+def _fit_samples(
+    stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, n_free: int, ratio: float
+) -> FitSamples:
     background = stored.get("background", StoredSample(resources.streamer))
     totals = Totals.of(stored["data"].weights, background.weights, resources.ranks)
-    own = {name: share.part for name, share in shares.items()}
+    own = {name: share.part for name, share in shares.items() if name != FLOOR}
     n_summed = sum(part.total for name, part in own.items() if name != "phase space")
     momenta = shares if resources.precision == MIXED else {}  # for ``in_double``
     distinct = {name: count_distinct(shares[name], n_free, resources.ranks) for name in ("data", "phase space")}
-    return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta)
+    floor = make_floor(stored[FLOOR], ratio, resources.ranks) if ratio else None
+    return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta, floor)
 
 
 def _normalisation(
     amplitude: Amplitude, stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, progress: bool | None
-) -> Normalisation:
+) -> tuple[Normalisation, np.ndarray]:
+    """The normalisation, and the means of added densities."""
     ranks, engine = resources.ranks, amplitude.engine
+    sums = DensitySums(engine.plan, resources.preparation.densities)
     if engine.plan.collapses:
         pieces = resources.preparation.exact_pieces(shares["phase space"], progress)
-        integrals = amplitude.integrator.integrals(pieces, np.zeros(0), ranks)
-        return Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals)
+        integrals = amplitude.integrator.integrals(sums.passing(pieces), np.zeros(0), ranks)
+        norm = Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals)
+        return norm, sums.means(norm.weight, ranks)
     own = stored["phase space"].weights.total
     weight = float(ranks.sum(1, lambda: np.array([own]), b"phase space")[0])
     if weight <= 0:
         raise DataError(f"the weights of the phase-space sample add up to {weight:.6g}\n fix: check them")
-    return Normalisation(stored["phase space"], weight)
+    if engine.plan.n_added:
+        for sample in stored["phase space"].wherever():
+            sums.add(sample)
+    return Normalisation(stored["phase space"], weight), sums.means(weight, ranks)

@@ -33,12 +33,12 @@ class Collapsed:
         Mc = c @ self.matrix.T
         return (c.conj() * Mc).sum(axis=1).real, 2 * np.concatenate([Mc.real, Mc.imag], axis=1)
 
-    def expand(self, c: np.ndarray, order: int, n_floating: int = 0) -> Expansion:
-        """Value, gradient and Hessian of c† M c over (Re c, Im c), and over ``n_floating`` numbers on which it does not depend."""
+    def expand(self, c: np.ndarray, order: int, n_others: int = 0) -> Expansion:
+        """Value, gradient and Hessian of c† M c over (Re c, Im c), and over ``n_others`` numbers on which it does not depend."""
         Mc = np.einsum("jk,k->j", self.matrix, c)  # not a product of matrices, whose threads would get in the way of those of the kernels
         value = float((c.conj() @ Mc).real)
-        grad = 2 * np.concatenate([Mc.real, Mc.imag, np.zeros(n_floating)]) if order >= 1 else NOTHING
-        H = np.pad(self.second, (0, n_floating)) if order >= 2 else NOTHING
+        grad = 2 * np.concatenate([Mc.real, Mc.imag, np.zeros(n_others)]) if order >= 1 else NOTHING
+        H = np.pad(self.second, (0, n_others)) if order >= 2 else NOTHING
         return Expansion(value, grad, H)
 
 

@@ -1,6 +1,8 @@
 """The NLL at a point or at many: sums over the events of all samples, the normalisation, constraints, and derivatives of all of it.
 
-NLL = −Σ_data w ln I + Σ_background w ln I + W ln σ + Σ_constraints ½ ((x − mean)/sigma)²
+NLL = −Σ ± w ln (I + Σ β b) + W ln σ + Σ_constraints ½ ((x − mean)/sigma)²,   ±: + for data, − for background that is subtracted
+
+With added densities, what the mixture adds; see ``mixture.py``.
 """
 
 from __future__ import annotations
@@ -15,18 +17,21 @@ import numpy as np
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import coupling_mix
 from ctpwa.engine.backends.engine import Engine
-from ctpwa.engine.backends.expansion import Expansion
+from ctpwa.engine.backends.expansion import NOTHING, Expansion
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.event_sums import begin_batches, begin_expansions
+from ctpwa.engine.likelihood.mixture import Mixture
 from ctpwa.engine.likelihood.parts import FitSamples, Normalisation
 from ctpwa.engine.likelihood.pull_back import PullBack
 from ctpwa.engine.likelihood.rank_sums import RankTask, joined, pack, packed_size, unpack
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.build import CallbackValues
+from ctpwa.engine.samples.stored_sample import SampleSource
 from ctpwa.model.parameters import Parameters
 
 Native = tuple[np.ndarray, np.ndarray]  # couplings and lineshape parameters
-Sums = tuple[Expansion, Expansion, Expansion]  # of data, background and phase space
+Sums = tuple[Expansion, Expansion]  # Σ ± w ln (I + Σ β b) of all events, and Σ w I of phase space
+Group = tuple[SampleSource, int]  # a sample, and LOG or PLAIN
 Normalised = tuple[np.ndarray, np.ndarray]  # σ of many vectors and its derivatives over (Re c, Im c)
 Found = tuple[float, np.ndarray, np.ndarray]  # value, gradient and Hessian
 
@@ -41,6 +46,7 @@ class Evaluation:
         samples:      data and background
         norm:         the normalisation
         constraints:  parameter name → (mean, standard deviation)
+        mixture:      signal and added densities; None: there is only signal
     """
 
     engine: Engine
@@ -48,78 +54,156 @@ class Evaluation:
     samples: FitSamples
     norm: Normalisation
     constraints: Mapping[str, tuple[float, float]]
+    mixture: Mixture | None = None
 
     @cached_property
     def theta_order(self) -> np.ndarray:
-        """Where the plan's floating parameters are among all lineshape parameters."""
-        names = self.parameters.theta_names
-        return np.array([names.index(name) for name in self.engine.plan.parameters], dtype=np.int64)
+        """Where the plan's floating parameters are among all real parameters."""
+        return self._order(self.engine.plan.parameters)
+
+    @cached_property
+    def mixed_order(self) -> np.ndarray:
+        """Where those of the mixture are."""
+        return self._order(() if self.mixture is None else self.mixture.parameters)
+
+    def _order(self, names: Sequence[str]) -> np.ndarray:
+        return np.array([self.parameters.theta_names.index(name) for name in names], dtype=np.int64)
 
     @cached_property
     def pull_back(self) -> PullBack:
         """From derivatives over the engine's variables to those over free parameters."""
-        return PullBack(self.engine.plan, self.parameters, self.theta_order)
+        return PullBack(self.engine.plan, self.parameters, self.theta_order, self.mixed_order)
 
     def task(self, x: np.ndarray, order: int) -> RankTask:
         """NLL, gradient and Hessian at ``x``, up to ``order``."""
         native = self.parameters.native(x)
-        return self.sums_task(native, order, lambda sums: self._complete(x, native[1], order, sums))
+        if self.mixture is None:
+            return self._sums_task(native, order, lambda sums: self._complete(x, native[1], order, *sums))
+        return self.norm_task(native, order, lambda norm: self._mixed_task(x, native, order, norm))
 
-    def sums_task(self, native: Native, order: int, finish: Callable[[Sums], object]) -> RankTask:
+    def norm_task(self, native: Native, order: int, finish: Callable[[Expansion], object]) -> RankTask:
+        """Σ w I of the normalisation, of which ``finish`` makes something."""
+        plan, source = self.engine.plan, self.norm.source
+        if isinstance(source, Collapsed):  # that of all events already
+            norm = self._collapsed(native[0], order)
+            return RankTask(lambda: norm, finish, 0, lambda _: NOTHING, lambda _: norm)
+        n = plan.n_variables
+        return RankTask(
+            lambda: self._local(native, None, [(source, PLAIN)], order)[0],
+            finish,
+            packed_size(n, order),
+            lambda norm: pack([norm], n, order),
+            lambda row: unpack(row, n, order)[0],
+        )
+
+    def _mixed_task(self, x: np.ndarray, native: Native, order: int, norm: Expansion) -> RankTask:
+        """The rest of an evaluation with added densities, whose β hold σ."""
+        assert self.mixture is not None
+        n = self.engine.plan.n_variables
+        beta = self.mixture.beta(native[1][self.mixed_order], norm.value / self.norm.weight)
+        return RankTask(
+            lambda: self._local_logarithms(native, beta, order),
+            lambda V: self._complete(x, native[1], order, V, norm),
+            packed_size(n, order),
+            lambda V: pack([V], n, order),
+            lambda row: unpack(row, n, order)[0],
+        )
+
+    def _sums_task(self, native: Native, order: int, finish: Callable[[Sums], object]) -> RankTask:
         """The sums over all samples, of which ``finish`` makes something."""
-        plan = self.engine.plan
-        n = 2 * plan.n_couplings + plan.n_floating
-        summed = 2 if isinstance(self.norm.source, Collapsed) else 3  # a matrix is that of all events already
+        n = self.engine.plan.n_variables
+        summed = 1 if isinstance(self.norm.source, Collapsed) else 2
 
         def whole(row: np.ndarray) -> Sums:
-            found = unpack(row, n, order) + self._collapsed(native[0], order)
-            return found[0], found[1], found[2]
+            found = unpack(row, n, order)
+            return found[0], found[1] if summed == 2 else self._collapsed(native[0], order)
 
         size = summed * packed_size(n, order)
         return RankTask(lambda: self.local_sums(native, order), finish, size, lambda sums: pack(sums[:summed], n, order), whole)
 
     @in_turn
     def local_sums(self, native: Native, order: int) -> Sums:
-        """Σ w ln I of data and background and Σ w I of phase space, over (Re c, Im c, floating p), of the events of this process."""
-        plan, (c, theta) = self.engine.plan, native
-        floating = theta[self.theta_order]
-        groups = [(self.samples.data, LOG), (self.samples.background, LOG)]
-        if not isinstance(self.norm.source, Collapsed):
-            groups.append((self.norm.source, PLAIN))
-        size = 2 * plan.n_couplings + plan.n_floating
-        refresh = CallbackValues(plan, floating, self.engine.device)
-        wait = begin_expansions(self.engine, groups, c, plan.iteration.values(floating), order, refresh, size)
-        norm = self._collapsed(c, order)  # while the device computes
-        found = wait() + norm
-        return found[0], found[1], found[2]
-
-    def _collapsed(self, c: np.ndarray, order: int) -> list[Expansion]:
-        """The normalisation, if it is one matrix."""
+        """Both sums over (Re c, Im c, floating p), of the events of this process."""
         source = self.norm.source
-        return [source.expand(c, order, self.engine.plan.n_floating)] if isinstance(source, Collapsed) else []
+        if isinstance(source, Collapsed):
+            wait = self._begin(native, None, self._logarithms, order)
+            norm = self._collapsed(native[0], order)  # while the device computes
+            return self._signed(wait()), norm
+        found = self._begin(native, None, [*self._logarithms, (source, PLAIN)], order)()
+        return self._signed(found[:-1]), found[-1]
 
-    def _complete(self, x: np.ndarray, theta: np.ndarray, order: int, sums: Sums) -> Found:
-        value, grad, H = self._combine(*sums, order)
+    @in_turn
+    def _local_logarithms(self, native: Native, beta: np.ndarray, order: int) -> Expansion:
+        return self._signed(self._begin(native, beta, self._logarithms, order)())
+
+    @in_turn
+    def _local(self, native: Native, beta: np.ndarray | None, groups: Sequence[Group], order: int) -> list[Expansion]:
+        return self._begin(native, beta, groups, order)()
+
+    def _begin(self, native: Native, beta: np.ndarray | None, groups: Sequence[Group], order: int) -> Callable[[], list[Expansion]]:
+        plan, floating = self.engine.plan, native[1][self.theta_order]
+        refresh = CallbackValues(plan, floating, self.engine.device)
+        return begin_expansions(self.engine, groups, native[0], plan.numbers(floating, beta), order, refresh, plan.n_variables)
+
+    @property
+    def _logarithms(self) -> list[Group]:
+        return [(source, LOG) for _, source in self.samples.summed]
+
+    def _signed(self, found: Sequence[Expansion]) -> Expansion:
+        """Sums over several samples as one, each with its factor; the first is that of the data, 1."""
+        first, *rest = found
+        value, gradient, H = first.value, first.gradient, first.hessian
+        for (factor, _), other in zip(self.samples.summed[1:], rest, strict=True):
+            value, gradient, H = value + factor * other.value, gradient + factor * other.gradient, H + factor * other.hessian
+        return Expansion(value, gradient, H)
+
+    def _collapsed(self, c: np.ndarray, order: int) -> Expansion:
+        """The normalisation that is one matrix."""
+        source, plan = self.norm.source, self.engine.plan
+        assert isinstance(source, Collapsed)
+        return source.expand(c, order, plan.n_variables - 2 * plan.n_couplings)
+
+    def _complete(self, x: np.ndarray, theta: np.ndarray, order: int, V: Expansion, norm: Expansion) -> Found:
+        if self.mixture is None:
+            value, grad, H = self._combine(V, norm, order)
+        else:
+            value, grad, H = self.mixture.combine(V, self.samples.summed_weight, norm, self.norm.weight, theta[self.mixed_order], order)
         if order == 1:
             grad = self.pull_back.gradient(x, theta[self.theta_order], grad)
         elif order == 2:
             grad, H = self.pull_back.gradient_and_hessian(x, theta[self.theta_order], grad, H)
         return self._add_constraints(x, value, grad, H)
 
-    def _combine(self, data: Expansion, background: Expansion, norm: Expansion, order: int) -> Found:
-        W, subtracts = self.samples.weight, self.samples.subtracts
-        value = -data.value + background.value + W * (log(norm.value) - log(self.norm.weight)) if norm.value > 0 else np.nan
-        grad, H = data.gradient, data.hessian
+    def _combine(self, V: Expansion, norm: Expansion, order: int) -> Found:
+        W = self.samples.weight
+        value = -V.value + W * (log(norm.value) - log(self.norm.weight)) if norm.value > 0 else np.nan
+        grad, H = V.gradient, V.hessian
         if order >= 1:
             relative = norm.gradient / norm.value
-            grad = W * relative - data.gradient
-            if subtracts:
-                grad += background.gradient
+            grad = W * relative - V.gradient
         if order >= 2:
-            H = W * (norm.hessian / norm.value - np.outer(relative, relative)) - data.hessian
-            if subtracts:
-                H += background.hessian
+            H = W * (norm.hessian / norm.value - np.outer(relative, relative)) - V.hessian
         return float(value), grad, H
+
+    def score_chain(self, x: np.ndarray, native: Native, norm: Expansion) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What makes ∂ ln p/∂x of an event from ∂ ln (I + Σ β b) over (Re c, Im c, floating p, β): the latter times J, minus d.
+
+        Args:
+            x:       the free parameters
+            native:  couplings and real parameters there
+            norm:    Σ w I of the normalisation, to first order
+
+        Returns:
+            the numbers of the engine, J, and d
+        """
+        plan, theta = self.engine.plan, native[1][self.theta_order]
+        own = self.pull_back.matrix(x, theta)
+        relative = norm.gradient[: plan.n_variables - plan.n_added] / norm.value
+        if self.mixture is None:
+            return plan.numbers(theta), own, relative @ own
+        m, sigma = native[1][self.mixed_order], norm.value / self.norm.weight
+        outside = np.concatenate([relative, -self.mixture.slope_of_signal(m)])
+        return plan.numbers(theta, self.mixture.beta(m, sigma)), self.mixture.chain(m, sigma, relative) @ own, outside @ own
 
     def _add_constraints(self, x: np.ndarray, value: float, grad: np.ndarray, H: np.ndarray) -> Found:
         for name, (mean, sigma) in self.constraints.items():
@@ -161,7 +245,7 @@ class Evaluation:
     def shares_passes(self, order: int) -> bool:
         """Whether the vectors of a batch share their passes over the events."""
         few = order < 2 or self.samples.n_summed <= self.engine.most_together
-        return isinstance(self.norm.source, Collapsed) and self.engine.shares_passes and few
+        return isinstance(self.norm.source, Collapsed) and self.engine.shares_passes and few and self.mixture is None
 
     @in_turn
     def _local_batch(self, x: np.ndarray, order: int) -> tuple[np.ndarray, Normalised]:
@@ -170,12 +254,11 @@ class Evaluation:
         mix = coupling_mix(self.parameters.couplings_of(x))
         _, theta = self.parameters.native(x[0])  # the same for all
         numbers = plan.iteration.values(theta[self.theta_order])
-        signed = ((-1.0, self.samples.data), (1.0, self.samples.background))
-        begun = [(sign, begin_batches(self.engine, source, mix, numbers, order)) for sign, source in signed]
+        begun = [(factor, begin_batches(self.engine, source, mix, numbers, order)) for factor, source in self.samples.summed]
         n_c = 2 * plan.n_couplings
         nothing = np.zeros((len(x), 1 + n_c + (n_c**2 if order == 2 else 0)))
         norm = self._collapsed_batch(x)  # while the device computes
-        return sum((sign * result() for sign, result in begun), nothing), norm
+        return sum((-factor * result() for factor, result in begun), nothing), norm
 
     def _collapsed_batch(self, x: np.ndarray) -> Normalised:
         assert isinstance(self.norm.source, Collapsed)

@@ -73,7 +73,7 @@ class Integrator:
         ]
         self._owner = np.array([member for member, _ in floating], dtype=np.int64)
         self._source = np.array([i for _, i in floating], dtype=np.int64)
-        self.untied = replace(plan, n_couplings=len(members), channels=tuple(channels), n_floating=n_own)
+        self.untied = replace(plan, n_couplings=len(members), channels=tuple(channels), n_floating=n_own, n_added=0)
         self.engine = make_engine(engine.name, self.untied, engine.device)
 
     def integrals(self, samples: Iterable[Sample], theta: np.ndarray, ranks: Ranks = ONE, name: str = "phase-space") -> WaveIntegrals:

@@ -26,6 +26,7 @@ from ctpwa.engine.likelihood.evaluation import Evaluation
 from ctpwa.engine.likelihood.event_sums import intensities, squared_sums
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, checked_vector
+from ctpwa.engine.likelihood.mixture import Mixture
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.rank_sums import RankTask, run_together
 from ctpwa.engine.plan.plan import Plan
@@ -50,6 +51,7 @@ class Likelihood:
         norm:         the normalisation
         parameters:   free and fixed parameters
         constraints:  parameter name → (mean, standard deviation) of a Gaussian
+        mixture:      densities that are added to the intensity, and how much of each; None: there are none
     """
 
     amplitude: Amplitude
@@ -58,11 +60,12 @@ class Likelihood:
     norm: Normalisation
     parameters: Parameters
     constraints: Mapping[str, tuple[float, float]]
+    mixture: Mixture | None = None
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """What computes it."""
-        return Evaluation(self.engine, self.parameters, self.samples, self.norm, self.constraints)
+        return Evaluation(self.engine, self.parameters, self.samples, self.norm, self.constraints, self.mixture)
 
     # what it is made of
 
@@ -191,7 +194,7 @@ class Likelihood:
             )
         floating = theta[self.floating_order]
         refresh = CallbackValues(self.plan, floating, self.engine.device)
-        return intensities(self.engine, source, c, self.plan.iteration.values(floating), refresh)
+        return intensities(self.engine, source, c, self.plan.numbers(floating), refresh)
 
     # what a fit needs besides
 
@@ -235,33 +238,31 @@ class Likelihood:
         return self.samples.totals.squared
 
     def score_products(self, p: Any) -> np.ndarray:
-        """Σ w² (∂ ln(I/σ))(∂ ln(I/σ)) over data and background: how the gradient scatters from one experiment to the next.
+        """Σ w² (∂ ln p)(∂ ln p) over data and background, p = I/σ, or what a mixture makes of it: how the gradient scatters from one
+        experiment to the next.
 
         The mean of a constraint is a measurement as well, and adds its 1/σ².
         """
         x, evaluation = self._vector(p), self.evaluation
         native = self.parameters.native(x)
         floating = native[1][evaluation.theta_order]
-        numbers = self.plan.iteration.values(floating)
-        task = evaluation.sums_task(native, 1, lambda sums: sums[2])
-        (norm,) = run_together(self.ranks, [task], x.tobytes(), self.engine.device)
-        d_norm = evaluation.pull_back.gradient(x, floating, norm.gradient) / norm.value
+        (norm,) = run_together(self.ranks, [evaluation.norm_task(native, 1, lambda norm: norm)], x.tobytes(), self.engine.device)
+        numbers, J, d_norm = evaluation.score_chain(x, native, norm)
         n = len(x)
 
         @in_turn
         def local() -> np.ndarray:
             sums = np.zeros(n * n + n)
-            J = evaluation.pull_back.matrix(x, floating)
             refresh = CallbackValues(self.plan, floating, self.engine.device)
-            for source in (self.data, self.background):
+            for factor, source in self.samples.summed:
                 found = squared_sums(self.engine, source, native[0], numbers, refresh)
                 if found is not None:
                     products = J.T @ score_products(found[0], self.plan.n_couplings) @ J
-                    sums += np.concatenate([products.ravel(), found[1].gradient @ J])
+                    sums += factor**2 * np.concatenate([products.ravel(), found[1].gradient @ J])
             return sums
 
         sums = self.ranks.sum(n * n + n, local, b"scores" + x.tobytes(), self.engine.device)
-        S, s, total = sums[: n * n].reshape(n, n).copy(), sums[n * n :], self.weight_variance
+        S, s, total = sums[: n * n].reshape(n, n).copy(), sums[n * n :], self.samples.summed_variance
         S += total * np.outer(d_norm, d_norm) - np.outer(s, d_norm) - np.outer(d_norm, s)
         for index, (_, sigma) in ((self.names.index(name), pair) for name, pair in self.constraints.items() if name in self.names):
             S[index, index] += 1 / sigma**2

@@ -88,6 +88,23 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """Events of phase space that are added to the data, as many as the flat density that is added to the intensity stands for.
+
+    Attributes:
+        source:   the events
+        total:    Σ w of all processes
+        squared:  Σ w²
+        ratio:    how many there are for each event of signal
+    """
+
+    source: SampleSource
+    total: float
+    squared: float
+    ratio: float
+
+
+@dataclass(frozen=True)
 class FitSamples:
     """The events that are summed over: Σ w ln I of the data minus that of the background.
 
@@ -99,6 +116,7 @@ class FitSamples:
         n_summed:    events of data and background, of all processes
         distinct:    how many different events there are of data and phase space, counted to the number of free parameters
         shares:      the momenta, if samples are computed again from them; empty otherwise
+        floor:       what keeps −ln L of events that count negatively from falling without limit; None: nothing does, or none do
     """
 
     data: SampleSource
@@ -108,6 +126,7 @@ class FitSamples:
     n_summed: int
     distinct: Mapping[str, int]
     shares: Mapping[str, Share] = field(default_factory=dict)
+    floor: Floor | None = None
 
     def __post_init__(self) -> None:
         if self.subtracts and self.totals.background <= 0:
@@ -118,6 +137,24 @@ class FitSamples:
         if not is_positive_total(self.weight, self.totals.absolute):
             what, fix = ("data minus the background", "the scale of the background weights") if self.subtracts else ("data", "them")
             raise DataError(f"the weights of the {what} add up to {self.weight:.6g}\n fix: check {fix}")
+
+    @cached_property
+    def summed(self) -> tuple[tuple[float, SampleSource], ...]:
+        """All events that a logarithm is taken of, with what multiplies their weights: background counts negatively."""
+        background = ((-1.0, self.background),) if self.subtracts else ()
+        floor = () if self.floor is None else ((self.floor.ratio * self.weight / self.floor.total, self.floor.source),)
+        return (1.0, self.data), *background, *floor
+
+    @property
+    def summed_weight(self) -> float:
+        """Σ w of them."""
+        return self.weight * (1 if self.floor is None else 1 + self.floor.ratio)
+
+    @property
+    def summed_variance(self) -> float:
+        """Σ w² of them."""
+        floor = self.floor
+        return self.totals.squared + (0.0 if floor is None else (floor.ratio * self.weight / floor.total) ** 2 * floor.squared)
 
     @property
     def weight(self) -> float:

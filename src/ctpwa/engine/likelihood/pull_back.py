@@ -1,6 +1,6 @@
 """Derivatives over the engine's variables turned into derivatives over the free parameters.
 
-(Re c, Im c, p)  →  (Re c, Im c, θ)  →  x
+(Re c, Im c, p, m)  →  (Re c, Im c, θ, m)  →  x,    m: fractions or yields
 """
 
 from __future__ import annotations
@@ -17,31 +17,34 @@ class PullBack:
     Args:
         plan:         gives p(θ)
         parameters:   gives c(x) and θ(x)
-        theta_order:  where the plan's floating θ are among all lineshape parameters
+        theta_order:  where the plan's floating θ are among all real parameters
+        mixed_order:  where m are among them
     """
 
-    def __init__(self, plan: Plan, parameters: Parameters, theta_order: np.ndarray) -> None:
+    def __init__(self, plan: Plan, parameters: Parameters, theta_order: np.ndarray, mixed_order: np.ndarray) -> None:
         self.plan, self.parameters = plan, parameters
-        self.n_c = 2 * plan.n_couplings
-        self._used = np.concatenate([np.arange(self.n_c), self.n_c + theta_order])
+        self.n_c, self.n_y = 2 * plan.n_couplings, 2 * plan.n_couplings + plan.n_floating
+        self._used = np.concatenate([np.arange(self.n_c), self.n_c + theta_order, self.n_c + mixed_order])
         self._picked = _picked(parameters.jacobian(parameters.start)[self._used]) if parameters.linear else None
 
     def gradient(self, x: np.ndarray, theta: np.ndarray, grad: np.ndarray) -> np.ndarray:
-        """∂V/∂x from ∂V/∂(Re c, Im c, p), at the floating parameters ``theta``."""
+        """∂V/∂x from ∂V/∂(Re c, Im c, p, m), at the floating parameters ``theta``."""
         if not len(theta):
             return self._gradient(x, grad)
-        return self._gradient(x, np.concatenate([grad[: self.n_c], self.plan.iteration.pull_back(theta, grad[self.n_c :])]))
+        over_theta = self.plan.iteration.pull_back(theta, grad[self.n_c : self.n_y])
+        return self._gradient(x, np.concatenate([grad[: self.n_c], over_theta, grad[self.n_y :]]))
 
     def gradient_and_hessian(self, x: np.ndarray, theta: np.ndarray, grad: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """∂V/∂x and ∂²V/∂x∂x from the derivatives over (Re c, Im c, p)."""
-        iteration, n_c = self.plan.iteration, self.n_c
-        dp = iteration.jacobian(theta)
-        own_grad = self._over_theta(grad, dp)
+        """∂V/∂x and ∂²V/∂x∂x from the derivatives over (Re c, Im c, p, m)."""
+        iteration, n_c, n_y = self.plan.iteration, self.n_c, self.n_y
+        dp = _beside(iteration.jacobian(theta), len(grad) - n_y)
+        own_grad = np.concatenate([grad[:n_c], grad[n_c:] @ dp])
         own = np.empty((len(own_grad), len(own_grad)))
         own[:n_c, :n_c] = H[:n_c, :n_c]
         own[:n_c, n_c:] = H[:n_c, n_c:] @ dp
         own[n_c:, :n_c] = own[:n_c, n_c:].T
-        own[n_c:, n_c:] = dp.T @ H[n_c:, n_c:] @ dp + iteration.second(theta, grad[n_c:])
+        own[n_c:, n_c:] = dp.T @ H[n_c:, n_c:] @ dp
+        own[n_c : n_c + len(theta), n_c : n_c + len(theta)] += iteration.second(theta, grad[n_c:n_y])
         if self._picked is not None:
             pulled = own[np.ix_(self._picked, self._picked)]
         else:
@@ -83,17 +86,25 @@ class PullBack:
         return pulled, own_H
 
     def matrix(self, x: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """∂(Re c, Im c, p)/∂x."""
+        """∂(Re c, Im c, p, m)/∂x."""
         J = self.parameters.jacobian(x)[self._used]
-        return np.concatenate([J[: self.n_c], self.plan.iteration.jacobian(theta) @ J[self.n_c :]])
-
-    def _over_theta(self, grad: np.ndarray, dp: np.ndarray) -> np.ndarray:
-        return np.concatenate([grad[: self.n_c], grad[self.n_c :] @ dp])
+        n_m = len(J) - self.n_c - len(theta)
+        return np.concatenate([J[: self.n_c], _beside(self.plan.iteration.jacobian(theta), n_m) @ J[self.n_c :]])
 
     def _gradient(self, x: np.ndarray, own_grad: np.ndarray) -> np.ndarray:
         if self._picked is not None:
             return own_grad[self._picked]
         return own_grad @ self.parameters.jacobian(x)[self._used]
+
+
+def _beside(J: np.ndarray, n: int) -> np.ndarray:
+    """A Jacobian, with so many more variables that stay as they are."""
+    if not n:
+        return J
+    whole = np.zeros((J.shape[0] + n, J.shape[1] + n))
+    whole[: J.shape[0], : J.shape[1]] = J
+    whole[J.shape[0] :, J.shape[1] :] = np.eye(n)
+    return whole
 
 
 def _picked(J: np.ndarray) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""One sum over all processes for everything that an evaluation needs.
+"""One sum over all processes for everything that an evaluation needs, or two where one thing must be known before the next.
 
 What a likelihood computes from its own events is a row of numbers; those of all its samples, and of all likelihoods that are added up,
 travel together. With one process nothing is packed, and nothing travels.
@@ -24,7 +24,7 @@ class RankTask:
 
     Attributes:
         local:   computes what belongs to the events of this process
-        finish:  the same, summed over all processes → what was asked for
+        finish:  the same, summed over all processes → what was asked for, or another task that gives it
         size:    how many numbers it is as a row
         pack:    as a row of numbers
         unpack:  back from a row that was summed over all processes
@@ -38,7 +38,7 @@ class RankTask:
 
 
 def run_together(ranks: Ranks, tasks: Sequence[RankTask], key: bytes, device: torch.device) -> list[Any]:
-    """Results of all tasks, with one sum over all processes.
+    """Results of all tasks, with one sum over all processes, and one more for those that another task follows.
 
     Args:
         ranks:   the processes
@@ -46,6 +46,15 @@ def run_together(ranks: Ranks, tasks: Sequence[RankTask], key: bytes, device: to
         key:     where it is computed: the same on all ranks
         device:  where the engine computes
     """
+    results = _run(ranks, tasks, key, device)
+    left = [i for i, result in enumerate(results) if isinstance(result, RankTask)]
+    if left:
+        for i, result in zip(left, run_together(ranks, [results[i] for i in left], key, device), strict=True):
+            results[i] = result
+    return results
+
+
+def _run(ranks: Ranks, tasks: Sequence[RankTask], key: bytes, device: torch.device) -> list[Any]:
     if ranks.size == 1:
         return [task.finish(task.local()) for task in tasks]
     sizes = [task.size for task in tasks]
@@ -55,7 +64,7 @@ def run_together(ranks: Ranks, tasks: Sequence[RankTask], key: bytes, device: to
 
 
 def joined(tasks: Sequence[RankTask], finish: Callable[[list[Any]], Any]) -> RankTask:
-    """Several tasks as one; ``finish`` is given all their results."""
+    """Several tasks of one kind as one; ``finish`` is given all their results."""
     ends = np.cumsum([task.size for task in tasks])
 
     def pack(found: Sequence[Any]) -> np.ndarray:
@@ -64,9 +73,13 @@ def joined(tasks: Sequence[RankTask], finish: Callable[[list[Any]], Any]) -> Ran
     def unpack(row: np.ndarray) -> list[Any]:
         return [task.unpack(part) for task, part in zip(tasks, np.split(row, ends[:-1]), strict=True)] if tasks else []
 
+    def finish_all(found: Sequence[Any]) -> Any:
+        results = [task.finish(own) for task, own in zip(tasks, found, strict=True)]
+        return joined(results, finish) if any(isinstance(result, RankTask) for result in results) else finish(results)
+
     return RankTask(
         lambda: [task.local() for task in tasks],
-        lambda found: finish([task.finish(own) for task, own in zip(tasks, found, strict=True)]),
+        finish_all,
         int(ends[-1]) if tasks else 0,
         pack,
         unpack,

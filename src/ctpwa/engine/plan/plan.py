@@ -210,6 +210,7 @@ class Plan:
         n_floating:   how many of them change during a fit
         parameters:   names of the floating parameters θ
         fixed:        values of all other parameters
+        n_added:      densities that are added to the intensity: I + Σ β b; the last rows of the event table are their values b
         exponents:    in mixed precision: K of every structure is divided by 2 to this power and stored in single precision, and the
                       factors of its channels are multiplied by it; None in double precision
     """
@@ -226,6 +227,7 @@ class Plan:
     n_floating: int
     parameters: tuple[str, ...]
     fixed: Mapping[str, float]
+    n_added: int = 0
     exponents: tuple[int, ...] | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -254,7 +256,31 @@ class Plan:
     def n_event_rows(self) -> int:
         """Rows of the event table."""
         dynamic = sum(2 * n_callback_quantities(len(callback.floating)) for callback in self.callbacks)
-        return dynamic + sum(2 if quantity.complex else 1 for quantity in self.quantities)
+        return dynamic + sum(2 if quantity.complex else 1 for quantity in self.quantities) + self.n_added
+
+    @property
+    def added_row(self) -> int:
+        """The row of the event table with the first added density."""
+        return self.n_event_rows - self.n_added
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a Gram matrix: couplings, floating iteration numbers, added densities."""
+        return self.n_couplings + self.n_floating + self.n_added
+
+    @property
+    def n_variables(self) -> int:
+        """Variables of an expansion: Re c, Im c, floating p, β."""
+        return self.n_couplings + self.n_columns
+
+    def numbers(self, theta: np.ndarray, beta: np.ndarray | None = None) -> np.ndarray:
+        """What an engine is given besides couplings: iteration numbers, and β of the added densities after them, 0 if not given."""
+        p = self.iteration.values(theta)
+        return np.concatenate([p, np.zeros(self.n_added) if beta is None else beta]) if self.n_added else p
+
+    def beta(self, numbers: np.ndarray) -> np.ndarray:
+        """β among these."""
+        return numbers[len(numbers) - self.n_added :]
 
     @cached_property
     def most_e(self) -> int:

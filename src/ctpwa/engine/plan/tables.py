@@ -9,7 +9,7 @@ import numpy as np
 
 from ctpwa.engine.plan.plan import Plan
 
-LOG, PLAIN = 0, 1  # Σ w ln I, Σ w I
+LOG, PLAIN = 0, 1  # Σ w ln (I + Σ β b), Σ w I
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,16 @@ class Tables:
 
     @cached_property
     def first_order_map(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The sparse matrix from a first-order row of results to the gradient over (Re c, Im c, floating p): row, column, value."""
+        """The sparse matrix from a first-order row of results to the gradient over (Re c, Im c, floating p, β): row, column, value."""
         plan, layout = self.plan, self.layouts[1]
         n_c, coupling, factor = plan.n_couplings, plan.coupling_of, 2 * plan.factors
         re = 1 + 2 * np.arange(len(plan.channels))
         rows = np.concatenate([coupling, coupling, n_c + coupling, n_c + coupling, 2 * n_c + layout.p])
         columns = np.concatenate([re, re + 1, re, re + 1, layout.first])
         values = np.concatenate([factor.real, -factor.imag, -factor.imag, -factor.real, np.full(len(layout.first), 2.0)])
+        added = np.arange(plan.n_added)
+        rows, columns = np.append(rows, plan.n_variables - plan.n_added + added), np.append(columns, layout.added + added)
+        values = np.append(values, np.ones(plan.n_added))
         kept = values != 0
         return rows[kept], columns[kept], values[kept]
 
@@ -135,17 +138,18 @@ class Pairs:
 
 @dataclass(frozen=True)
 class SumLayout:
-    """A row of results: value, (Re G, Im G) of every channel, then the derivatives of one floating channel after the other.
+    """A row of results: value, (Re G, Im G) of every channel, the derivatives of one floating channel after the other, those over β.
 
     To first order a derivative is the one number Re(c G1); to second order it is (Re, Im) of G1 for each floating p and then of G2 for
     each pair.
 
     Attributes:
         order:    0, 1 or 2
-        offsets:  where the derivatives of each channel begin; the last entry is the length of the row
+        offsets:  where the derivatives of each channel begin, and where the last ones end
         first:    position of every first derivative
         channel:  its channel
         p:        index of its p
+        n_added:  derivatives over β, at the end
     """
 
     order: int
@@ -153,6 +157,7 @@ class SumLayout:
     first: np.ndarray
     channel: np.ndarray
     p: np.ndarray
+    n_added: int
 
     @classmethod
     def of(cls, plan: Plan, order: int) -> SumLayout:
@@ -166,11 +171,17 @@ class SumLayout:
                 channels.append(a)
                 p.append(channel.p[position])
             offsets.append(offsets[-1] + {0: 0, 1: n, 2: 2 * n + n * (n + 1)}[order])
-        return cls(order, *(np.array(values, dtype=np.int64) for values in (offsets, first, channels, p)))
+        places = [np.array(values, dtype=np.int64) for values in (offsets, first, channels, p)]
+        return cls(order, places[0], places[1], places[2], places[3], plan.n_added if order else 0)
 
     @property
     def length(self) -> int:
         """Length of a row."""
+        return self.added + self.n_added
+
+    @property
+    def added(self) -> int:
+        """Where the derivatives over β begin."""
         return int(self.offsets[-1])
 
 
@@ -178,7 +189,7 @@ class SumLayout:
 class ChannelSums:
     """What one pass over a sample gives: a row of results.
 
-        G = Σ ω Q F,   G1 = Σ ω Q ∂F/∂p,   G2 = Σ ω Q ∂²F/∂p∂p,   Q = Σ_r K_r conj ψ_r,   ω = w/I or w
+        G = Σ ω Q F,   G1 = Σ ω Q ∂F/∂p,   G2 = Σ ω Q ∂²F/∂p∂p,   Q = Σ_r K_r conj ψ_r,   ω = w/(I + Σ β b) or w
 
     Attributes:
         row:     the numbers
@@ -190,30 +201,32 @@ class ChannelSums:
 
     @property
     def value(self) -> float:
-        """Σ w ln I or Σ w I."""
+        """Σ w ln (I + Σ β b) or Σ w I."""
         return float(self.row[0])
 
 
 def gradient(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
-    """∂V/∂(Re c, Im c, floating p) of V = Σ w ln I or Σ w I: 2 Re Σ ω ψ̄ ∂ψ."""
+    """∂V/∂(Re c, Im c, floating p, β) of V = Σ w ln (I + Σ β b) or Σ w I: 2 Re Σ ω ψ̄ ∂ψ, and Σ ω b."""
     plan, row, layout = tables.plan, sums.row, sums.layout
     if layout.order == 1:  # not a product of matrices, whose threads would get in the way of those of the kernels
         rows, columns, values = tables.first_order_map
-        return np.bincount(rows, weights=values * row[columns], minlength=2 * plan.n_couplings + plan.n_floating)
+        return np.bincount(rows, weights=values * row[columns], minlength=plan.n_variables)
     n_channels, n_c = len(plan.channels), plan.n_couplings
     by_channel = plan.factors * (row[1 : 1 + 2 * n_channels : 2] + 1j * row[2 : 2 + 2 * n_channels : 2])
-    result = np.empty(2 * n_c + plan.n_floating)
+    result = np.empty(plan.n_variables)
     result[:n_c] = np.bincount(plan.coupling_of, weights=by_channel.real, minlength=n_c)
     result[n_c : 2 * n_c] = -np.bincount(plan.coupling_of, weights=by_channel.imag, minlength=n_c)
     first = (channel_c[layout.channel] * (row[layout.first] + 1j * row[layout.first + 1])).real
-    result[2 * n_c :] = np.bincount(layout.p, weights=first, minlength=plan.n_floating)
-    return 2 * result
+    result[2 * n_c : 2 * n_c + plan.n_floating] = np.bincount(layout.p, weights=first, minlength=plan.n_floating)
+    result *= 2
+    result[2 * n_c + plan.n_floating :] = row[layout.added : layout.length]
+    return result
 
 
 def second_derivative_terms(tables: Tables, sums: ChannelSums, channel_c: np.ndarray) -> np.ndarray:
-    """2 Re Σ ω ψ̄ ∂²ψ over (Re c, Im c, floating p): non-zero only inside a channel."""
+    """2 Re Σ ω ψ̄ ∂²ψ over (Re c, Im c, floating p, β): non-zero only inside a channel."""
     plan, row, layout, pairs = tables.plan, sums.row, sums.layout, tables.pairs
-    n_c, n = plan.n_couplings, 2 * plan.n_couplings + plan.n_floating
+    n_c, n = plan.n_couplings, plan.n_variables
     if not len(layout.first):
         return np.zeros((n, n))
     coupling, column = plan.coupling_of[layout.channel], 2 * n_c + layout.p

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -78,6 +78,7 @@ def sample_of(
     exact: bool = False,
     one_weight: bool = False,
     first: int = 0,
+    added: Sequence[Callable[[Piece, int], Tensor]] = (),
 ) -> Sample:
     """A sample on the device of ``stage``, ready for the kernels.
 
@@ -90,6 +91,7 @@ def sample_of(
         exact:     K in double precision, also if the plan is for mixed precision
         one_weight: keep one number instead of weights that are all 1
         first:     number of the first event, for messages
+        added:     densities that are added to the intensity, of a piece and the number of its first event
 
     Raises:
         RowsNeeded: some event needs more rows than ``stage`` keeps
@@ -106,6 +108,8 @@ def sample_of(
             here = slice(start, start + piece.n_events)
             stage.fill(K[..., here], piece.p4, piece.columns, storage=storage, first=first + start, advance=bar.advance)
             fill_table(plan, E[:, here], piece.p4, piece.columns)
+            for b, density in enumerate(added):
+                E[plan.added_row + b, here] = density(piece, first + start)
             for (system, daughters, columns), table in inputs.items():
                 table[0, here], table[1, here] = vertex_variables([p.T for p in piece.p4], system, daughters)
                 for i, name in enumerate(columns):

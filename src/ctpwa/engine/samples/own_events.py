@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ctpwa.data.checks import check_weights
 from ctpwa.data.event_column import Columns, EventColumn, checked_columns
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.own_part import OwnPart
-from ctpwa.data.stream import EventStream, Piece, regrouped
+from ctpwa.data.stream import EventStream, Piece, ThinnedStream, regrouped
 from ctpwa.engine.samples.sample import checked_weights
 from ctpwa.model.model import Model
 
@@ -72,6 +72,18 @@ class Share:
                 if len(known) >= enough:
                     return enough
         return len(known)
+
+    def thinned(self, step: int, ranks: Ranks) -> Share:
+        """Every so many-th event of this process."""
+        if step == 1:
+            return self
+        count = -(-self.part.count // step)
+        part = OwnPart(((0, count),), int(ranks.sum(1, lambda: np.array([float(count)]), b"thinned")[0]))
+        if self.stream is not None:
+            return replace(self, part=part, stream=ThinnedStream(self.stream, step))
+        columns = {name: values[::step] for name, values in self.columns.items()}
+        weights = None if self.weights is None else self.weights[::step]
+        return replace(self, part=part, p4=[p[::step] for p in self.p4], weights=weights, columns=columns)
 
     def pieces(self, size: int) -> Generator[Piece]:
         """All events, ``size`` at a time; their weights are checked."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
+from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import processes_here
 from ctpwa.base.progress import Progress
 from ctpwa.base.turns import in_turn
+from ctpwa.data.density import Density, checked_density
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import PROBE_EVENTS, sample_of
@@ -36,12 +39,14 @@ class Preparation:
         memory:    where to keep what
         streamer:  brings chunks to the device later
         stage:     computes spin amplitudes, in the rows that are kept
+        densities: those that are added to the intensity, with their names
     """
 
     plan: Plan
     memory: MemoryPlan
     streamer: Streamer
     stage: SpinStage
+    densities: tuple[tuple[str, Density], ...] = ()
 
     def stored(self, shares: Mapping[str, Share], progress: bool | None) -> dict[str, StoredSample]:
         """All samples that are kept."""
@@ -59,7 +64,7 @@ class Preparation:
         done = 0
         with Progress(f"preparing {share.name}", share.part.count, show=progress) as bar:
             for piece in share.pieces(size):
-                sample = self.sample(piece.n_events, [piece], False, first=done)
+                sample = self.sample(share.name, piece.n_events, [piece], False, first=done)
                 if done < placed.device:
                     result.keep(sample)
                 else:
@@ -72,13 +77,13 @@ class Preparation:
         """A sample on the device, in one piece; its momenta come in several if they are elsewhere."""
         n = share.part.count
         if share.stream is None and self.stage.device.type == "cpu":
-            return self.sample(n, share.pieces(max(n, 1)), progress)
+            return self.sample(share.name, n, share.pieces(max(n, 1)), progress)
         size = min(max(n // MANY_PIECES, SHORT_PIECE), CHUNK_EVENTS)
         if size < n:  # whole chunks of the spin amplitudes
             one = share.first(1)
             chunk = self.stage.chunk_events(one.p4, one.columns)
             size = max(size // chunk, 1) * chunk
-        return self.sample(n, share.pieces(size), progress)
+        return self.sample(share.name, n, share.pieces(size), progress)
 
     def _chunk(self, sample: Sample, file: ScratchFile | None) -> Chunk:
         """A sample in main memory, or in a file."""
@@ -96,22 +101,31 @@ class Preparation:
         done = 0
         with Progress(f"integrating {share.name}", share.part.count, show=progress) as bar:
             for piece in share.pieces(_equal_parts(share.part.count, self.memory.piece_events)):
-                sample = self.sample(piece.n_events, [piece], False, exact=True, first=done)
+                sample = self.sample(share.name, piece.n_events, [piece], False, exact=True, first=done)
                 yield sample
                 done += sample.n_events
                 bar.advance(sample.n_events)
                 del sample  # before the next one takes as much again
 
     @in_turn
-    def sample(self, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0) -> Sample:
+    def sample(
+        self, name: str, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0
+    ) -> Sample:
         """Events on the device, or what is wrong with them; see ``sample_of``."""
+        added = [partial(_density, density, own, name) for own, density in self.densities]
+        separate = self.memory.separate
         try:
-            return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, one_weight=self.memory.separate, first=first)
+            return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, one_weight=separate, first=first, added=added)
         except RowsNeeded:
             raise DataError(
                 f"some events need more rows of spin amplitudes than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
                 " need\n fix: shuffle the samples so that their first events are typical"
             ) from None
+
+
+def _density(density: Density, name: str, sample: str, piece: Piece, first: int) -> Tensor:
+    """The density of a background at some events of a sample, of which ``first`` is the number of the first."""
+    return checked_density(density(piece), name, sample, first, positive=sample == "data")
 
 
 def _equal_parts(n: int, most: int) -> int:

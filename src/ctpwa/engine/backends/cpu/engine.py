@@ -60,7 +60,7 @@ class CpuEngine:
         K = torch.ones(plan.n_structures, plan.n_rows, 1, dtype=dtype if plan.exponents is None else SINGLE[dtype])
         one = torch.ones(1, dtype=torch.float64)
         sample = Sample(K, torch.ones(plan.n_event_rows, 1, dtype=torch.float64), one, 1, None, {})
-        c, p = np.ones(plan.n_couplings, dtype=complex), np.ones(len(plan.p))
+        c, p = np.ones(plan.n_couplings, dtype=complex), np.ones(len(plan.p) + plan.n_added)
         for mode in (LOG, PLAIN):
             for order in (0, 1):
                 self.sums(sample, mode, c, p, order)
@@ -71,7 +71,7 @@ class CpuEngine:
         tables = self.tables
         channel_c = tables.channel_couplings(c)
         tabled = (tables.segment_range, tables.segment_channels, tables.segment_rows)
-        return (*tabled, channel_c.real.copy(), channel_c.imag.copy(), tables.channel_p(p))
+        return (*tabled, channel_c.real.copy(), channel_c.imag.copy(), tables.channel_p(p), self.plan.beta(p))
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
@@ -115,10 +115,9 @@ class CpuEngine:
     def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
         plan = self.plan
-        n_columns = plan.n_couplings + plan.n_floating
-        total = ScaledGramAccumulator(n_columns, self.device)
+        total = ScaledGramAccumulator(plan.n_columns, self.device)
         arguments = self._column_arguments(*self._present)
-        only_z = mode == LOG and plan.n_rows == 1
+        only_z = mode == LOG and plan.n_rows == 1 and not plan.n_added
         for start, stop in sample.chunks(GRAM_CHUNK):
             D, z = self._columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
             total.add(D[:0] if only_z else D, z, negative=start >= sample.n_positive)
@@ -128,7 +127,7 @@ class CpuEngine:
         self, sample: Sample, w: np.ndarray, mode: int, start: int, n: int, arguments: tuple[Any, ...]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """∂ψ times √|ω| of a chunk, and z."""
-        n_columns = self.plan.n_couplings + self.plan.n_floating
+        n_columns = self.plan.n_columns
         D, z = np.empty((2, n_columns, self.plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
         self._kernels["columns"](_threads(n), sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
         return torch.from_numpy(D).view(2 * n_columns, -1), torch.from_numpy(z).flatten(0, 1)

@@ -23,10 +23,12 @@ import numpy as np
 
 BLOCK = {block}
 ROWS = {rows}
+ADDED = {added}  # densities, from this row of E on
+ADDED_ROW = {added_row}
 '''
 
 SUMS_HEAD = '''
-def sums_{order}(K, E, w, mode, ranges, channels, rows, c_re, c_im, P, offsets, out, thread, n_threads):
+def sums_{order}(K, E, w, mode, ranges, channels, rows, c_re, c_im, P, beta, offsets, out, thread, n_threads):
     """Of the blocks of one thread: value, Re and Im of G of every channel, then of G1 and G2 where offsets say; in its row of out."""
     n_structures, n_channels = K.shape[0], c_re.shape[0]
     F_re, F_im = np.empty((n_channels, BLOCK)), np.empty((n_channels, BLOCK))
@@ -47,6 +49,9 @@ INTENSITY = """        # I = Σ_r |ψ_r|² and the weight of every event
                 omega[i] += psi_re[r, i] * psi_re[r, i] + psi_im[r, i] * psi_im[r, i]
         total = 0.0
         if mode == 0:
+            for b in range(ADDED):
+                for i in range(n):
+                    omega[i] += beta[b] * E[ADDED_ROW + b, begin + i]
             for i in range(n):
                 total += w[begin + i] * math.log(omega[i])
             for i in range(n):
@@ -58,7 +63,16 @@ INTENSITY = """        # I = Σ_r |ψ_r|² and the weight of every event
         result[0] += total
 """
 
-SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r
+ADDED_SUMS = """        # Σ ω b
+        if mode == 0:
+            for b in range(ADDED):
+                total = 0.0
+                for i in range(n):
+                    total += omega[i] * E[ADDED_ROW + b, begin + i]
+                result[result.shape[0] - ADDED + b] += total
+"""
+
+SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r; an added density is a column with b/2 for the latter
         for i in range(n):
             u_re[i] = math.sqrt(abs(w[begin + i]))
         if mode == 0:
@@ -66,6 +80,9 @@ SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r
             for r in range(ROWS):
                 for i in range(n):
                     u_im[i] += psi_re[r, i] * psi_re[r, i] + psi_im[r, i] * psi_im[r, i]
+            for b in range(ADDED):
+                for i in range(n):
+                    u_im[i] += beta[b] * E[ADDED_ROW + b, begin + i]
             for column in range(D.shape[1]):
                 z[0, column, at : at + n] = 0.0
                 z[1, column, at : at + n] = 0.0
@@ -77,6 +94,9 @@ SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r
                 for i in range(n):
                     z[0, column, at + i] *= u_re[i] / u_im[i]
                     z[1, column, at + i] *= u_re[i] / u_im[i]
+            for b in range(ADDED):
+                for i in range(n):
+                    z[0, D.shape[1] - ADDED + b, at + i] = E[ADDED_ROW + b, begin + i] / 2 * u_re[i] / u_im[i]
             for i in range(n):
                 u_re[i] /= math.sqrt(u_im[i])
         for column in range(D.shape[1]):
@@ -89,7 +109,14 @@ SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r
 def cpu_source(plan: Plan, block: int) -> str:
     """Source of the module with ``KERNELS``."""
     parts = [
-        HEADER.format(description="\n".join(describe(plan.kinds)), number="real" if plan.real else "complex", block=block, rows=plan.n_rows)
+        HEADER.format(
+            description="\n".join(describe(plan.kinds)),
+            number="real" if plan.real else "complex",
+            block=block,
+            rows=plan.n_rows,
+            added=plan.n_added,
+            added_row=plan.added_row,
+        )
     ]
     parts += ["\n".join(_sums(plan, order)) for order in (0, 1, 2)]
     parts += ["\n".join(_intensities(plan)), "\n".join(_columns(plan))]
@@ -101,6 +128,7 @@ def _sums(plan: Plan, order: int) -> Iterator[str]:
     yield from _forward(plan, "        ", keep_F=order > 0)
     yield INTENSITY.rstrip("\n")
     if order:
+        yield ADDED_SUMS.rstrip("\n")
         yield from _backward(plan, order)
     yield "    for i in range(result.shape[0]):"
     yield "        out[thread, i] = result[i]"
@@ -235,7 +263,7 @@ def _complex_sum(name: str, value: Value) -> list[str]:
 
 def _intensities(plan: Plan) -> Iterator[str]:
     yield """
-def intensities(K, E, ranges, channels, rows, c_re, c_im, P, I_out, thread, n_threads):
+def intensities(K, E, ranges, channels, rows, c_re, c_im, P, beta, I_out, thread, n_threads):
     \"\"\"I of every event in the blocks of one thread.\"\"\"
     n_structures, n_events = K.shape[0], K.shape[2]
     psi_re, psi_im = np.empty((ROWS, BLOCK)), np.empty((ROWS, BLOCK))
@@ -257,7 +285,7 @@ def _columns(plan: Plan) -> Iterator[str]:
     """∂ψ/∂c and ∂ψ/∂p of a chunk of events."""
     yield """
 def columns(
-    K, E, w, first_event, n_events, mode, ranges, channels, rows, c_re, c_im, P,
+    K, E, w, first_event, n_events, mode, ranges, channels, rows, c_re, c_im, P, beta,
     f_re_of, f_im_of, coupling, p_column, n_couplings, D, z, thread, n_threads,
 ):
     \"\"\"Of the blocks of one thread:

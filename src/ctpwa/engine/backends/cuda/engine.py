@@ -85,6 +85,7 @@ class CudaEngine:
         entries, ranges = column_entries(self.tables)
         self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
         self._numbers = _Buffer((max(len(plan.channels), 1), n_numbers(plan)), device)
+        self._beta = _Buffer((plan.n_added,), device)
         self._present = np.zeros(0)
         self._mixes: dict[int, _Buffer] = {}
         self._one = torch.ones(1, dtype=torch.float64, device=device)
@@ -107,12 +108,24 @@ class CudaEngine:
         host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
         if host.shape[1] > 2:
             host[:, 2:] = self.tables.channel_p(p)
+        if self.plan.n_added:
+            self._beta.wait()
+            self._beta.array[:] = self.plan.beta(p)
 
     def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
         """The couplings and iteration numbers of what follows."""
         self._fill_numbers(c, p)
-        self._numbers.upload()
+        self._upload_numbers()
         self._present = c
+
+    @property
+    def _changing(self) -> tuple[_Buffer, ...]:
+        """What every evaluation has of its own."""
+        return (self._numbers, self._beta) if self.plan.n_added else (self._numbers,)
+
+    def _upload_numbers(self) -> None:
+        for buffer in self._changing:
+            buffer.upload()
 
     def sum_row(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Sums of every channel, and to second order the Gram matrices after them."""
@@ -142,7 +155,7 @@ class CudaEngine:
         """Begin some work with the present numbers; what is returned waits for the result. With a key it is one CUDA graph from the
         second time on.
         """
-        inputs = (self._numbers, *inputs)
+        inputs = (*self._changing, *inputs)
         if key is not None:
             if key not in self._graphs and key in self._seen and self.device.type == "cuda":
                 self._record(key, tasks, work, inputs)
@@ -174,10 +187,15 @@ class CudaEngine:
         out = torch.empty(n_blocks(n), n_out, dtype=torch.float64, device=self.device)
         if n:
             getattr(self._module, f"sums_{order}")[(n_blocks(n),)](
-                *self._inputs(sample), sample.w, sample.w.stride(0), self._offsets[order], out,
+                *self._inputs(sample), *self._added, sample.w, sample.w.stride(0), self._offsets[order], out,
                 n, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
             )  # fmt: skip
         return out
+
+    @property
+    def _added(self) -> tuple[Tensor, ...]:
+        """What kernels with logarithms read besides."""
+        return (self._beta.device,) if self.plan.n_added else ()
 
     def _inputs(self, sample: Sample) -> tuple[Any, ...]:
         """What all kernels read."""
@@ -186,7 +204,7 @@ class CudaEngine:
     def gram_row(self, sample: Sample, mode: int) -> Tensor:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
         size = max(min(GRAM_BYTES // self._column_bytes(mode) // BLOCK * BLOCK, sample.n_events), 1)
-        total = ScaledGramAccumulator(self.plan.n_couplings + self.plan.n_floating, self.device)
+        total = ScaledGramAccumulator(self.plan.n_columns, self.device)
         for start, stop in sample.chunks(size):
             D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
             total.add(D, z, negative=start >= sample.n_positive)
@@ -196,19 +214,23 @@ class CudaEngine:
     def _column_bytes(self, mode: int) -> int:
         """Bytes of the columns of an event: ∂ψ, z."""
         plan = self.plan
-        rows = (plan.n_rows if mode != LOG or plan.n_rows > 1 else 0) + (1 if mode == LOG else 0)
-        return 16 * (plan.n_couplings + plan.n_floating) * rows
+        rows = (plan.n_rows if self._needs_D(mode) else 0) + (1 if mode == LOG else 0)
+        return 16 * plan.n_columns * rows
+
+    def _needs_D(self, mode: int) -> bool:
+        """Whether Gram matrices need ∂ψ besides z: with one row and I = |ψ|² they do not."""
+        return mode != LOG or self.plan.n_rows > 1 or self.plan.n_added > 0
 
     def _launch_columns(self, sample: Sample, w: Tensor, mode: int, start: int, n: int) -> tuple[Tensor, Tensor]:
         """∂ψ times √|ω| of a chunk, and z."""
         plan = self.plan
-        n_columns = plan.n_couplings + plan.n_floating
-        with_D = mode != LOG or plan.n_rows > 1
+        n_columns = plan.n_columns
+        with_D = self._needs_D(mode)
         D = torch.empty(2 * n_columns if with_D else 0, plan.n_rows * n, dtype=torch.float64, device=self.device)
         z = torch.empty(2 * n_columns if mode == LOG else 0, n, dtype=torch.float64, device=self.device)
         shared = self.tuning.shared_log if mode == LOG else self.tuning.shared_plain
         self._module.columns[n_blocks(n), shared](
-            *self._inputs(sample), w, w.stride(0), self._factors, self._entries, self._entry_ranges, D, z,
+            *self._inputs(sample), *self._added, w, w.stride(0), self._factors, self._entries, self._entry_ranges, D, z,
             start, n, sample.n_events, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
         )  # fmt: skip
         return D, z
@@ -225,7 +247,7 @@ class CudaEngine:
 
     def _kept_columns(self, sample: Sample, p: np.ndarray) -> Columns | None:
         def compute() -> Iterator[tuple[int, int, Tensor]]:
-            self._numbers.upload()
+            self._upload_numbers()
             return self.raw_columns(sample, p, 2 * KEPT_VECTORS * self.plan.n_rows)
 
         return self._kept.of(sample, compute)
@@ -233,7 +255,7 @@ class CudaEngine:
     def set_batch(self, mix: np.ndarray, p: np.ndarray) -> Tensor:
         """The couplings of many vectors for ``batch_sums``, filled up with copies of the first."""
         buffer = self._fill_batch(mix, p)
-        self._numbers.upload()
+        self._upload_numbers()
         buffer.upload()
         return buffer.device
 
@@ -253,7 +275,7 @@ class CudaEngine:
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
         plan, ones = self.plan, self._one.expand(sample.n_events)
-        numbers = 2 * plan.n_rows * (plan.n_couplings + plan.n_floating) + beside
+        numbers = 2 * plan.n_rows * plan.n_columns + beside
         most = max(BATCH_BYTES // (8 * numbers), BLOCK)
         pieces = -(-sample.n_events // most)
         size = max(-(-sample.n_events // max(pieces, 1) // BLOCK), 1) * BLOCK  # of equal size
@@ -359,6 +381,6 @@ def column_entries(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         for which, position in enumerate(plan.kinds[channel.kind].floating):
             found.append((plan.n_couplings + channel.p[position], slots.index((channel.kind, which)), a))
     found.sort()
-    ranges = np.searchsorted([column for column, _, _ in found], np.arange(plan.n_couplings + plan.n_floating + 1))
+    ranges = np.searchsorted([column for column, _, _ in found], np.arange(plan.n_columns + 1))
     entries = np.array([[slot, a, plan.channels[a].structure, *rows_of[a]] for _, slot, a in found], dtype=np.int64)
     return entries.reshape(len(found), entry_width(plan)), ranges.astype(np.int64)

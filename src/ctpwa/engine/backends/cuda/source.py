@@ -21,6 +21,7 @@ Reads   K [structure, row, event]{parts}, E [event quantity, event], w [event]; 
         numbers [channel, {n_numbers}]: Re c, Im c, p0, p1, … of every channel
         visits [visit, {n_visit}]: kind, structure, whether it is the last of that, first and last channel, rows of E
         offsets [channel]: where derivatives of a floating channel go
+        beta [added density]: what multiplies the last rows of E in the logarithm, if there are any
 Writes  one row of partial sums per block of events; they are added up afterwards, always in the same order
 Parallel over blocks of events. ψ never leaves the registers; F is computed again in the backward half.
 """
@@ -206,11 +207,22 @@ def _intensity(plan: Plan) -> str:
     return "    I = " + " + ".join(f"psi_re{r} * psi_re{r} + psi_im{r} * psi_im{r}" for r in _rows(plan))
 
 
+def _beta(plan: Plan) -> str:
+    return "beta_ptr, " if plan.n_added else ""
+
+
+def _add_densities(plan: Plan) -> Iterator[str]:
+    """I += Σ β b."""
+    for b in range(plan.n_added):
+        yield f"added{b} = {_event_row(str(plan.added_row + b))}"
+        yield f"I += tl.load(beta_ptr + {b}) * added{b}"
+
+
 def _sums(plan: Plan, order: int, early: bool) -> Iterator[str]:
     yield JIT
     yield f"def sums_{order}("
     yield "    K_ptr, E_ptr, numbers_ptr, visits_ptr, n_visits,"
-    yield "    w_ptr, w_step, offsets_ptr, out_ptr, n_events, n_out, LOG: tl.constexpr, BLOCK: tl.constexpr,"
+    yield f"    {_beta(plan)}w_ptr, w_step, offsets_ptr, out_ptr, n_events, n_out, LOG: tl.constexpr, BLOCK: tl.constexpr,"
     yield "):"
     yield '    """value, then Re and Im of G, G1, G2 of every channel: one row of results per block of events."""'
     yield "    # which events are mine"
@@ -224,12 +236,17 @@ def _sums(plan: Plan, order: int, early: bool) -> Iterator[str]:
     yield _intensity(plan)
     yield "    w = tl.load(w_ptr + event * w_step, mask=inside, other=0.0)"
     yield "    if LOG:"
+    yield from (f"        {line}" for line in _add_densities(plan))
     yield "        I = tl.where(inside, I, 1.0)"
     yield "        tl.store(out, tl.sum(w * tl.log(I), axis=0))"
     yield "        omega = w / I"
+    for b in range(plan.n_added if order else 0):
+        yield f"        tl.store(out + n_out - {plan.n_added - b}, tl.sum(omega * added{b}, axis=0))"
     yield "    else:"
     yield "        tl.store(out, tl.sum(w * I, axis=0))"
     yield "        omega = w"
+    for b in range(plan.n_added if order else 0):
+        yield f"        tl.store(out + n_out - {plan.n_added - b}, 0.0)"
     if order:
         yield from _backward(plan, order, early)
 
@@ -305,7 +322,7 @@ def _columns(plan: Plan, early: bool) -> Iterator[str]:
     yield JIT
     yield "def columns("
     yield "    K_ptr, E_ptr, numbers_ptr, visits_ptr, n_visits,"
-    yield "    w_ptr, w_step, factors_ptr, entries_ptr, entry_ranges_ptr, D_ptr, z_ptr,"
+    yield f"    {_beta(plan)}w_ptr, w_step, factors_ptr, entries_ptr, entry_ranges_ptr, D_ptr, z_ptr,"
     yield "    first_event, n_chunk, n_events, n_columns, LOG: tl.constexpr, WITH_D: tl.constexpr, BLOCK: tl.constexpr,"
     yield "):"
     yield '    """D [re | im, column, row, event] = √|ω| ∂ψ; if LOG, z [re | im, column, event] = √|w| / I · Σ_r conj(ψ_r) ∂ψ_r."""'
@@ -314,6 +331,7 @@ def _columns(plan: Plan, early: bool) -> Iterator[str]:
     yield "    scale = tl.sqrt(tl.abs(tl.load(w_ptr + event * w_step, mask=inside, other=0.0)))"
     yield "    if LOG:"
     yield from (f"    {line}" for line in [*_forward(plan, early), _intensity(plan)])
+    yield from (f"        {line}" for line in _add_densities(plan))
     yield "        I = tl.where(inside, I, 1.0)"
     yield "        z_scale = scale / I"
     yield "        scale = scale / tl.sqrt(I)"
@@ -339,6 +357,9 @@ def _columns(plan: Plan, early: bool) -> Iterator[str]:
     for r in _rows(plan):
         yield f"            z_re += psi_re{r} * d_re{r} + psi_im{r} * d_im{r}"
         yield f"            z_im += psi_re{r} * d_im{r} - psi_im{r} * d_re{r}"
+    for b in range(plan.n_added):
+        yield f"            if column == n_columns - {plan.n_added - b}:"
+        yield f"                z_re = added{b} * 0.5"
     yield "            tl.store(z_ptr + column * chunk + mine, z_re * z_scale, mask=inside)"
     yield "            tl.store(z_ptr + (n_columns + column) * chunk + mine, z_im * z_scale, mask=inside)"
     yield "        if WITH_D:"

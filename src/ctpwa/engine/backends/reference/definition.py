@@ -1,6 +1,6 @@
 """The definition of the likelihood's ingredients: plain torch, complex128, as close to the formulas as code can be.
 
-    ψ_r = Σ_a c_a K_{t(a) r} F_a,    I = Σ_r |ψ_r|²
+    ψ_r = Σ_a c_a K_{t(a) r} F_a,    I = Σ_r |ψ_r|²,    V = Σ w ln (I + Σ_b β_b b) or Σ w I
 
 This is the oracle of the other engines in tests and the automatic-differentiation baseline in benchmarks. Nothing is staged here except
 the event table itself.
@@ -62,11 +62,16 @@ def intensity(plan: Plan, c: Tensor, p: Tensor, sample: Sample) -> Tensor:
     return amplitude(plan, c, p, sample.K, sample.E).abs().square().sum(dim=0)
 
 
-def log_sum(plan: Plan, c: Tensor, p: Tensor, sample: Sample) -> Tensor:
-    """Σ w ln I."""
-    return (sample.w * intensity(plan, c, p, sample).log()).sum()
+def added(plan: Plan, beta: Tensor, sample: Sample) -> Tensor:
+    """Σ β b [event]."""
+    return beta @ sample.E[plan.added_row : plan.added_row + plan.n_added]
 
 
-def plain_sum(plan: Plan, c: Tensor, p: Tensor, sample: Sample) -> Tensor:
+def log_sum(plan: Plan, c: Tensor, p: Tensor, beta: Tensor, sample: Sample) -> Tensor:
+    """Σ w ln (I + Σ β b)."""
+    return (sample.w * (intensity(plan, c, p, sample) + added(plan, beta, sample)).log()).sum()
+
+
+def plain_sum(plan: Plan, c: Tensor, p: Tensor, beta: Tensor, sample: Sample) -> Tensor:
     """Σ w I."""
     return (sample.w * intensity(plan, c, p, sample)).sum()

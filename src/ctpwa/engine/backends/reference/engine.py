@@ -44,7 +44,7 @@ class ReferenceEngine:
 
     def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
         """The expansion of a row of sums."""
-        n = 2 * self.plan.n_couplings + self.plan.n_floating
+        n = self.plan.n_variables
         return Expansion(float(row[0]), row[1 : 1 + n] if order >= 1 else NOTHING, row[1 + n :].reshape(n, n) if order >= 2 else NOTHING)
 
     def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
@@ -54,7 +54,7 @@ class ReferenceEngine:
 
     def gram_of(self, row: np.ndarray) -> Gram:
         """The Gram matrices of a row of sums."""
-        n = self.plan.n_couplings + self.plan.n_floating
+        n = self.plan.n_columns
         re, im, outer = np.split(row, [n * n, 2 * n * n])
         return Gram(re.reshape(n, n), im.reshape(n, n), outer.reshape(2 * n, 2 * n))
 
@@ -68,15 +68,15 @@ class ReferenceEngine:
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
         plan = self.plan
-        n = plan.n_couplings
-        fixed = torch.tensor(p[plan.n_floating :], device=self.device)
-        start = torch.tensor(np.concatenate([c.real, c.imag, p[: plan.n_floating]]), device=self.device)
+        n, last = plan.n_couplings, plan.n_variables - plan.n_added
+        fixed = torch.tensor(p[plan.n_floating : len(p) - plan.n_added], device=self.device)
+        start = torch.tensor(np.concatenate([c.real, c.imag, p[: plan.n_floating], plan.beta(p)]), device=self.device)
         result = []
         for sample, mode in tasks:
             function = definition.log_sum if mode == LOG else definition.plain_sum
 
             def V(x: torch.Tensor, function=function, sample=sample) -> torch.Tensor:  # type: ignore[no-untyped-def]
-                return function(plan, torch.complex(x[:n], x[n : 2 * n]), torch.cat([x[2 * n :], fixed]), sample)
+                return function(plan, torch.complex(x[:n], x[n : 2 * n]), torch.cat([x[2 * n : last], fixed]), x[last:], sample)
 
             result.append(_autograd(V, start, order))
         return result
@@ -96,11 +96,13 @@ class ReferenceEngine:
         at = numbers[: plan.n_floating]
         units = torch.eye(plan.n_floating, dtype=torch.float64, device=self.device)
         over_p = [torch.func.jvp(psi, (at,), (unit,))[1] for unit in units]
-        D = torch.cat([definition.columns(plan, numbers, sample.K, sample.E), *(column[None] for column in over_p)])
+        none = torch.zeros(plan.n_added, *sample.K.shape[1:], dtype=torch.complex128, device=self.device)
+        D = torch.cat([definition.columns(plan, numbers, sample.K, sample.E), *(column[None] for column in over_p), none])
         here = psi(at)
-        I = here.abs().square().sum(dim=0)
+        I = here.abs().square().sum(dim=0) + definition.added(plan, torch.as_tensor(plan.beta(p), device=self.device), sample)
         G = torch.einsum("jre,kre,e->jk", D.conj(), D, (sample.w / I if mode == LOG else sample.w).to(D.dtype))
         z = torch.einsum("re,jre->je", here.conj(), D)
+        z[plan.n_columns - plan.n_added :] = sample.E[plan.added_row : plan.added_row + plan.n_added] / 2
         parts = torch.cat([z.real, z.imag]) if mode == LOG else torch.zeros(2 * len(D), 0, dtype=torch.float64, device=self.device)
         outer = torch.einsum("je,ke,e->jk", parts, parts, sample.w / I**2 if mode == LOG else sample.w[:0])
         return Gram(G.real.cpu().numpy(), G.imag.cpu().numpy(), outer.cpu().numpy())

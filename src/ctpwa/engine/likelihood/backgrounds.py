@@ -1,0 +1,116 @@
+"""Backgrounds that are in the data as densities: from what a user gives to parameters and the mixture of a likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ctpwa.base.errors import DataError, PhysicsError
+from ctpwa.base.ranks import Ranks
+from ctpwa.data.density import Density
+from ctpwa.engine.likelihood.mixture import Amount, Mixture
+from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.samples.sample import Sample
+from ctpwa.model.parameters import Parameter
+
+SIGNAL = "signal"
+FRACTION, YIELD = "fraction", "yield"
+
+
+@dataclass(frozen=True)
+class Background:
+    """A background in the data.
+
+    Attributes:
+        name:      its parameter is ``name.fraction``, or ``name.yield`` in an extended likelihood
+        density:   what it looks like
+        fraction:  of all events of the data; where the fit starts if it floats
+        floating:  whether it is fitted; yields are always
+    """
+
+    name: str
+    density: Density
+    fraction: float
+    floating: bool = False
+
+
+def checked_backgrounds(backgrounds: Sequence[Background]) -> Sequence[Background]:
+    """Refuse names that are given twice, and fractions that make no sense."""
+    names = [own.name for own in backgrounds]
+    for own in backgrounds:
+        if names.count(own.name) > 1 or own.name == SIGNAL or not own.name:
+            raise PhysicsError(f"{own.name!r} is no name for a background, or the name of two", "give each a name of its own")
+        if not 0 <= own.fraction <= 1:
+            raise PhysicsError(f"the fraction of background {own.name!r} is {own.fraction:g}", "give a number from 0 to 1")
+    total = sum(own.fraction for own in backgrounds)
+    if backgrounds and total >= 1:
+        raise PhysicsError(f"the fractions of all backgrounds add up to {total:g}", "leave something for the signal")
+    return backgrounds
+
+
+def mixture_parameters(backgrounds: Sequence[Background], weight: float | None) -> list[Parameter]:
+    """Fractions, or yields of a data set whose weights add up to ``weight``."""
+    if weight is None:
+        return [Parameter(f"{own.name}.{FRACTION}", own.fraction, not own.floating, 0.0, 1.0) for own in backgrounds]
+    signal = 1 - sum(own.fraction for own in backgrounds)
+    shares = [(SIGNAL, signal), *((own.name, own.fraction) for own in backgrounds)]
+    return [Parameter(f"{name}.{YIELD}", share * weight, False, 0.0) for name, share in shares]
+
+
+def make_mixture(backgrounds: Sequence[Background], extended: bool, means: np.ndarray, ratio: float, weight: float) -> Mixture | None:
+    """The mixture of a likelihood; None if there is only signal.
+
+    Args:
+        backgrounds:  densities with their fractions
+        extended:     whether yields are fitted
+        means:        of all densities, the last one that of the floor if there is one
+        ratio:        flat events for each event of signal, if some are added to the data
+        weight:       Σ w of the data
+    """
+    if not (len(means) or extended):
+        return None
+    kind = YIELD if extended else FRACTION
+    names = [f"{own.name}.{kind}" for own in backgrounds]
+    signal = Amount(0.0, {f"{SIGNAL}.{YIELD}": 1.0}) if extended else Amount(1.0, dict.fromkeys(names, -1.0))
+    amounts = [Amount(0.0, {name: 1.0}) for name in names]
+    if ratio:
+        amounts.append(Amount(ratio * weight if extended else ratio, {}))
+    parameters = ([f"{SIGNAL}.{YIELD}"] if extended else []) + names
+    return Mixture(tuple(parameters), signal, tuple(amounts), means, extended)
+
+
+class DensitySums:
+    """Adds up densities over the phase-space sample.
+
+    Args:
+        plan:       says where they are in the event table
+        densities:  with their names
+    """
+
+    def __init__(self, plan: Plan, densities: Sequence[tuple[str, Density]]) -> None:
+        self._plan, self._names = plan, [name for name, _ in densities]
+        self._sums = np.zeros(plan.n_added)
+
+    def add(self, sample: Sample) -> None:
+        """Add Σ w b of some events."""
+        row = self._plan.added_row
+        self._sums += (sample.E[row : row + self._plan.n_added] @ sample.w.contiguous()).cpu().numpy()
+
+    def passing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """The same samples, added up on their way."""
+        for sample in samples:
+            self.add(sample)
+            yield sample
+            del sample  # before the next one takes as much again
+
+    def means(self, weight: float, ranks: Ranks) -> np.ndarray:
+        """Σ w b / Σ w over the events of all processes."""
+        if not self._names:
+            return np.zeros(0)
+        found = ranks.sum(len(self._sums), lambda: self._sums, b"densities") / weight
+        for name, mean in zip(self._names, found, strict=True):
+            if not mean > 0:
+                raise DataError(f"phase space: the density of background {name!r} has the mean {mean:.6g}\n fix: check it")
+        return found

@@ -1,0 +1,309 @@
+"""Backgrounds as densities, yields, and bounded subtraction: −ln L against sums by hand, derivatives against automatic ones."""
+
+import numpy as np
+import pytest
+import torch
+
+from ctpwa.base.errors import DataError, PhysicsError
+from ctpwa.data.density import Flat
+from ctpwa.data.events import Events
+from ctpwa.engine.backends.reference import definition
+from ctpwa.engine.likelihood.backgrounds import Background
+from ctpwa.engine.likelihood.build import build_likelihood
+from ctpwa.engine.likelihood.subtraction import FLOOR
+from ctpwa.kinematics.lorentz import mass_squared
+from engine.cases import FAST_ENGINES, assert_close, events, model, plain_python, point, streamed_in
+
+TWO = ("data", "phase_space")
+
+
+def slope(piece):
+    """A density that is not flat."""
+    return 1 + mass_squared((piece.p4[0] + piece.p4[1]).T)
+
+
+def of_one_sign(piece):
+    return piece.p4[0][:, 1].clamp(min=0)
+
+
+def wrong(value):
+    def density(piece):
+        values = slope(piece)
+        values[min(7, len(values) - 1)] = value
+        return values
+
+    return density
+
+
+SLOPE, FLAT = Background("sideband", slope, 0.2, floating=True), Background("flat", Flat(), 0.1, floating=True)
+OPTIONS = {
+    "one": {"backgrounds": [SLOPE]},
+    "two": {"backgrounds": [SLOPE, FLAT]},
+    "fixed": {"backgrounds": [Background("sideband", slope, 0.2)]},
+    "extended": {"backgrounds": [SLOPE, FLAT], "extended": True},
+    "signal only": {"extended": True},
+}
+
+
+def samples(name="small", n=(129, 300, 60), weights="positive"):
+    data, phase_space = events(name, n[0], 1, weights), events(name, n[1], 2, "positive")
+    return data, phase_space, (events(name, n[2], 3, "positive") if n[2] else None)
+
+
+def likelihood(engine, name="small", background=False, weights="positive", **options):
+    data, phase_space, subtracted = samples(name, weights=weights)
+    with plain_python():
+        return build_likelihood(model(name), data, phase_space, subtracted if background else None, engine, progress=False, **options)
+
+
+def weights_of(sample):
+    return np.ones(sample.n_events) if sample.weights is None else np.asarray(sample.weights)
+
+
+def pieces_of(sample, labels):
+    from ctpwa.data.stream import Piece
+
+    return Piece([sample[label] for label in labels], None, {})
+
+
+def by_hand(like, x, given, backgrounds=(), extended=False, ratio=0.0):
+    """−ln L from intensities of every event."""
+    data, phase_space, subtracted = given
+    labels = like.model.decay.labels
+    values = dict(zip((p.name for p in like.parameters.all), like.parameters.full(x), strict=True))
+    v, I_phsp = weights_of(phase_space), like.intensity(x, "phase space").numpy()
+    sigma = (v * I_phsp).sum() / v.sum()
+    kind = "yield" if extended else "fraction"
+    amounts = [values[f"{own.name}.{kind}"] for own in backgrounds]
+    signal = values["signal.yield"] if extended else 1 - sum(amounts)
+
+    def log_density(sample, I):
+        p = signal * I / sigma
+        for own, amount in zip(backgrounds, amounts, strict=True):
+            mean = (v * own.density(pieces_of(phase_space, labels)).numpy()).sum() / v.sum()
+            p = p + amount * own.density(pieces_of(sample, labels)).numpy() / mean
+        return np.log(p + ratio * (W if extended else 1.0))
+
+    w = weights_of(data)
+    W = w.sum() - (0 if subtracted is None else weights_of(subtracted).sum())
+    nll = -(w * log_density(data, like.intensity(x).numpy())).sum()
+    if subtracted is not None:
+        nll += (weights_of(subtracted) * log_density(subtracted, like.intensity(x, "background").numpy())).sum()
+    if ratio:
+        nll -= ratio * W / v.sum() * (v * log_density(phase_space, I_phsp)).sum()
+    return nll + (signal + sum(amounts) + ratio * W if extended else 0.0)
+
+
+@pytest.mark.parametrize("engine", ["reference", *FAST_ENGINES])
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_value(kind, engine):
+    like = likelihood(engine, **OPTIONS[kind])
+    x = point(like)
+    given = (*samples()[:2], None)
+    assert like.value(x) == pytest.approx(by_hand(like, x, given, **OPTIONS[kind]), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["one", "extended"])
+@pytest.mark.parametrize("engine", ["reference", *FAST_ENGINES])
+def test_bounded_subtraction(engine, kind):
+    """Also beside densities; the floor is all of phase space here."""
+    like = likelihood(engine, background=True, **OPTIONS[kind])
+    x, given = point(like), samples()
+    plus, minus = weights_of(given[0]).sum(), weights_of(given[2]).sum()
+    assert like.samples.floor.ratio == pytest.approx(minus / (plus - minus), rel=1e-14)
+    assert like.value(x) == pytest.approx(by_hand(like, x, given, ratio=like.samples.floor.ratio, **OPTIONS[kind]), rel=1e-12)
+
+
+def test_negative_weights_have_a_floor():
+    like = likelihood("reference", weights="mixed")
+    w = weights_of(samples(weights="mixed")[0])
+    assert like.samples.floor.ratio == pytest.approx(-w[w < 0].sum() / w.sum(), rel=1e-14)
+    x = point(like)
+    given = (*samples(weights="mixed")[:2], None)
+    assert like.value(x) == pytest.approx(by_hand(like, x, given, ratio=like.samples.floor.ratio), rel=1e-12)
+
+
+def test_plain_subtraction():
+    like = likelihood("reference", background=True, subtraction="plain")
+    assert like.samples.floor is None
+    assert like.mixture is None
+    x = point(like)
+    assert like.value(x) == pytest.approx(by_hand(like, x, samples()), rel=1e-12)
+
+
+def test_nothing_is_added_where_nothing_is_subtracted():
+    assert likelihood("reference").mixture is None
+
+
+# derivatives
+
+
+def automatic(like, x):
+    """−ln L by torch, from the definition of the intensity: value, gradient and Hessian; lineshapes are fixed."""
+    plan, parameters, mixture, factors = like.plan, like.parameters, like.mixture, like.samples.summed
+    J, at = torch.from_numpy(parameters.jacobian(x)), torch.from_numpy(x)
+    c0, theta0 = parameters.native(x)
+    native0 = torch.from_numpy(np.concatenate([c0.real, c0.imag, theta0]))
+    p, n = torch.from_numpy(plan.iteration.values(np.zeros(0))), plan.n_couplings
+    M, order = torch.from_numpy(like.norm.source.matrix), torch.from_numpy(like.evaluation.mixed_order)
+
+    def nll(x):
+        native = native0 + J @ (x - at)  # the map is linear
+        c, m = torch.complex(native[:n], native[n : 2 * n]), native[2 * n :][order]
+        sigma = (c.conj() @ (M @ c)).real / like.norm.weight
+        constants, slopes = map(torch.from_numpy, mixture._linear)
+        s, *a = constants + slopes @ m
+        result = s + sum(a) if mixture.extended else 0.0
+        for factor, source in factors:
+            (sample,) = source.resident
+            density = s * definition.intensity(plan, c, p, sample) / sigma
+            for b, amount in enumerate(a):
+                density = density + amount * sample.E[plan.added_row + b] / float(mixture.means[b])
+            result = result - factor * (sample.w * density.log()).sum()
+        return result
+
+    with torch.enable_grad():
+        gradient = torch.func.grad(nll)(at)
+        return float(nll(at)), gradient.numpy(), torch.func.hessian(nll)(at).numpy()
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+@pytest.mark.parametrize("engine", ["reference", *FAST_ENGINES])
+def test_derivatives_are_automatic_ones(kind, engine):
+    like = likelihood(engine, "kk_eta fixed", background=kind != "fixed", **OPTIONS[kind])
+    x = point(like)
+    value, gradient, H = automatic(like, x)
+    found = like.value_grad_hessian(x)
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    assert_close(found[1], gradient, 1e-10)
+    assert_close(found[2], H, 1e-10)
+    assert_close(like.value_and_grad(x)[1], gradient, 1e-10)
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+@pytest.mark.parametrize("name", ["small", "polarised"])
+def test_floating_lineshapes(name, engine):
+    """All engines agree, and derivatives are those of the value."""
+    like, reference = (likelihood(own, name, background=True, **OPTIONS["two"]) for own in (engine, "reference"))
+    x = point(like)
+    for one, other in zip(like.value_grad_hessian(x), reference.value_grad_hessian(x), strict=True):
+        assert_close(one, other, 1e-11)
+    for i in (0, len(x) - 3, len(x) - 2, len(x) - 1):
+        step = np.eye(len(x))[i] * 1e-5
+        assert like.value_and_grad(x)[1][i] == pytest.approx((like.value(x + step) - like.value(x - step)) / 2e-5, rel=1e-6, abs=1e-5)
+        slope_of_gradient = (like.value_and_grad(x + step)[1] - like.value_and_grad(x - step)[1]) / 2e-5
+        assert_close(like.hessian(x)[i], slope_of_gradient, 1e-6, np.abs(like.hessian(x)).max() * 1e-3)
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_a_batch_is_its_points(engine):
+    like = likelihood(engine, "kk_eta fixed", **OPTIONS["two"])
+    x = np.stack([point(like, seed) for seed in range(3)])
+    values, gradients, hessians = like.value_grad_hessian(x)
+    for k, row in enumerate(x):
+        for one, other in zip((values[k], gradients[k], hessians[k]), like.value_grad_hessian(row), strict=True):
+            assert_close(one, other, 1e-11)
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_streamed_samples(engine):
+    whole = likelihood(engine, background=True, **OPTIONS["two"])
+    with streamed_in(50, False):
+        streamed = likelihood(engine, background=True, **OPTIONS["two"])
+    x = point(whole)
+    for one, other in zip(streamed.value_grad_hessian(x), whole.value_grad_hessian(x), strict=True):
+        assert_close(one, other, 1e-11)
+
+
+# scatter of the gradient
+
+
+@pytest.mark.parametrize("kind", ["two", "extended"])
+def test_scores(kind):
+    """Σ w² ∂ln p ∂ln p of data and background, event by event."""
+    like = likelihood("reference", "kk_eta fixed", background=True, **OPTIONS[kind])
+    x = point(like)
+    S = np.zeros((len(x), len(x)))
+    for factor, source in like.samples.summed:
+        (sample,) = source.resident
+        for i in range(sample.n_events):
+            one = type(sample)(sample.K[..., i : i + 1], sample.E[:, i : i + 1], sample.w[i : i + 1], 1, None, {})
+            score = _score(like, x, one)
+            S += (factor * float(sample.w[i])) ** 2 * np.outer(score, score)
+    assert_close(like.score_products(x), S, 1e-10)
+
+
+def _score(like, x, one):
+    """∂ ln p of one event: −∂(−ln L) of a likelihood of this event with weight 1, without the Poisson term."""
+    evaluation = like.evaluation
+    native = like.parameters.native(x)
+    norm = evaluation.norm_task(native, 1, lambda norm: norm)
+    norm = norm.finish(norm.local())
+    numbers, J, d = evaluation.score_chain(x, native, norm)
+    single = type(one)(one.K, one.E, torch.ones(1, dtype=torch.float64), 1, None, {})
+    return like.engine.evaluate([(single, 0)], native[0], numbers, 1)[0].gradient @ J - d
+
+
+# names and limits
+
+
+def test_parameters():
+    like = likelihood("reference", **OPTIONS["two"])
+    assert like.names[-2:] == ("sideband.fraction", "flat.fraction")
+    assert like.bounds[-2:].tolist() == [[0, 1], [0, 1]]
+    assert likelihood("reference", **OPTIONS["fixed"]).names == like.names[:-2]
+    extended = likelihood("reference", **OPTIONS["extended"])
+    assert extended.names[-3:] == ("signal.yield", "sideband.yield", "flat.yield")
+    assert extended.start[-3:] == pytest.approx(np.array([0.7, 0.2, 0.1]) * extended.weight)
+    held = like.fixed({"flat.fraction": 0.15})
+    assert held.value(point(like)[:-1]) == pytest.approx(like.value(np.append(point(like)[:-1], 0.15)), rel=1e-13)
+
+
+def test_a_constraint():
+    like = likelihood("reference", **OPTIONS["one"])
+    constrained = likelihood("reference", constraints={"sideband.fraction": (0.25, 0.01)}, **OPTIONS["one"])
+    x = point(like)
+    assert constrained.value(x) - like.value(x) == pytest.approx(((x[-1] - 0.25) / 0.01) ** 2 / 2, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("backgrounds", "message"),
+    [
+        ([Background("b", slope, -0.1)], "the fraction of background 'b' is -0.1"),
+        ([Background("b", slope, 1.2)], "the fraction of background 'b' is 1.2"),
+        ([Background("a", slope, 0.5), Background("b", Flat(), 0.5)], "add up to 1"),
+        ([Background("b", slope, 0.1), Background("b", Flat(), 0.1)], "'b' is no name"),
+        ([Background("signal", slope, 0.1)], "'signal' is no name"),
+    ],
+)
+def test_fractions_that_make_no_sense(backgrounds, message):
+    with pytest.raises(PhysicsError, match=message):
+        likelihood("reference", backgrounds=backgrounds)
+
+
+@pytest.mark.parametrize(
+    ("density", "message"),
+    [
+        (wrong(np.nan), "data: the density of background 'b' is nan at event 7"),
+        (wrong(-0.5), "data: the density of background 'b' is -0.5 at event 7"),
+        (wrong(0.0), "data: the density of background 'b' is 0 at event 7"),
+        (of_one_sign, "data: the density of background 'b' is 0 at event"),
+    ],
+)
+def test_densities_that_are_wrong(density, message):
+    with pytest.raises(DataError, match=message):
+        likelihood("reference", backgrounds=[Background("b", density, 0.1)])
+
+
+def test_an_unknown_subtraction():
+    with pytest.raises(PhysicsError, match="unknown subtraction 'bound'"):
+        likelihood("reference", subtraction="bound")
+
+
+def test_the_floor_has_some_events_of_a_large_phase_space():
+    name = "small"
+    few = Events(events(name, 30, 1).momenta, torch.linspace(-0.2, 1.2, 30, dtype=torch.float64))
+    like = build_likelihood(model(name), few, events(name, 900, 2), None, "reference", progress=False)
+    assert like.samples.floor.source.n_events == 300
+    assert like.samples.summed_weight == pytest.approx(like.weight * (1 + like.samples.floor.ratio))
+    assert FLOOR not in like.samples.own
