@@ -35,15 +35,18 @@ class ThreadedKernel:
     Args:
         kernel:  a function of arrays and integers in a generated module, whose last two arguments are the thread and their number
         path:    where its machine code is kept: the beginning of the names of files; None: nowhere
+
+    Where Numba is told not to compile, it stays a Python function.
     """
 
     def __init__(self, kernel: FunctionType, path: Path | None) -> None:
         self._kernel, self._path = kernel, path
+        self._plain = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
         self.compiled: dict[tuple[str, ...], Any] = {}
 
     def __call__(self, n_threads: int, *arguments: np.ndarray | int) -> None:
         """Run it in some threads at the same time; arrays are contiguous."""
-        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        if self._plain:
             for thread in range(n_threads):
                 self._kernel(*arguments, thread, n_threads)
             return
