@@ -20,13 +20,13 @@ from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import DataSet, FileSource, GeneratedSource, Source, data_sets, refuse_repeated_files
-from ctpwa.data.checks import SampleChecks, is_positive_total
+from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
 from ctpwa.data.event_files import EventFiles, open_events
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.located import TEXT
 from ctpwa.data.options import CHUNK
 from ctpwa.data.stream import EventStream, JoinedStream
-from ctpwa.data.summary import SampleSummary
+from ctpwa.data.summary import SampleSummary, WeightSummary, grouped
 from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -36,6 +36,7 @@ from ctpwa.fitting.fit import fit as fit_likelihood
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.starts import USUAL, SearchSettings
+from ctpwa.generate.importance import sample_phase_space
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.room import check_count
 from ctpwa.minimise.drive import Watch
@@ -360,12 +361,24 @@ class Analysis:
         if isinstance(source, FileSource):
             files = self._open(source, name, progress)
             return files if in_pieces and _in_pieces(source) else files.load()
-        events = generate_phase_space(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)
+        generate = sample_phase_space if source.proposal == "model" else generate_phase_space
+        events = generate(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)
         checks = SampleChecks(self.model.decay)
         for start in range(0, events.n_events, CHUNK):
             checks.check([p[start : start + CHUNK] for p in events.values()], start)
-        notes = (f"generated, seed {source.seed}",)
-        return replace(events, summary=SampleSummary(name, (), source.n_events, None, checks.joined(self.ranks).mass, (), notes))
+        weights, note = self._generated_weights(events)
+        notes = (f"generated{note}, seed {source.seed}",)
+        return replace(events, summary=SampleSummary(name, (), source.n_events, weights, checks.joined(self.ranks).mass, (), notes))
+
+    def _generated_weights(self, events: Events) -> tuple[WeightSummary | None, str]:
+        """The weights of generated events on all ranks, and how the events were sampled."""
+        v = events.weights
+        if v is None:
+            return None, ""
+        sums = self.ranks.sum(2, lambda: np.array([float(v.sum()), float(v.square().sum())]), b"effective number")
+        effective = round(float(sums[0] ** 2 / sums[1]))
+        weights = joined_weights([weight_range(v)] if len(v) else [], self.ranks)
+        return weights, f" along the resonances (effective number {grouped(effective)})"
 
 
 def _named_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:

@@ -213,5 +213,11 @@ def _check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
                         f"{a['path']!r} is not the file that was fitted: its content has changed since\n"
                         " fix: put the old file back, or fit again"
                     )
+        if (present["weights"] is None) != (fitted["weights"] is None):
+            raise DataError(f"{present['name']}: now {_sampled(present)}, and when it was fitted {_sampled(fitted)}\n fix: fit again")
         if present["n_events"] != fitted["n_events"]:
             raise DataError(f"{present['name']}: {present['n_events']} events, and {fitted['n_events']} were fitted\n fix: fit again")
+
+
+def _sampled(sample: Mapping) -> str:
+    return "its events have no weights" if sample["weights"] is None else "its events have weights"

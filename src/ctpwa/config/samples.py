@@ -54,11 +54,13 @@ class GeneratedSource:
         n_events:  how many events
         seed:      seed of the random numbers
         columns:   event columns, with the numbers that all events have
+        proposal:  ``model``: most events at its resonances, with weights; ``flat``: without weights
     """
 
     n_events: int
     seed: int
     columns: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    proposal: str = "model"
 
     def __str__(self) -> str:
         return f"{counted(self.n_events, 'generated event')}, seed {self.seed}"
@@ -158,7 +160,7 @@ def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
 def _source(sample: SampleSpec, folder: FilePath) -> Source:
     if sample.generate is not None:
         numbers = {name: source for name, source in sample.columns.items() if not isinstance(source, str)}
-        return GeneratedSource(sample.generate, sample.seed or 0, numbers)  # type: ignore[arg-type]
+        return GeneratedSource(sample.generate, sample.seed or 0, numbers, sample.proposal or "model")  # type: ignore[arg-type]
     files, weight_files = (tuple(_in_folder(file, folder) for file in files) for files in (sample.file, sample.weight_file))
     return FileSource(files, _options(sample), weight_files, sample.scale)
 
@@ -206,13 +208,14 @@ def _check_source(sample: SampleSpec, kind: str) -> None:
     if sample.generate is not None:
         if kind not in GENERATED:
             raise SpecError(f"{kind!r} cannot be generated here", "give a file; ctpwa generate makes toy data", key=("generate",))
-        for key in sample.model_fields_set - {"generate", "seed", "columns"}:
+        for key in sample.model_fields_set - {"generate", "seed", "proposal", "columns"}:
             raise SpecError(f"{key!r} next to 'generate'", "generate events or read them from files, not both", key=(key,))
         return
     if not sample.file:
         raise SpecError("neither a file nor 'generate'", "write {file: data.root}" + (" or {generate: 500000}" * (kind in GENERATED)))
-    if sample.seed is not None:
-        raise SpecError("'seed' of a sample that is read from files", "leave it out", key=("seed",))
+    for key in ("seed", "proposal"):
+        if getattr(sample, key) is not None:
+            raise SpecError(f"{key!r} of a sample that is read from files", "leave it out", key=(key,))
 
 
 def _check_particles(sample: SampleSpec, decay: Decay, path: Path, problems: Problems) -> None:
