@@ -65,7 +65,8 @@ def test_generated_phase_space_is_that_of_the_generator(analysis):
 
 
 def test_flat_phase_space(analysis):
-    loaded = analysis("samples: {data: data.root, phase_space: {generate: 30, seed: 5, proposal: flat}, truth: {generate: 7, proposal: flat}}")
+    text = "samples: {data: data.root, phase_space: {generate: 30, seed: 5, proposal: flat}, truth: {generate: 7, proposal: flat}}"
+    loaded = analysis(text)
     samples, expected = loaded.read(), ctpwa.generate_phase_space(loaded.model, 30, seed=5)
     for name in expected:
         assert torch.equal(samples.phase_space[name], expected[name])

@@ -158,7 +158,7 @@ class SampleSpec(_Strict):
     generate: int | None = Field(None, ge=1, description="how many events of phase space to generate instead of reading files")
     seed: int | None = Field(None, ge=0, description="seed of generated events; 0 if left out")
     proposal: Literal["model", "flat"] | None = Field(
-        None, description="where events are generated: model, most of them at its resonances, with weights; flat, without; model if left out"
+        None, description="how events are generated: model, most at its resonances, with weights; flat, without weights; model if left out"
     )
 
     @classmethod

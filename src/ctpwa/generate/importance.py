@@ -53,7 +53,8 @@ def sample_phase_space(
 ) -> Events:
     """Weighted events of phase space, most of them where the model has its resonances, in the rest frame of the parent.
 
-    Weights are 1 on average and at most 5; a model without resonances gives flat phase space without weights. The same arguments give the same events; CPU and GPU have different random streams.
+    Weights are 1 on average and at most 5; a model without resonances gives flat phase space without weights. The same arguments give the
+    same events; CPU and GPU have different random streams.
 
     Args:
         model:     gives the chains, and masses and widths of their resonances; couplings do not matter
@@ -127,7 +128,7 @@ class PhaseSpaceMixture:
         return p4, self.weights(p4)
 
     def weights(self, p4: Tensor) -> Tensor:
-        """v = 1 / (V g) at momenta [particle, 4, event]."""
+        """Weights v = 1 / (V g) at momenta [particle, 4, event]."""
         if self.chains is None:
             return torch.ones(p4.shape[-1], dtype=torch.float64, device=self.device)
         at_once = max(PILOT_NUMBERS // len(self.chains.channels), 1)

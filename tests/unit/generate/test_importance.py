@@ -1,5 +1,7 @@
 """Phase space sampled along the resonances: its weights are exact, and integrals of narrow states are precise."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -90,7 +92,7 @@ def test_weights_are_one_on_average_and_bounded(name):
     error = v.std() / np.sqrt(len(v))
     assert abs(v.mean() - 1) < 4 * error
     assert error < 0.008
-    assert 0 < v.min()
+    assert v.min() > 0
     assert v.max() <= 1 / FLAT_SHARE + 1e-12
     total = sum(events.values()).numpy()
     np.testing.assert_allclose(total, np.tile([model.decay.parent.mass, 0, 0, 0], (len(v), 1)), rtol=0, atol=1e-12)
@@ -105,7 +107,7 @@ def test_weighted_masses_are_those_of_flat_phase_space():
     M, K, eta = model.decay.parent.mass, model.decay.final[0].mass, model.decay.final[2].mass
     edges = np.array([2 * K, 1.0, 1.01, 1.015, 1.018, 1.0195, 1.021, 1.024, 1.03, 1.06, 1.2, 1.5, 1.6, 1.7, 1.8, 2.0, 2.3, M - eta])
     volume = phase_space_volume(M, [K, K, eta])
-    expected = [quad(lambda x: momentum(M, x, eta) * momentum(x, K, K), a, b)[0] / volume for a, b in zip(edges, edges[1:], strict=False)]
+    expected = [quad(lambda x: momentum(M, x, eta) * momentum(x, K, K), a, b)[0] / volume for a, b in pairwise(edges)]
     v = events.weights.numpy() / len(m)
     found, variance = (np.histogram(m, edges, weights=weights)[0] for weights in (v, v**2))
     pulls = (found - expected) / np.sqrt(variance)
@@ -121,10 +123,12 @@ def test_an_integral_that_is_known():
     model = ctpwa.load_model(
         {
             "decay": "P -> A A B",
-            "particles": {"P": {"JP": "0+", "mass": 3.0, "charge": 0}, "A": {"JP": "0-", "mass": 0.2, "charge": 0}, "B": {"JP": "0+", "mass": 0.5, "charge": 0}},
+            "particles": {
+                name: {"JP": JP, "mass": m, "charge": 0} for name, JP, m in (("P", "0+", 3.0), ("A", "0-", 0.2), ("B", "0+", 0.5))
+            },
             "resonances": {"R": {"in": "A A", "JP": "0+", "mass": 1.1, "width": 0.001, "lineshape": "1/(mass**2 - s - i*mass*width)"}},
         }
-    )  # fmt: skip
+    )
     events = sample_phase_space(model, 50_000, seed=5)
     I = ctpwa.ModelIntensity(model, engine="reference", device="cpu")
     values = events.weights * I(events)
@@ -137,7 +141,7 @@ def test_an_integral_that_is_known():
         return momentum(3.0, m, 0.5) * momentum(m, 0.2, 0.2) / ((1.1**2 - m**2) ** 2 + 0.0011**2)
 
     pieces = [0.4, 1.09, 1.099, 1.1, 1.101, 1.11, 2.5]
-    exact = sum(quad(mass_density, a, b, epsrel=1e-10)[0] for a, b in zip(pieces, pieces[1:], strict=False))
+    exact = sum(quad(mass_density, a, b, epsrel=1e-10)[0] for a, b in pairwise(pieces))
     expected = constant * exact / phase_space_volume(3.0, [0.2, 0.2, 0.5])
     error = float(values.std()) / np.sqrt(50_000)
     assert error < 0.006 * expected
@@ -158,9 +162,11 @@ def test_products_of_waves_are_those_of_flat_phase_space():
         assert abs(float(x.mean() - y.mean())) < 4 * error, pair
 
 
-@pytest.mark.parametrize(("content", "wave", "flat_at_most", "at_least"), [(PHI, "phi(1020)", 0.004, 0.15), (JPSI, "J/psi(1S)", 0.001, 0.1)])
+@pytest.mark.parametrize(
+    ("content", "wave", "flat_at_most", "at_least"), [(PHI, "phi(1020)", 0.004, 0.15), (JPSI, "J/psi(1S)", 0.001, 0.1)]
+)
 def test_effective_number_of_a_narrow_state(content, wave, flat_at_most, at_least):
-    """N_eff = (Σ v I)² / Σ (v I)² of 40 000 events, which are printed with -rP."""
+    """N_eff = (Σ v I)² / Σ (v I)² of 40 000 events."""
     n, model = 40_000, ctpwa.load_model(content)
     I = ctpwa.ModelIntensity(model, engine="reference", device="cpu")
     flat, sampled = ctpwa.generate_phase_space(model, n, seed=8), sample_phase_space(model, n, seed=8)
@@ -169,7 +175,6 @@ def test_effective_number_of_a_narrow_state(content, wave, flat_at_most, at_leas
     after = {name: effective(sampled.weights * values) / n for name, values in I.components(sampled, groups).items()}
     for name in groups:
         assert after[name] > FLAT_SHARE * before[name]  # whatever it is
-        print(f"{name}: {n * before[name]:.0f} → {n * after[name]:.0f} of {n}")
         if wave in name:
             assert before[name] < flat_at_most
         assert after[name] > at_least
@@ -197,8 +202,8 @@ def test_couplings_do_not_matter():
 def test_narrow_states_get_events_of_their_own():
     """Broad ones share theirs; a floating narrow one is covered wider."""
     mixture = PhaseSpaceMixture(ctpwa.load_model(PHI), CPU)
-    masses = {h.parts[0][1].mass: float(share) for c, share in zip(mixture.chains.channels, mixture.chains.shares, strict=True)
-              for _, h in c.densities}  # fmt: skip
+    pairs = zip(mixture.chains.channels, mixture.chains.shares, strict=True)
+    masses = {h.parts[0][1].mass: float(share) for channel, share in pairs for _, h in channel.densities}
     assert max(masses, key=masses.get) == pytest.approx(1.0195, abs=1e-3)
     assert mixture.flat_share >= FLAT_SHARE
     assert float(mixture.chains.shares.sum()) == pytest.approx(1, abs=1e-14)
@@ -241,11 +246,13 @@ def test_mixed_densities_are_normalised_and_drawn(parts):
     low, high = torch.tensor(0.99, dtype=torch.float64), torch.tensor(2.5, dtype=torch.float64)
     u = torch.linspace(0, 1, 40_001, dtype=torch.float64)[:-1] + 1 / 80_000
     m = density.draw(u, low.expand_as(u), high.expand_as(u)).sort().values.numpy()
+
+    def h(x):
+        return float(density.density(torch.tensor(x, dtype=torch.float64), low, high))
+
     for edge in (1.0, 1.02, 1.3, 2.4):
-        expected = sum(
-            share * quad(lambda x, h=h: float(h.density(torch.tensor(x, dtype=torch.float64), low, high)), 0.99, edge, points=[1.02] if edge > 1.02 else None)[0]
-            for share, h in parts
-        )  # fmt: skip
+        pieces = [0.99, *(x for x in (1.01, 1.02, 1.03) if x < edge), edge]
+        expected = sum(quad(h, a, b)[0] for a, b in pairwise(pieces))
         assert np.searchsorted(m, edge) / len(m) == pytest.approx(expected, abs=2e-4)
     at = torch.tensor([1.0, 1.02, 2.0], dtype=torch.float64)
     torch.testing.assert_close(density.density(at, low, high), sum(share * h.density(at, low, high) for share, h in parts))
