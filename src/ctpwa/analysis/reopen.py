@@ -16,7 +16,7 @@ from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import DataSet, FileSource, data_sets
+from ctpwa.config.samples import DataSet, FileSource, data_sets, efficiency_files
 from ctpwa.data.columns import sha256_of
 from ctpwa.data.events import Events
 from ctpwa.data.stream import picked_events
@@ -182,7 +182,8 @@ def _folders(result: FitResult, path: str) -> list[Path]:
 def _patterns(sets: Sequence[DataSet]) -> list[str]:
     sources = [source for data_set in sets for kind in KINDS for source in getattr(data_set, kind)]
     files = [source for source in sources if isinstance(source, FileSource)]
-    return [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
+    events = [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
+    return events + [os.fspath(file) for file in efficiency_files(sets)]
 
 
 def _matches(pattern: str) -> list[str]:
