@@ -7,6 +7,9 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.data.summary import grouped
+from ctpwa.generate import sample_phase_space
+from ranks.threads import on_ranks
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
@@ -50,11 +53,39 @@ def test_samples_are_read_from_beside_the_model_file(analysis, folder):
 def test_generated_phase_space_is_that_of_the_generator(analysis):
     loaded = analysis("samples: {data: data.root, phase_space: {generate: 30, seed: 5}, truth: {generate: 7}}")
     samples = loaded.read()
-    expected = ctpwa.generate_phase_space(loaded.model, 30, seed=5)
+    expected = sample_phase_space(loaded.model, 30, seed=5)
     for name in expected:
         assert torch.equal(samples.phase_space[name], expected[name])
-    assert samples.truth.n_events == 7
+    assert torch.equal(samples.phase_space.weights, expected.weights)
+    assert torch.equal(samples.truth.weights, sample_phase_space(loaded.model, 7).weights)
+    v = expected.weights
+    weights = f"weights {grouped(float(v.sum()))} (min {grouped(float(v.min()))}, max {grouped(float(v.max()))})"
+    note = f"generated along the resonances (effective number {round(float(v.sum() ** 2 / v.square().sum()))}), seed 5"
+    assert str(loaded.summaries[1]) == f"phase space: 30 events, {weights}, m(J/psi(1S)) 3.09690 ± 0.00000 GeV; {note}"
+
+
+def test_flat_phase_space(analysis):
+    text = "samples: {data: data.root, phase_space: {generate: 30, seed: 5, proposal: flat}, truth: {generate: 7, proposal: flat}}"
+    loaded = analysis(text)
+    samples, expected = loaded.read(), ctpwa.generate_phase_space(loaded.model, 30, seed=5)
+    for name in expected:
+        assert torch.equal(samples.phase_space[name], expected[name])
+    assert samples.phase_space.weights is samples.truth.weights is None
     assert str(loaded.summaries[1]) == "phase space: 30 events, m(J/psi(1S)) 3.09690 ± 0.00000 GeV; generated, seed 5"
+
+
+def test_generated_events_on_several_ranks(analysis, folder):
+    """The same events and the same line, also where a rank has none of them."""
+    text = "samples: {data: data.root, phase_space: {generate: 2, seed: 5}, truth: {generate: 40}}"
+    alone = analysis(text)
+    expected = alone.read()
+    for samples in on_ranks(3, lambda ranks: ctpwa.load_analysis(folder / "model.yml", ranks).read()):
+        assert [str(one) for one in samples.summaries[1:]] == [str(one) for one in expected.summaries[1:]]
+        for kind in ("phase_space", "truth"):
+            own, whole = getattr(samples, kind), getattr(expected, kind)
+            numbers = own.part.numbers()
+            assert torch.equal(own.weights, whole.weights[numbers])
+            assert torch.equal(own["eta"], whole["eta"][numbers])
 
 
 def test_several_sources_are_one_sample(analysis, folder):

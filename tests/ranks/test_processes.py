@@ -25,7 +25,7 @@ couplings:
   phi(1680)[K+ K-] (1,1)(1,0): 1
   phi(3)(1850)[K+ K-] (3,3)(3,0): [90, 60]
   K(2)*(1430)+[K+ eta] (2,2)(2,0): [0, 12]
-samples: {data: data.root, phase_space: {generate: 200, seed: 2}}
+samples: {data: data.root, phase_space: {generate: 200, seed: 2, proposal: flat}}
 fit: {engine: reference, starts: 1, start: {phi(1680).mass: 1.7}}
 """
 OWN_SCRIPT = """

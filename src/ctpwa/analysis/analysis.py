@@ -19,14 +19,23 @@ from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import DataSet, FileSource, GeneratedSource, Source, data_sets, refuse_repeated_files
-from ctpwa.data.checks import SampleChecks, is_positive_total
+from ctpwa.config.samples import (
+    DataSet,
+    EfficiencySource,
+    FileSource,
+    GeneratedSource,
+    Source,
+    data_sets,
+    efficiency_files,
+    refuse_repeated_files,
+)
+from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
 from ctpwa.data.event_files import EventFiles, open_events
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.located import TEXT
 from ctpwa.data.options import CHUNK
 from ctpwa.data.stream import EventStream, JoinedStream
-from ctpwa.data.summary import SampleSummary
+from ctpwa.data.summary import SampleSummary, WeightSummary, grouped
 from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -36,14 +45,27 @@ from ctpwa.fitting.fit import fit as fit_likelihood
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.starts import USUAL, SearchSettings
+from ctpwa.generate.importance import sample_phase_space
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.room import check_count
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
+from ctpwa.observe.efficiency import (
+    COLUMN,
+    ColumnEfficiency,
+    Efficiency,
+    EfficientStream,
+    formula_efficiency,
+    read_efficiency,
+    summary_with,
+    with_efficiency,
+    without_column,
+)
 from ctpwa.observe.variable import ProjectionSpec, default_projections
 
 STREAMED = ("data", "phase_space", "truth")  # samples that may be read in pieces
 MOMENTA_FRACTION = 0.25  # of the main memory that momenta may take; what is computed from them has to find room as well
+SamplePart = Events | EventFiles | EfficientStream
 NO_SAMPLES = "add  samples: {data: data.root, phase_space: {generate: 500000}}  to the model file"
 
 
@@ -56,7 +78,7 @@ class SampleSet:
         data:         measured events
         phase_space:  events for the normalisation
         background:   events whose contribution is subtracted; None if there are none
-        truth:        phase space before acceptance; None if it is not given
+        truth:        phase space before acceptance: as given, or without its efficiency; None if it has none
         sources:      where they come from, in the order data, phase space, background, truth
 
     Samples in files that are too large for main memory are streams of events.
@@ -67,7 +89,7 @@ class SampleSet:
     phase_space: Events | EventStream
     background: Events | None
     truth: Events | EventStream | None
-    sources: tuple[Events | EventFiles, ...]
+    sources: tuple[SamplePart, ...]
 
     @property
     def summaries(self) -> tuple[SampleSummary, ...]:
@@ -133,6 +155,7 @@ class Analysis:
         """All files of events and weights that are there, read or not."""
         sources = [source for data_set in self.data_sets for _, source, _ in _named_sources(data_set) if isinstance(source, FileSource)]
         patterns = [os.fspath(file) for source in sources for file in (*source.files, *source.weight_files)]
+        patterns += map(os.fspath, efficiency_files(self.data_sets))
         return tuple(Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
 
     def likelihood(
@@ -300,11 +323,16 @@ class Analysis:
             if isinstance(source, GeneratedSource):  # before anything is read
                 check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
         in_pieces = self._too_large(data_set)
-        read: dict[str, list[Events | EventFiles]] = {}
+        read: dict[str, list[SamplePart]] = {}
         for kind, source, name in _named_sources(data_set):
             read.setdefault(kind, []).append(self._source(source, name, progress, in_pieces and kind in STREAMED))
+        before = _joined([without_column(part) if isinstance(part, Events) else part for part in read["phase_space"]])
+        pairs = list(zip(data_set.phase_space, read["phase_space"], strict=True))
+        read["phase_space"] = self.ranks.together(lambda: [self._efficient(source, part) for source, part in pairs])
         sources = tuple(part for parts in read.values() for part in parts)
         samples = {kind: _joined(parts) for kind, parts in read.items()}
+        if any(source.efficiency is not None for source, _ in pairs):
+            samples.setdefault("truth", before)
         for kind, sample in samples.items():
             self._check_total(kind, sample, data_set.name)
         background = samples.get("background")
@@ -336,10 +364,32 @@ class Analysis:
                 f" fix: give positive weights and a positive scale; {fix}"
             )
 
+    def _efficient(self, source: Source, part: SamplePart) -> SamplePart:
+        """A source of phase space with its efficiency in the weights."""
+        if source.efficiency is None:
+            return part
+        efficiency = self._efficiency(source.efficiency)
+        if not isinstance(part, Events):
+            assert isinstance(part, EventFiles)
+            return EfficientStream(part, efficiency)
+        assert part.summary is not None
+        return replace(with_efficiency(part, efficiency), summary=summary_with(part.summary, efficiency))
+
+    def _efficiency(self, source: EfficiencySource) -> Efficiency:
+        if source.formula is not None:
+            return formula_efficiency(source.formula, self.model.decay)
+        if source.histogram is not None:
+            return read_efficiency(source.histogram, self.model.decay)
+        assert source.column is not None
+        return ColumnEfficiency(source.column)
+
     def _open(self, source: FileSource, name: str, progress: bool | None) -> EventFiles:
-        options = source.options
+        options, model = source.options, self.model
+        if source.efficiency is not None and source.efficiency.column is not None:
+            options = replace(options, columns={**options.columns, COLUMN.name: source.efficiency.column})
+            model = replace(model, columns=(*model.columns, COLUMN))
         return open_events(
-            self.model,
+            model,
             source.files,
             tree=options.tree,
             momenta=options.momenta,
@@ -360,12 +410,24 @@ class Analysis:
         if isinstance(source, FileSource):
             files = self._open(source, name, progress)
             return files if in_pieces and _in_pieces(source) else files.load()
-        events = generate_phase_space(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)
+        generate = sample_phase_space if source.proposal == "model" else generate_phase_space
+        events = generate(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)
         checks = SampleChecks(self.model.decay)
         for start in range(0, events.n_events, CHUNK):
             checks.check([p[start : start + CHUNK] for p in events.values()], start)
-        notes = (f"generated, seed {source.seed}",)
-        return replace(events, summary=SampleSummary(name, (), source.n_events, None, checks.joined(self.ranks).mass, (), notes))
+        weights, note = self._generated_weights(events)
+        notes = (f"generated{note}, seed {source.seed}",)
+        return replace(events, summary=SampleSummary(name, (), source.n_events, weights, checks.joined(self.ranks).mass, (), notes))
+
+    def _generated_weights(self, events: Events) -> tuple[WeightSummary | None, str]:
+        """The weights of generated events on all ranks, and how the events were sampled."""
+        v = events.weights
+        if v is None:
+            return None, ""
+        sums = self.ranks.sum(2, lambda: np.array([float(v.sum()), float(v.square().sum())]), b"effective number")
+        effective = round(float(sums[0] ** 2 / sums[1]))
+        weights = joined_weights([weight_range(v)] if len(v) else [], self.ranks)
+        return weights, f" along the resonances (effective number {grouped(effective)})"
 
 
 def _named_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:
@@ -382,7 +444,7 @@ def _in_pieces(source: FileSource) -> bool:
     return all(Path(file).suffix.lower() not in TEXT for file in source.files)
 
 
-def _joined(parts: Sequence[Events | EventFiles]) -> Events | EventStream:
+def _joined(parts: Sequence[SamplePart]) -> Events | EventStream:
     """Several sources as one sample."""
     if len(parts) == 1:
         return parts[0]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
+from math import isclose
 from pathlib import Path
 
 from ctpwa.analysis.analysis import Analysis, SampleSet
@@ -15,7 +16,7 @@ from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import DataSet, FileSource, data_sets
+from ctpwa.config.samples import DataSet, FileSource, data_sets, efficiency_files
 from ctpwa.data.columns import sha256_of
 from ctpwa.data.events import Events
 from ctpwa.data.stream import picked_events
@@ -29,6 +30,7 @@ from ctpwa.observables.projections import dalitz_pair, project
 
 KINDS = ("data", "phase_space", "background", "truth")
 FILES = ("files", "weight_files")
+WEIGHT_ROUNDING = 1e-6  # other machines round otherwise; other events differ by more
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,8 @@ def _folders(result: FitResult, path: str) -> list[Path]:
 def _patterns(sets: Sequence[DataSet]) -> list[str]:
     sources = [source for data_set in sets for kind in KINDS for source in getattr(data_set, kind)]
     files = [source for source in sources if isinstance(source, FileSource)]
-    return [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
+    events = [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
+    return events + [os.fspath(file) for file in efficiency_files(sets)]
 
 
 def _matches(pattern: str) -> list[str]:
@@ -213,5 +216,14 @@ def _check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
                         f"{a['path']!r} is not the file that was fitted: its content has changed since\n"
                         " fix: put the old file back, or fit again"
                     )
+        if not _same_weights(present["weights"], fitted["weights"]):
+            raise DataError(f"{present['name']}: its events have other weights than those that were fitted\n fix: fit again")
         if present["n_events"] != fitted["n_events"]:
             raise DataError(f"{present['name']}: {present['n_events']} events, and {fitted['n_events']} were fitted\n fix: fit again")
+
+
+def _same_weights(now: Mapping[str, float] | None, then: Mapping[str, float] | None) -> bool:
+    """Whether their ranges are the same up to rounding; other versions may generate other events."""
+    if now is None or then is None:
+        return now is then
+    return all(isclose(now[key], then[key], rel_tol=WEIGHT_ROUNDING) for key in ("smallest", "largest"))

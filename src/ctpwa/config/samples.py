@@ -21,9 +21,27 @@ from ctpwa.data.options import ReadOptions, expand
 from ctpwa.data.regular import Identity
 from ctpwa.data.weights import SUFFIXES as WEIGHT_SUFFIXES
 from ctpwa.decay.chain import Decay
+from ctpwa.observe.errors import VariableError
+from ctpwa.observe.variable import parse_variable
 
+EFFICIENCY = "write  efficiency: 0.3 + 0.1*cos_theta(K+; K+ K-),  {column: eff}  or  {histogram: efficiency.json}"
 KINDS = ("data", "phase_space", "background", "truth")
 GENERATED = ("phase_space", "truth")  # what may be generated; measured events may not
+
+
+@dataclass(frozen=True)
+class EfficiencySource:
+    """Where the efficiency of phase space comes from: one of these is given.
+
+    Attributes:
+        formula:    of variables of the final state
+        column:     of the files
+        histogram:  a JSON file
+    """
+
+    formula: str | None = None
+    column: str | None = None
+    histogram: FilePath | None = None
 
 
 @dataclass(frozen=True)
@@ -35,12 +53,14 @@ class FileSource:
         options:       how to understand them
         weight_files:  where the weights are, if not in ``files``
         scale:         multiplies all weights
+        efficiency:    multiplies them as well; None: all events are measured
     """
 
     files: tuple[FilePath, ...]
     options: ReadOptions
     weight_files: tuple[FilePath, ...] = ()
     scale: float = 1.0
+    efficiency: EfficiencySource | None = None
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.files))
@@ -54,11 +74,15 @@ class GeneratedSource:
         n_events:  how many events
         seed:      seed of the random numbers
         columns:   event columns, with the numbers that all events have
+        proposal:  ``model``: most events at its resonances, with weights; ``flat``: without weights
+        efficiency:  multiplies the weights; None: all events are measured
     """
 
     n_events: int
     seed: int
     columns: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    proposal: str = "model"
+    efficiency: EfficiencySource | None = None
 
     def __str__(self) -> str:
         return f"{counted(self.n_events, 'generated event')}, seed {self.seed}"
@@ -155,12 +179,22 @@ def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
         yield name, ("data_sets", name), entry
 
 
+def efficiency_files(data_sets: Sequence[DataSet]) -> tuple[FilePath, ...]:
+    """The histograms of efficiencies."""
+    sources = [source.efficiency for data_set in data_sets for source in data_set.phase_space if source.efficiency is not None]
+    return tuple(source.histogram for source in sources if source.histogram is not None)
+
+
 def _source(sample: SampleSpec, folder: FilePath) -> Source:
+    efficiency = None
+    if sample.efficiency is not None:
+        given = sample.efficiency
+        efficiency = EfficiencySource(given.formula, given.column, None if given.histogram is None else folder / given.histogram)
     if sample.generate is not None:
         numbers = {name: source for name, source in sample.columns.items() if not isinstance(source, str)}
-        return GeneratedSource(sample.generate, sample.seed or 0, numbers)  # type: ignore[arg-type]
+        return GeneratedSource(sample.generate, sample.seed or 0, numbers, sample.proposal or "model", efficiency)  # type: ignore[arg-type]
     files, weight_files = (tuple(_in_folder(file, folder) for file in files) for files in (sample.file, sample.weight_file))
-    return FileSource(files, _options(sample), weight_files, sample.scale)
+    return FileSource(files, _options(sample), weight_files, sample.scale, efficiency)
 
 
 def _in_folder(file: str, folder: FilePath) -> FilePath:
@@ -199,6 +233,27 @@ def _check_sample(sample: SampleSpec, kind: str, decay: Decay, path: Path, probl
             what, _, fix = str(error).partition("\n fix: ")
             raise SpecError(what, fix) from None
     _check_particles(sample, decay, path, problems)
+    with problems.collect(path, "efficiency"):
+        _check_efficiency(sample, kind, decay)
+
+
+def _check_efficiency(sample: SampleSpec, kind: str, decay: Decay) -> None:
+    """One efficiency, of phase space, in words that are understood; no file is opened."""
+    given = sample.efficiency
+    if given is None:
+        return
+    if kind != "phase_space":
+        raise SpecError(f"'efficiency' of {kind!r}", "move it to phase_space; without a truth sample fractions are corrected with it")
+    named = [key for key in ("formula", "column", "histogram") if getattr(given, key) is not None]
+    if len(named) != 1:
+        raise SpecError(f"'efficiency' with {' and '.join(named) or 'nothing'}", EFFICIENCY)
+    if given.column is not None and sample.generate is not None:
+        raise SpecError("generated events have no column of efficiencies", "give a formula or a histogram")
+    if given.formula is not None:
+        try:
+            parse_variable(given.formula, decay)
+        except VariableError as error:
+            raise SpecError(error.what, error.fix) from None
 
 
 def _check_source(sample: SampleSpec, kind: str) -> None:
@@ -206,13 +261,14 @@ def _check_source(sample: SampleSpec, kind: str) -> None:
     if sample.generate is not None:
         if kind not in GENERATED:
             raise SpecError(f"{kind!r} cannot be generated here", "give a file; ctpwa generate makes toy data", key=("generate",))
-        for key in sample.model_fields_set - {"generate", "seed", "columns"}:
+        for key in sample.model_fields_set - {"generate", "seed", "proposal", "columns", "efficiency"}:
             raise SpecError(f"{key!r} next to 'generate'", "generate events or read them from files, not both", key=(key,))
         return
     if not sample.file:
         raise SpecError("neither a file nor 'generate'", "write {file: data.root}" + (" or {generate: 500000}" * (kind in GENERATED)))
-    if sample.seed is not None:
-        raise SpecError("'seed' of a sample that is read from files", "leave it out", key=("seed",))
+    for key in ("seed", "proposal"):
+        if getattr(sample, key) is not None:
+            raise SpecError(f"{key!r} of a sample that is read from files", "leave it out", key=(key,))
 
 
 def _check_particles(sample: SampleSpec, decay: Decay, path: Path, problems: Problems) -> None:

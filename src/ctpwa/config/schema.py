@@ -131,6 +131,24 @@ def _column_names(value: Any) -> Any:
     return {name: {} for name in names} if isinstance(names, list) and all(isinstance(name, str) for name in names) else names
 
 
+class EfficiencySpec(_Strict):
+    """How likely it is that an event is measured: one of these."""
+
+    formula: str | None = Field(None, description="a formula of variables, such as 0.3 + 0.1*cos_theta(K+; K+ K-)")
+    column: str | None = Field(None, description="column of the files")
+    histogram: str | None = Field(None, description="JSON file with axes, each a variable and its edges, and values")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be just a formula."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, schema], "title": "EfficiencySpec"}
+
+
+def _formula(value: Any) -> Any:
+    return {"formula": value} if isinstance(value, str) else value
+
+
 class SampleSpec(_Strict):
     """Where the events of a sample come from: files, or generated phase space."""
 
@@ -157,6 +175,12 @@ class SampleSpec(_Strict):
     )
     generate: int | None = Field(None, ge=1, description="how many events of phase space to generate instead of reading files")
     seed: int | None = Field(None, ge=0, description="seed of generated events; 0 if left out")
+    proposal: Literal["model", "flat"] | None = Field(
+        None, description="how events are generated: model, most at its resonances, with weights; flat, without weights; model if left out"
+    )
+    efficiency: Annotated[EfficiencySpec | None, BeforeValidator(_formula)] = Field(
+        None, description="of phase space: a formula of variables, {column: …} or {histogram: file.json}; multiplies the weights"
+    )
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -106,6 +106,34 @@ class Peak:
 
 
 @dataclass(frozen=True)
+class Mixed:
+    """Several densities, each for its share of the events.
+
+    Attributes:
+        parts:  shares, which add up to 1, and densities
+    """
+
+    parts: tuple[tuple[float, MassDensity], ...]
+
+    def draw(self, u: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Masses from uniform numbers: which part it is and where, both from one number."""
+        m, begin = torch.empty_like(u), 0.0
+        for index, (share, h) in enumerate(self.parts):
+            end = begin + share if index + 1 < len(self.parts) else float("inf")
+            (events,) = torch.nonzero((u >= begin) & (u < end), as_tuple=True)
+            m[events] = h.draw(((u[events] - begin) / share).clamp(max=1), low[events], high[events])
+            begin += share
+        return m
+
+    def density(self, m: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The probability density that ``draw`` has at m."""
+        total = torch.zeros_like(m)
+        for share, h in self.parts:
+            total += share * h.density(m, low, high)
+        return total
+
+
+@dataclass(frozen=True)
 class Branch:
     """One way to make events: a chain, and a density for the mass of each system in it."""
 
@@ -121,12 +149,20 @@ class EventProposal:
         parameters:  lineshape parameters by name; masses and widths are those of the peaks
         device:      where to generate
         most:        combinations of densities; where there are more, few of them are used, since the rest is not worth its time
+        channels:    the channels themselves, instead of all those combinations
     """
 
-    def __init__(self, model: Model, parameters: Mapping[str, float], device: torch.device, most: int = MAX_CHANNELS) -> None:
+    def __init__(
+        self,
+        model: Model,
+        parameters: Mapping[str, float],
+        device: torch.device,
+        most: int = MAX_CHANNELS,
+        channels: Sequence[Branch] | None = None,
+    ) -> None:
         self.parent, final = particle_masses(model)
         self.masses, self.device = list(final.values()), device
-        self.channels = _channels(model, parameters, most)
+        self.channels = _channels(model, parameters, most) if channels is None else tuple(channels)
         self.shares = torch.full((len(self.channels),), 1 / len(self.channels), dtype=torch.float64, device=device)
         self._trees = tuple(dict.fromkeys(channel.tree for channel in self.channels))
         self._tree_index = torch.tensor([self._trees.index(channel.tree) for channel in self.channels], device=device)
@@ -251,7 +287,7 @@ def _channels(model: Model, parameters: Mapping[str, float], most: int) -> tuple
     for wave in model.waves:
         for term in wave.terms:
             systems = [tuple(sorted(system)) for system in term.systems]
-            tree = _tree(len(model.decay.final), systems)
+            tree = chain_tree(len(model.decay.final), systems)
             options = [_options(wave, i, system, tree, parameters) for i, system in enumerate(systems)]
             for choice in product(*options):
                 combined[Branch(tree, tuple(zip(systems, choice, strict=True)))] = None
@@ -275,7 +311,7 @@ def _options(wave: Wave, index: int, system: System, tree: Tree, parameters: Map
     return options
 
 
-def _tree(n_particles: int, systems: Sequence[System]) -> Tree:
+def chain_tree(n_particles: int, systems: Sequence[System]) -> Tree:
     """Vertices of the chain in which these systems are formed."""
     whole = tuple(range(n_particles))
     parts: dict[System, System] = {(i,): (i,) for i in whole}  # what is still to be combined

@@ -119,6 +119,8 @@ def test_several_data_sets(load, tmp_path):
         ("data: {file: a.root, mass_tolerance: {etta: 1}}", "7:41", "'etta' is not a final particle", "did you mean 'eta'?"),
         ("data: {file: a.root, parent_tolerance: wide}", "7:42", "'parent_tolerance' must be a number, not 'wide'", "in GeV"),
         ("data: {file: a.root, seed: 3}", "7:30", "'seed' of a sample that is read from files", "leave it out"),
+        ("data: {file: a.root, proposal: flat}", "7:34", "'proposal' of a sample that is read from files", "leave it out"),
+        ("data: a.root\n  truth: {generate: 5, proposal: flta}", "8:34", "'flta' is not a value of 'proposal'", "flat"),
         ("data: {generate: 100}", "7:20", "'data' cannot be generated here", "give a file"),
         ("data: a.root\n  background: {generate: 5}", "8:26", "'background' cannot be generated here", "give a file"),
         ("data: a.root\n  background: [a.root, {file: b.root, scale: -0.5}]", "8:46", "'scale' is -0.5", "a number > 0"),
