@@ -63,7 +63,7 @@ def samples():
 
 
 def make(kind, engine="reference", own=None, **changes):
-    return build_likelihood(own or model(), **(samples() | KINDS.get(kind, {}) | changes), engine=engine)
+    return build_likelihood(own or model(), **(samples() | KINDS.get(kind, {}) | {"subtraction": "plain"} | changes), engine=engine)
 
 
 def point(like, seed=0):
