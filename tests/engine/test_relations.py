@@ -8,6 +8,8 @@ import torch
 
 import ctpwa
 from ctpwa.base.errors import CtpwaError, PhysicsError
+from ctpwa.data.density import Flat
+from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.values import free_parameters, model_values
@@ -265,3 +267,24 @@ def test_mistakes(arguments, message):
     with pytest.raises(PhysicsError) as error:
         make("", **arguments)
     assert message in str(error.value)
+
+
+def test_fractions_of_backgrounds_are_fixed_and_related_as_well():
+    backgrounds = [Background("flat", Flat(), 0.2, floating=True), Background("more", Flat(), 0.1, floating=True)]
+    related = make("", background=None, backgrounds=backgrounds, relations={"more.fraction": "flat.fraction**2"})
+    free = make("", background=None, backgrounds=backgrounds)
+    x = point(related)
+    at = dict(zip(related.names, x, strict=True))
+    y = np.array([at.get(name, at["flat.fraction"] ** 2) for name in free.names])
+    J = np.array([[float(name == other) for other in related.names] for name in free.names])
+    J[free.names.index("more.fraction"), related.names.index("flat.fraction")] = 2 * at["flat.fraction"]
+    value, grad, H = free.value_grad_hessian(y)
+    found = related.value_grad_hessian(x)
+    expected = J.T @ H @ J
+    k = related.names.index("flat.fraction")
+    expected[k, k] += 2 * grad[free.names.index("more.fraction")]
+    assert_close(found[0], value, 1e-13)
+    assert_close(found[1], grad @ J, 1e-11)
+    assert_close(found[2], expected, 1e-11)
+    fixed = make("", background=None, backgrounds=backgrounds, fix={"more.fraction": at["flat.fraction"] ** 2})
+    assert fixed.value(x) == pytest.approx(value, rel=1e-13)
