@@ -113,7 +113,7 @@ def test_read_and_write_events():
 
 
 def test_load_analysis():
-    assert parameters(ctpwa.load_analysis) == ["path_or_mapping", "ranks=None"]
+    assert parameters(ctpwa.load_analysis) == ["path_or_mapping", "ranks=None", "fix=None"]
     assert parameters(ctpwa.Analysis.read) == ["self", "name=None", "progress=None"]
     assert parameters(ctpwa.Analysis.likelihood) == ["self", "engine=None", "device=None", "progress=None", "precision=None"]
 

@@ -27,12 +27,14 @@ class Oracle:
         samples:         data, phase_space and perhaps background
         representation:  of couplings
         constraints:     parameter name → (mean, standard deviation)
+        derived:         parameter name → function of all values, of those that follow from others
     """
 
-    def __init__(self, model, names, samples, *, representation="cartesian", constraints=None, **_: Any):
+    def __init__(self, model, names, samples, *, representation="cartesian", constraints=None, derived=None, **_: Any):
         self.model, self.names, self.samples = model, list(names), samples
         self.polar = representation == "polar"
         self.constraints = constraints or {}
+        self.derived = derived or {}
         self.channels = model_channels(model)
         self.K = {key: model.spin_amplitudes(sample, barrier=True).K for key, sample in samples.items()}
 
@@ -71,6 +73,8 @@ class Oracle:
     def intensity(self, x: Tensor, key: str) -> Tensor:
         values = {p.name: torch.tensor(p.value, dtype=torch.float64) for p in self.channels.theta}
         values |= dict(zip(self.names, x, strict=True))
+        for name, function in self.derived.items():
+            values[name] = function(values)
         c = self.couplings(values)
         psi: Any = 0
         known: dict[Any, Tensor] = {}

@@ -249,9 +249,10 @@ class Analysis:
             "representation": settings.representation,
             "reference_wave": settings.reference_wave,
             "couplings": settings.couplings,
-            "constraints": settings.constraints,
+            "constraints": self.constraints,
             "limits": settings.limits,
             "ties": settings.ties,
+            "fix": {name: result.fixed.get(name, value) for name, value in settings.fix.items()},
         }
         names = [data_set.name for data_set in self.data_sets]
         return result.with_origin(
@@ -295,8 +296,9 @@ class Analysis:
             reference_wave=settings.reference_wave,
             couplings=settings.couplings,
             ties=settings.ties,
-            constraints=settings.constraints if number == 0 else {},  # once in the sum of all data sets
+            constraints=self.constraints if number == 0 else {},  # once in the sum of all data sets
             limits=settings.limits,
+            fix=settings.fix,
             progress=progress,
             ranks=self.ranks,
             precision=precision or settings.precision,
@@ -306,6 +308,11 @@ class Analysis:
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood
+
+    @property
+    def constraints(self) -> dict[str, tuple[float, float]]:
+        """Gaussian constraints: those of the model, from the errors of the PDG, unless the settings have others."""
+        return dict(self.model.constraints) | dict(self.settings.constraints)
 
     @property
     def memory_limits(self) -> Limits:
@@ -452,18 +459,25 @@ def _joined(parts: Sequence[SamplePart]) -> Events | EventStream:
     return concatenate(events) if len(events) == len(parts) else JoinedStream(parts)
 
 
-def load_analysis(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], ranks: Ranks | None = None) -> Analysis:
+def load_analysis(
+    path_or_mapping: str | os.PathLike[str] | Mapping[str, Any],
+    ranks: Ranks | None = None,
+    *,
+    fix: Mapping[str, float | None] | None = None,
+) -> Analysis:
     """Read a model file with its samples and fit settings; no file of events is opened yet.
 
     Args:
         path_or_mapping:  a model file, or a mapping of the same form, whose paths are relative to the working directory
         ranks:            processes that fit together; default: those that torchrun started, or this one alone
+        fix:              parameters that are fixed besides those of the file, as if they stood there under ``fit: fix``; None: at
+                          their start value
 
     Raises:
         ConfigError: with every problem found, each with file, line, column and what to do
     """
     together = current_ranks() if ranks is None else ranks
-    document = together.together(lambda: load_document(path_or_mapping, engines=engine_names()))
+    document = together.together(lambda: load_document(path_or_mapping, engines=engine_names(), fix=fix))
     together.check_same("model file", repr(document.data), "copy the same model file to all machines")
     spec, model = document.spec, document.model
     samples, settings = data_sets(spec, document.folder), fit_settings(spec.fit)

@@ -21,7 +21,7 @@ def print_plain(report: CheckReport) -> None:
     echo(str(report.model))
     echo("\nlineshape parameters")
     for parameter in report.channels.theta:
-        state = "fixed" if parameter.fixed else f"floating {_limits(parameter)}".strip()
+        state = _state(parameter) if parameter.fixed else f"floating {_limits(parameter)}".strip()
         echo(f"  {parameter.name:<32} {parameter.value:<12g} {state}")
     echo(f"\n{_free(report)}")
 
@@ -50,7 +50,7 @@ def print_samples(report: CheckReport, read: SampleReport | None) -> None:
     for summary in read.summaries:
         echo(str(summary))
     echo(f"memory: {read.memory}")
-    if not report.n_floating:
+    if not report.channels.floating:
         echo("no lineshape parameter floats: the phase-space sample becomes one matrix while it is read")
 
 
@@ -90,9 +90,13 @@ def _parameter_table(report: CheckReport) -> Table:
     for name, justify in (("parameter", "left"), ("value", "right"), ("limits", "left"), ("", "left")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for parameter in report.channels.theta:
-        state = Text("fixed", style="dim") if parameter.fixed else Text("floating", style="green")
+        state = Text(_state(parameter), style="dim") if parameter.fixed else Text("floating", style="green")
         table.add_row(Text(parameter.name), f"{parameter.value:g}", Text("" if parameter.fixed else _limits(parameter)), state)
     return table
+
+
+def _state(parameter: Parameter) -> str:
+    return f"= {parameter.formula}" if parameter.formula else "fixed"
 
 
 def _limits(parameter: Parameter) -> str:
@@ -105,4 +109,4 @@ def _limits(parameter: Parameter) -> str:
 
 
 def _free(report: CheckReport) -> str:
-    return f"{counted(report.n_free, 'free parameter')}: {2 * report.n_numbers} of couplings, {report.n_floating} of lineshapes"
+    return f"{counted(report.n_free, 'free parameter')}: {report.n_of_couplings} of couplings, {report.n_floating} of lineshapes"

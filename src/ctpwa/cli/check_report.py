@@ -33,12 +33,14 @@ class CheckReport:
         channels:   its couplings and lineshape parameters
         plan:       what is cached for every event
         n_numbers:  complex numbers that are fitted
+        n_held:     parts of them that are fixed, or follow from other parameters
     """
 
     model: Model
     channels: ModelChannels
     plan: Plan
     n_numbers: int
+    n_held: int = 0
 
     @classmethod
     def of(cls, analysis: Analysis) -> CheckReport:
@@ -48,7 +50,14 @@ class CheckReport:
         probe = generate_phase_space(model, PROBE_EVENTS, seed=0, progress=False)
         numbers = map_couplings(model, channels.couplings, settings.couplings, settings.ties, settings.reference_wave)
         free = [name for name in numbers.numbers if name not in numbers.fixed]
-        return cls(model, channels, _plan(analysis, channels, find_rotation(model, [_piece(model, probe)])), len(free))
+        held = {*settings.fix, *model.relations} - {p.name for p in channels.theta}
+        plan = _plan(analysis, channels, find_rotation(model, [_piece(model, probe)]))
+        return cls(model, channels, plan, len(free), len(held))
+
+    @property
+    def n_of_couplings(self) -> int:
+        """Real numbers of couplings that are fitted."""
+        return 2 * self.n_numbers - self.n_held
 
     @property
     def couplings(self) -> dict[str, complex]:
@@ -63,7 +72,7 @@ class CheckReport:
     @property
     def n_free(self) -> int:
         """Everything that is fitted."""
-        return 2 * self.n_numbers + self.n_floating
+        return self.n_of_couplings + self.n_floating
 
     @staticmethod
     def limit(value: float) -> float | None:

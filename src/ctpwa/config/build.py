@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from ctpwa.base.errors import PhysicsError, Problem
@@ -18,6 +19,7 @@ from ctpwa.config.particles import check_name, own_particle, read_decay
 from ctpwa.config.places import check_places
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.projections import check_projections
+from ctpwa.config.relations import Written, own_numbers, relate, written_formulas
 from ctpwa.config.samples import check_samples
 from ctpwa.config.schema import ModelSpec
 from ctpwa.config.ties import WaveList
@@ -55,7 +57,9 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
         polarisation = Polarisation.of(spec.polarisation, decay.parent)
     draft = Draft(spec, decay, table, problems, columns, limits)
     draft.notes += notes
-    waves = _waves(draft)
+    draft.parameters = own_numbers(spec, problems)
+    formulas = written_formulas(spec, problems)
+    waves = _waves(draft, formulas)
     values: dict[str, complex] = {}
     if not problems.found:  # names of couplings are only known once all waves are there
         values = read_couplings(spec.couplings, waves, problems)
@@ -63,7 +67,8 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     assert polarisation is not None
     zou_bugg = spec.formalism == "zou-bugg"
     model = Model(decay, tuple(waves), draft.resonances, polarisation, zou_bugg, tuple(draft.notes), values, columns)
-    check_fit(spec.fit, model, problems, engines)
+    model = replace(model, parameters=draft.parameters, relations={name: own.text for name, own in formulas.items()})
+    check_fit(spec.fit, model, problems, engines, formulas)
     problems.stop()
     return model
 
@@ -100,11 +105,12 @@ def _decay(spec: ModelSpec, table: ParticleTable, problems: Problems) -> Decay:
     return decay
 
 
-def _waves(draft: Draft) -> list[Wave]:
+def _waves(draft: Draft, formulas: Mapping[str, Written]) -> list[Wave]:
     found = generated_chains(draft) + written_chains(draft)
     if len(draft.decay.final) == 2 and not found:
         found += direct_chain(draft)
     _check_unused(draft)
+    relate(draft, formulas)
     check_places(draft, found)
     _check_number(draft, found)
     waves = WaveList(draft)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -19,6 +20,7 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
 from ctpwa.decay.spin import LS
 from ctpwa.decay.waves import vertex_ls
+from ctpwa.model.parameters import Parameter
 from ctpwa.model.resonance import Resonance
 
 _WHOLE = re.compile(r"[0-9]{1,3}(\.0*)?")
@@ -50,15 +52,20 @@ class Draft:
         self.limits = limits
         self.notes: list[str] = []
         self.resonances: dict[str, Resonance] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}  # of lineshape parameters, by name
+        self.seen: list[tuple[str, ResonanceSpec, tuple[int, ...]]] = []  # in which systems
+        self.parameters: tuple[Parameter, ...] = ()  # of no resonance
         self.undeclared: dict[str, ResonanceSpec] = {}  # resonances that only occur in chains
         self.rules = VertexRules(self._weak, self._radius)
 
     def add_resonance(self, name: str, spec: ResonanceSpec, state: Particle, leaves: tuple[int, ...]) -> None:
         """Check a resonance in a system and keep its propagator."""
         scalars = tuple(column.name for column in self.columns if column.size == 1)
-        resonance = build_resonance(name, spec, state, self.decay, leaves, self.spec.radius, scalars)
+        resonance, known = build_resonance(name, spec, state, self.decay, leaves, self.spec.radius, scalars)
         check_on_shell(resonance, spec, self.decay, leaves)
         self.resonances.setdefault(name, resonance)
+        self.seen.append((name, spec, leaves))
+        self.ranges |= {f"{name}.{p.name}": (_or(p.lower, -math.inf), _or(p.upper, math.inf)) for p in known}
 
     def declared(self, name: str) -> str | None:
         """The key under ``resonances`` that a name in a chain means, with or without its charge."""
@@ -108,6 +115,10 @@ class Draft:
     def _radius(self, name: str) -> float:
         spec = self.spec_of(name)
         return spec.radius if spec is not None and spec.radius is not None else self.spec.radius
+
+
+def _or(limit: float | None, otherwise: float) -> float:
+    return otherwise if limit is None else limit
 
 
 def _choose(chain: Chain, node: Node, choices: Sequence[tuple[Path | None, Sequence[LS]]], limit: int | None) -> list[LS]:

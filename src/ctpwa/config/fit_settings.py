@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.memory import parse_bytes
 from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.relations import Written, add_relation_error, fixes
 from ctpwa.config.schema import FitSpec
-from ctpwa.model.couplings import coupling_names, map_couplings
+from ctpwa.model.couplings import CouplingMap, coupling_names, map_couplings
+from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS
+from ctpwa.model.parameters import PARTS, check_name
+from ctpwa.model.relations import RelationError, make_relations
 
 SECTION = "fit"
 
@@ -35,6 +38,7 @@ class FitSettings:
         couplings:       ``wave`` or ``vertex``
         constraints:     parameter → (mean, standard deviation)
         limits:          parameter → (lower, upper)
+        fix:             fixed parameter → value; None: that of the model
         ties:            coupling → (other coupling, complex factor)
         start:           start values by parameter
         minos:           parameters that get MINOS errors
@@ -57,10 +61,12 @@ class FitSettings:
     ties: Mapping[str, tuple[str, complex]] = field(default_factory=dict)
     start: Mapping[str, float] = field(default_factory=dict)
     minos: tuple[str, ...] = ()
+    fix: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def fit_settings(spec: FitSpec) -> FitSettings:
-    """The settings of a section that ``check_fit`` has found right."""
+    """The settings of a section that ``check_fit`` has found right; what is fixed has no limits, start values and MINOS errors."""
+    fix = fixes(spec)
     return FitSettings(
         spec.method,
         spec.starts,
@@ -75,14 +81,15 @@ def fit_settings(spec: FitSpec) -> FitSettings:
         spec.reference_wave,
         spec.couplings,
         {name: (pair[0], pair[1]) for name, pair in spec.constraints.items()},
-        {name: (pair[0], pair[1]) for name, pair in spec.limits.items()},
+        {name: (pair[0], pair[1]) for name, pair in spec.limits.items() if name not in fix},
         {name: (str(other), _factor(factor)) for name, (other, factor) in spec.ties.items()},
-        dict(spec.start),
-        tuple(spec.minos),
+        {name: value for name, value in spec.start.items() if name not in fix},
+        tuple(name for name in spec.minos if name not in fix),
+        fix,
     )
 
 
-def check_fit(spec: FitSpec, model: Model, problems: Problems, engines: Collection[str] | None = None) -> None:
+def check_fit(spec: FitSpec, model: Model, problems: Problems, engines: Collection[str] | None, formulas: Mapping[str, Written]) -> None:
     """Every name and number of the section that is wrong becomes a problem; ``engines``, if given, are all that there are."""
     names = coupling_names(model.waves)
     if engines is not None and spec.engine not in engines:
@@ -107,11 +114,15 @@ def check_fit(spec: FitSpec, model: Model, problems: Problems, engines: Collecti
             problems.add(error, (SECTION, "limits", name))
     if len(problems.found) > before:
         return  # which parameters there are depends on ties and the reference wave
+    ties = {name: (str(other), _factor(factor)) for name, (other, factor) in spec.ties.items()}
     try:
-        free = list(_free_parameters(spec, model, names))
+        mapped = map_couplings(model, names, spec.couplings, ties, spec.reference_wave)
     except PhysicsError as wrong:
         problems.add(wrong, (SECTION,), *(("ties",) if spec.ties else ("couplings",)), fix="change 'ties', 'couplings' or 'reference_wave'")
         return
+    if not _check_relations(spec, model, mapped, problems, formulas):
+        return
+    free = [*_free_parameters(spec, model, mapped), *spec.fix]
     for section, listed in (("constraints", spec.constraints), ("limits", spec.limits), ("start", spec.start)):
         for name in listed:
             if name not in free:
@@ -145,18 +156,56 @@ def _check_tie(name: str, other: float | str, factor: float | str, names: tuple[
         raise SpecError(f"{factor!r} is not a factor", "write a number such as -1 or 0.5+0.1j, not zero")
 
 
-def _free_parameters(spec: FitSpec, model: Model, names: tuple[str, ...]) -> Iterator[str]:
+def _check_relations(spec: FitSpec, model: Model, mapped: CouplingMap, problems: Problems, formulas: Mapping[str, Written]) -> bool:
+    """Whether parameters that are fixed or follow from others exist, and formulas make sense."""
+    own = own_parameters(model.resonances, model.parameters)
+    parts = [f"{number}.{part}" for number in mapped.numbers for part in PARTS[spec.representation]]
+    before = len(problems.found)
+    for section, listed in (("fix", spec.fix), ("relations", spec.relations)):
+        for name in listed:
+            with problems.collect((SECTION, section, name)):
+                _check_part(name, own, parts, mapped, spec.representation)
+                if section == "fix" and name in spec.relations:
+                    raise SpecError(f"{name!r} cannot be fixed: it is {spec.relations[name]}", "leave one of them out", key=(), word=name)
+    if len(problems.found) == before:
+        try:
+            relations = make_relations({name: written.text for name, written in formulas.items()}, [*parts, *own])
+        except RelationError as error:
+            add_relation_error(error, formulas, problems)
+            return False
+        used = {name for relation in relations for name in relation.arguments}
+        for p in model.parameters:
+            if not p.fixed and p.name not in used:
+                unused = SpecError(f"{p.name!r} floats, and nothing depends on it", "use it in a formula, or remove it", key=())
+                problems.add(unused, ("parameters", p.name))
+    return len(problems.found) == before
+
+
+def _check_part(name: str, own: Collection[str], parts: Collection[str], mapped: CouplingMap, representation: str) -> None:
+    if name in own:
+        return
+    try:
+        check_name(name, [*parts, *own], representation)
+    except PhysicsError as error:
+        near = error.fix if error.fix.startswith(("did", "write")) else "ctpwa check lists couplings and parameters"
+        raise SpecError(error.what, near, key=(), word=name) from None
+    if name.rpartition(".")[0] in mapped.fixed:
+        raise SpecError(
+            f"{name!r} belongs to a coupling that is fixed to 1", "choose another reference_wave, or leave it out", key=(), word=name
+        )
+
+
+def _free_parameters(spec: FitSpec, model: Model, mapped: CouplingMap) -> Iterator[str]:
     """Names of everything that floats."""
-    ties = {name: (str(other), _factor(factor)) for name, (other, factor) in spec.ties.items()}
-    mapped = map_couplings(model, names, spec.couplings, ties, spec.reference_wave)
     for number in mapped.numbers:
         if number not in mapped.fixed:
-            yield from (f"{number}.{part}" for part in PARTS[spec.representation])
-    for resonance in model.resonances.values():
-        yield from (f"{resonance.name}.{parameter}" for parameter in resonance.floating)
+            yield from (f"{number}.{part}" for part in PARTS[spec.representation] if f"{number}.{part}" not in spec.relations)
+    yield from (p.name for p in own_parameters(model.resonances, model.parameters).values() if not p.fixed)
 
 
 def _how_to_free(name: str, free: list[str], model: Model) -> str:
+    if name in model.relations:
+        return f"it follows from others, {model.relations[name]}: name one of those"
     start, _, parameter = name.rpartition(".")
     resonance = model.resonances.get(start)
     if resonance is not None and parameter in resonance.parameters:

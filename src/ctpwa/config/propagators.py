@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -10,6 +11,7 @@ from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ResonanceSpec
 from ctpwa.decay.chain import Decay, changes_flavour
 from ctpwa.decay.particle import Particle
+from ctpwa.decay.pdg import pdg_measured
 from ctpwa.decay.rules import allowed_ls
 from ctpwa.model.lineshapes.formula import Basis, Lineshape, LineshapeParameter, Vertex
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
@@ -18,13 +20,17 @@ from ctpwa.model.resonance import Resonance
 
 OFF_SHELL_WIDTHS = 10  # a Breit-Wigner further than this outside the kinematic range is taken for a mistake
 MEV_SUSPICION = 50  # a mass this many times above the limit was written in MeV
+PDG = "pdg"  # stands for the parameters that the PDG has measured
 TRIAL_MASS = 0.14  # of daughters that are not known yet
 
 
 def build_resonance(
     name: str, spec: ResonanceSpec, state: Particle, decay: Decay, leaves: tuple[int, ...], radius: float, columns: tuple[str, ...]
-) -> Resonance:
-    """The propagator of a resonance in a system; mass and width not given come from the PDG."""
+) -> tuple[Resonance, list[LineshapeParameter]]:
+    """The propagator of a resonance in a system, and what its parameters are; mass and width not given come from the PDG.
+
+    Parameters that are formulas are NaN until all resonances are known.
+    """
     system = tuple(decay.final[i] for i in leaves)
     lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.weak, spec.radius or radius, columns))
     known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
@@ -32,9 +38,27 @@ def build_resonance(
     values = {parameter.name: _value(name, spec, state, parameter) for parameter in known}
     labels = lineshape.labels if isinstance(lineshape, Basis) else ()
     _check_knots(name, spec, lineshape, decay, leaves)
-    floating, latex = tuple(dict.fromkeys(spec.float_)), spec.latex or state.latex
+    measured = _measured(name, spec, state, list(values)) if PDG in spec.float_ else {}
+    floating = tuple(dict.fromkeys(key for word in spec.float_ for key in (measured if word == PDG else (word,))))
+    latex = spec.latex or state.latex
     nominal = None if "mass" in values else spec.mass
-    return Resonance(name, spec.lineshape, values, floating, spec.radius or radius, latex, _options(spec), labels, nominal)
+    if isinstance(nominal, str):
+        raise SpecError(f"the lineshape of {name!r} has no mass that could be a formula", "write a number in GeV", key=("mass",))
+    resonance = Resonance(name, spec.lineshape, values, floating, spec.radius or radius, latex, _options(spec), labels, nominal, measured)
+    return resonance, known
+
+
+def _measured(name: str, spec: ResonanceSpec, state: Particle, known: list[str]) -> dict[str, tuple[float, float]]:
+    """Mass and width of the PDG with their errors, of those that the lineshape has and that are no formulas."""
+    given = {"mass": spec.mass, "width": spec.width}
+    found = {key: pair for key, pair in pdg_measured(state.name).items() if key in known and not isinstance(given[key], str)}
+    if not found:
+        raise SpecError(
+            f"{name!r} cannot float with an error of the PDG, which gives none for {state.name}",
+            "write  float: [mass, width],  and constraints of your own under 'fit'",
+            key=("float",),
+        )
+    return found
 
 
 def _value(name: str, spec: ResonanceSpec, state: Particle, parameter: LineshapeParameter) -> float:
@@ -44,6 +68,8 @@ def _value(name: str, spec: ResonanceSpec, state: Particle, parameter: Lineshape
     given = {"mass": spec.mass, "width": spec.width}.get(key)
     choices = (given, spec.parameters.get(key), parameter.default, {"mass": state.mass, "width": state.width}.get(key))
     value = next((choice for choice in choices if choice is not None), None)
+    if isinstance(value, str):
+        return math.nan
     if value is None or (own_key and not value):
         where = f"{key}: …" if own_key else f"parameters: {{{key}: …}}"
         unit = f" ({parameter.unit})" if parameter.unit else ""
@@ -82,7 +108,7 @@ def _vertex(state: Particle, system: tuple[Particle, ...], weak: bool | None, ra
 def _check_parameter_names(name: str, spec: ResonanceSpec, known: list[str]) -> None:
     given: list[tuple[tuple[str, ...], str]] = [(("parameters", key), key) for key in spec.parameters]
     given += [] if spec.width is None else [(("width",), "width")]  # a mass without a parameter may be needed by what decays to this state
-    given += [(("float",), key) for key in spec.float_]
+    given += [(("float",), key) for key in spec.float_ if key != PDG]
     for path, key in given:
         if key not in known:
             raise no_parameter(name, spec.lineshape, key, known, path)
@@ -129,7 +155,7 @@ def check_on_shell(resonance: Resonance, spec: ResonanceSpec, decay: Decay, leav
     """A resonance must come near the range of invariant masses that its system can have."""
     mass = resonance.nominal_mass if resonance.mass is None else resonance.mass
     width = 0.0 if resonance.mass is None else resonance.width
-    if mass is None or width is None or spec.off_shell:
+    if mass is None or width is None or spec.off_shell or math.isnan(mass) or math.isnan(width):
         return
     low, high = _mass_range(decay, leaves)
     reach = OFF_SHELL_WIDTHS * width

@@ -47,7 +47,10 @@ def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> M
 
 
 def load_document(
-    path_or_mapping: str | os.PathLike[str] | Mapping[str, Any], folder: FilePath | None = None, engines: Collection[str] | None = None
+    path_or_mapping: str | os.PathLike[str] | Mapping[str, Any],
+    folder: FilePath | None = None,
+    engines: Collection[str] | None = None,
+    fix: Mapping[str, float | None] | None = None,
 ) -> Document:
     """Read a model file with everything that is in it.
 
@@ -55,15 +58,26 @@ def load_document(
         path_or_mapping:  the file, or a mapping of the same form
         folder:           what paths in a mapping are relative to; default: the working directory
         engines:          what ``engine`` of the fit may be; None: anything, since nothing is computed
+        fix:              parameters that are fixed besides, as if the file said so
     """
     if isinstance(path_or_mapping, Mapping):
-        return _document(Plain(text_keys=True).of(path_or_mapping), "", folder or FilePath(), engines)
+        return _document(_fixing(Plain(text_keys=True).of(path_or_mapping), fix), "", folder or FilePath(), engines)
     path = FilePath(path_or_mapping)
     source = Source(read_text(path), str(path))
     try:
-        return _document(Plain().of(source.data), str(path), path.parent, engines)
+        return _document(_fixing(Plain().of(source.data), fix), str(path), path.parent, engines)
     except ConfigError as error:
         raise ConfigError(source.locate(error.problems)) from None
+
+
+def _fixing(data: Any, fix: Mapping[str, float | None] | None) -> Any:
+    """A description with more parameters under ``fix`` of its fit."""
+    section = data.get("fit") if isinstance(data, dict) else None
+    if not fix or not isinstance(data, dict) or not isinstance(section, dict | None):
+        return data
+    own = (section or {}).get("fix") or {}
+    named = {own: None} if isinstance(own, str) else dict.fromkeys(own) if isinstance(own, list) else own
+    return data | {"fit": (section or {}) | {"fix": {**named, **fix}}} if isinstance(named, dict) else data
 
 
 def _document(data: Any, name: str, folder: FilePath, engines: Collection[str] | None) -> Document:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from ctpwa.model.parameters import MAX_STARTS
 
@@ -20,9 +21,21 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Mass = Annotated[float, Field(ge=MIN_MASS, le=MAX_MASS, allow_inf_nan=False)]
+Width = Annotated[float, Field(gt=0, le=MAX_MASS, allow_inf_nan=False)]
 Radius = Annotated[float, Field(ge=MIN_RADIUS, le=MAX_RADIUS, allow_inf_nan=False)]
 Tolerance = Annotated[float, Field(gt=0)]  # infinity switches a check off
 Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
+
+
+def _formula(text: str) -> str:
+    """A formula of parameters; a number in quotes, or with a unit, is meant to be a number."""
+    if not text.strip() or _NUMBER_WITH_UNIT.fullmatch(text):
+        raise PydanticCustomError("float_type", "Input should be a valid number")
+    return text
+
+
+_NUMBER_WITH_UNIT = re.compile(r"\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*[A-Za-z^-]*\d*\s*|[-+.]*(?i:nan|inf|infinity)")
+FormulaText = Annotated[str, AfterValidator(_formula)]  # of other parameters
 LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
 LSList = Annotated[list[LSPair], Field(min_length=1)]
 
@@ -78,12 +91,16 @@ class ResonanceSpec(_Strict):
     in_: OneOrMany[str] = Field(default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems")
     particle: str | None = Field(None, description="name of the particle if the key is another name")
     JP: str | None = Field(None, description="J^P or J^PC; from the PDG if left out")
-    mass: Mass | None = Field(None, description="GeV; from the PDG if left out")
-    width: Positive | None = Field(None, le=MAX_MASS, description="GeV; from the PDG if left out")
+    mass: Mass | FormulaText | None = Field(None, description="GeV; from the PDG if left out; or a formula of other parameters")
+    width: Width | FormulaText | None = Field(None, description="GeV; from the PDG if left out; or a formula of other parameters")
     lineshape: str = Field("breit_wigner", description="the propagator: a name, or an expression in s, q2 and parameters")
-    parameters: dict[str, Finite] = Field(default_factory=dict, description="parameters of the lineshape besides mass and width")
+    parameters: dict[str, Finite | FormulaText] = Field(
+        default_factory=dict, description="parameters of the lineshape besides mass and width: numbers, or formulas of other parameters"
+    )
     options: dict[str, Any] = Field(default_factory=dict, description="options of the lineshape, such as channels")
-    float_: OneOrMany[str] = Field(default_factory=list, alias="float", description="parameters to fit")
+    float_: OneOrMany[str] = Field(
+        default_factory=list, alias="float", description="parameters to fit; pdg: mass and width, constrained to the PDG"
+    )
     radius: Radius | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
     max_L: int | None = Field(None, ge=0, le=MAX_L, description="largest L at its decay and its production vertex")
     decay_ls: LSList | None = Field(None, description="only these (L, S) where it decays")
@@ -92,6 +109,24 @@ class ResonanceSpec(_Strict):
     tie: bool | None = Field(None, description="tie the couplings of charge-conjugate chains")
     off_shell: bool = Field(False, description="accept a resonance far outside the kinematic range")
     latex: str | None = Field(None, description="name in figures and tables")
+
+
+class ParameterSpec(_Strict):
+    """A parameter of no resonance, for formulas."""
+
+    value: Finite | FormulaText = Field(description="its value, or a formula of other parameters")
+    float_: bool = Field(False, alias="float", description="whether it is fitted")
+    limits: Pair | None = Field(None, description="limits that a fit respects: [lower, upper]")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """A parameter may also be just its value."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "number"}, {"type": "string"}, schema], "title": "ParameterSpec"}
+
+
+def _parameter_value(value: Any) -> Any:
+    return value if isinstance(value, dict) else {"value": value}
 
 
 class ChainSpec(_Strict):
@@ -210,6 +245,18 @@ Pair = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
+class _NamesOrValues:
+    """Where values by name are expected, names alone will do."""
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, handler(core_schema)]}
+
+
+def _fixed_names(value: Any) -> Any:
+    names = [value] if isinstance(value, str) else value
+    return dict.fromkeys(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else names
+
+
 class FitSpec(_Strict):
     """How to fit."""
 
@@ -231,6 +278,12 @@ class FitSpec(_Strict):
     couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")
     constraints: dict[str, Pair] = Field(default_factory=dict, description="Gaussian constraints: parameter: [mean, standard deviation]")
     limits: dict[str, Pair] = Field(default_factory=dict, description="limits that a fit respects: parameter: [lower, upper]")
+    fix: Annotated[dict[str, Finite | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
+        default_factory=dict, description="parameters that are fixed: names, or {parameter: value}"
+    )
+    relations: dict[str, str] = Field(
+        default_factory=dict, description="parameters that follow from others: {parameter: formula}, such as {a.phase: b.phase}"
+    )
     ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
     start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
     minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")
@@ -271,6 +324,9 @@ class ModelSpec(_Strict):
     tie_conjugates: bool = Field(True, description="tie the couplings of charge-conjugate chains")
     particles: dict[str, ParticleSpec] = Field(default_factory=dict, description="new particles, and changes to those of the PDG")
     resonances: dict[str, ResonanceSpec] = Field(default_factory=dict, description="resonances by name")
+    parameters: dict[str, Annotated[ParameterSpec, BeforeValidator(_parameter_value)]] = Field(
+        default_factory=dict, description="parameters of no resonance, which formulas may use: a number, or {value, float, limits}"
+    )
     chains: list[Annotated[ChainSpec, BeforeValidator(_chain_text)]] = Field(default_factory=list, description="chains spelled out")
     couplings: dict[str, CouplingValue] = Field(
         default_factory=dict,

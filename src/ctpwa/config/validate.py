@@ -12,11 +12,22 @@ from ctpwa.base.errors import ConfigError, Path, Problem, format_path, suggest
 from ctpwa.base.words import counted
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
 from ctpwa.config.problems import MAX_PROBLEMS
-from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
+from ctpwa.config.schema import (
+    ChainSpec,
+    DataSetSpec,
+    FitSpec,
+    ModelSpec,
+    ParameterSpec,
+    ParticleSpec,
+    ProjectionEntry,
+    ResonanceSpec,
+    SampleSpec,
+)
 
 _SECTIONS: dict[str, type[BaseModel]] = {
     "particles": ParticleSpec,
     "resonances": ResonanceSpec,
+    "parameters": ParameterSpec,
     "chains": ChainSpec,
     "projections": ProjectionEntry,
 }
@@ -44,11 +55,14 @@ _ADVICE = {
     "limits": "write parameter: [lower, upper], such as {phi(1680).mass: [1.6, 1.8]}",
     "ties": "write coupling: [other coupling, factor], with a factor such as -1 or 0.5+0.1j",
     "start": "write parameter: value, such as {phi(1680).mass: 1.68}",
+    "fix": "write a parameter, a list of them, or {phi(1680).mass: 1.68}",
+    "relations": "write parameter: formula, such as {phi(1680).mass: 2*K*(1410).mass - 0.1}",
+    "parameters": "write one indented line per parameter, such as  delta: 0.1",
     "minos": "write a parameter, or a list of them",
     "projections": "write a list with one line per variable:  - mass(K+, K-)",
     "range": "write [lowest edge, highest edge]",
     "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
-    "float": "write mass, width or [mass, width]",
+    "float": "write mass, width, [mass, width] or pdg",
     "lineshape": "write a name or an expression; a sympy expression or a function gets a name with ctpwa.register_lineshape",
     "in": "write the particles it decays to, such as  K+ K-",
     "ls": "give each vertex its own list of (L, S) pairs, or null: [[[1, 1]], [[1, 0]]]",
@@ -60,6 +74,7 @@ _FILE = "{file: data.root}"
 # what an entry of a section looks like
 _EXAMPLES = {
     "particles": "{JP: 1-, mass: 1.5, charge: 0}",
+    "parameters": "{value: 0.1, float: true}",
     "samples": "{data: data.root, phase_space: {generate: 500000}}",
     "data_sets": "{data: data.root, phase_space: {generate: 500000}}",
     "fit": "{starts: 20, seed: 1}",
@@ -131,7 +146,7 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         return _ls_problem(path, value)
     if kind == "literal_error":
         return Problem(f"{_shown(value)} is not a value of {name!r}", path, suggest(str(value), _words(context)))
-    if path[:1] == ("fit",) and len(path) > 2 and path[1] in ("constraints", "limits", "ties"):
+    if path[:1] == ("fit",) and len(path) > 2 and path[1] in ("constraints", "limits", "ties", "relations", "fix"):
         return Problem(f"{_shown(value)} is not what {path[1]!r} hold", path[:3], _ADVICE[str(path[1])])
     if kind in _EXPECTED:
         return _type_problem(kind, value, path)

@@ -130,6 +130,17 @@ def from_entry(entry: PdgEntry) -> Particle:
     )
 
 
+def pdg_measured(name: str) -> dict[str, tuple[float, float]]:
+    """``mass`` and ``width`` of a particle in GeV with their errors, the mean of upper and lower ones; what has none is left out."""
+    entry = pdg_index().by_spelling.get(normalise(name))
+    found = {}
+    for key in () if entry is None else ("mass", "width"):
+        value, errors = getattr(entry, key), [getattr(entry, f"{key}_{side}") for side in ("lower", "upper")]
+        if value is not None and value > 0 and None not in errors and sum(errors) > 0 and min(errors) >= 0:
+            found[key] = (round(value / 1000, 18), sum(errors) / 2000)
+    return found
+
+
 def _parity(entry: PdgEntry, pdgid: int, two_J: int) -> int | None:
     """Parity; an antifermion has the opposite parity of its particle (F2)."""
     if abs(pdgid) in CHARGED_LEPTONS:

@@ -89,6 +89,9 @@ def hash_of_model(description: Mapping[str, Any]) -> str:
     """Equal for model files with the same likelihood; how it is minimised does not count."""
     given = description.get("fit") or {}
     fit = {key: value for key, value in given.items() if key not in HOW_TO_FIT} if isinstance(given, Mapping) else given
+    if isinstance(given, Mapping) and given.get("fix") and isinstance(given.get("start"), Mapping):  # fixed at their start values
+        names = [given["fix"]] if isinstance(given["fix"], str) else list(given["fix"])
+        fit["start"] = {name: value for name, value in given["start"].items() if name in names}
     return _sha256({**description, "fit": fit})
 
 

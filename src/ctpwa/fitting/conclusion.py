@@ -13,6 +13,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.precision import measure_bias
@@ -23,6 +24,7 @@ from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import Judged, judge
 from ctpwa.version import VERSION
 
+ROUNDING = 1e-13  # of a derivative of |c| or arg c, relative to that of c: less is 0, such as that of |c| over the phase
 VANISHING = 1e-9  # intensity, in units of its mean
 
 
@@ -62,6 +64,7 @@ def conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: Abo
             corrected=corrected,
             couplings=_couplings(likelihood, stop.x, covariance, judged),
             fixed=_fixed(likelihood),
+            derived=derived_parameters(likelihood, stop.x, covariance, judged.undetermined),
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
@@ -104,6 +107,7 @@ def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
 def _masses(likelihood: Fittable, stop: Stop) -> list[str]:
     """Masses that ended where no events are."""
     values = dict(zip(likelihood.names, stop.x.tolist(), strict=True))
+    values |= {p.name: p.value for p in derived_parameters(likelihood, stop.x)}
     return [remark for term in terms_of(likelihood) for remark in masses_out_of_range(term.model, values)]
 
 
@@ -150,14 +154,17 @@ def _couplings(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, judg
         for name, value, slope in zip(term.coupling_names, c, dc, strict=True):
             size = abs(value)
             known = not (lost & (np.abs(slope) > 0)).any() and size > 0
-            d_size, d_phase = ((value.conjugate() * slope).real / size, (value.conjugate() * slope).imag / size**2) if size else (0, 0)
+            turned = value.conjugate() * slope
+            along, across = (np.where(np.abs(d) > ROUNDING * np.abs(turned), d, 0.0) for d in (turned.real, turned.imag))
+            d_size, d_phase = (along / size, across / size**2) if size else (0, 0)
             errors = [float(np.sqrt(max(d @ own @ d, 0.0))) if known else None for d in (d_size, d_phase)]
             found.setdefault(name, FittedCoupling(name, value.real, value.imag, size, errors[0], float(np.angle(value)), errors[1]))
     return tuple(found.values())
 
 
 def _fixed(likelihood: Fittable) -> dict[str, float]:
-    return {p.name: p.value for term in terms_of(likelihood) for p in term.parameters.all if p.fixed}
+    own = [(p, term.parameters.derived) for term in terms_of(likelihood) for p in term.parameters.all]
+    return {p.name: p.value for p, derived in own if p.fixed and p.name not in derived}
 
 
 def _fractions(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any]) -> tuple[FractionSet, ...]:

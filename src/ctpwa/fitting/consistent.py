@@ -82,6 +82,11 @@ def _parameters(result: FitResult) -> None:
     shared = next((name for name in result.names if name in result.fixed), None)
     if shared is not None and len(result.fractions) < 2:  # a parameter may float in one data set only
         raise ValueError(f"{shared!r} is in parameters and in fixed")
+    _unique([*result.names, *(p.name for p in result.derived)], "parameters and derived", "name")
+    for i, derived in enumerate(result.derived):
+        _at_least(derived.error or 0, 0, f"derived[{i}].error")
+        if not derived.formula:
+            raise ValueError(f"derived[{i}].formula is empty")
     determined = [i for i, p in enumerate(result.parameters) if p.error is not None or _sound(result.verdict)]
     check_covariance(result.covariance[np.ix_(determined, determined)], "covariance")
     for i, (p, variance) in enumerate(zip(result.parameters, np.diag(result.covariance).tolist(), strict=True)):

@@ -39,6 +39,7 @@ def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) 
             representation=representation,
             values=known,
             fixed=[n for n in known if n in result.fixed],
+            formulas={name: text for name, text in model.relations.items() if name not in {p.name for p in theta}},
         )
     except PhysicsError as problem:
         raise _other_model(problem.what) from None

@@ -6,6 +6,7 @@ import numpy as np
 
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.fitting.fittable import terms_of
 
 TURN = 2 * np.pi
 
@@ -19,10 +20,11 @@ def one_form(likelihood: Likelihood | LikelihoodSum, x: np.ndarray, near: np.nda
         near:        phases are chosen as close as possible to those of this point; default: between −π and π
     """
     x = x.copy()
+    related = {name for term in terms_of(likelihood) for name in term.parameters.related}  # others follow from them: they stay
     index = {likelihood.names[i]: int(i) for i in likelihood.coupling_index}
     for name, size in index.items():
         phase = index.get(name.removesuffix(".abs") + ".phase") if name.endswith(".abs") else None
-        if phase is None:
+        if phase is None or related & {name, likelihood.names[phase]}:
             continue
         if x[size] < 0:
             x[size], x[phase] = -x[size], x[phase] + np.pi

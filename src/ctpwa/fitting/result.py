@@ -55,6 +55,23 @@ class FittedParameter:
 
 
 @dataclass(frozen=True)
+class DerivedParameter:
+    """A parameter that follows from free ones.
+
+    Attributes:
+        name:     its name
+        value:    at the minimum
+        error:    standard deviation; None if something in it has none
+        formula:  how it follows from others
+    """
+
+    name: str
+    value: float
+    error: float | None
+    formula: str
+
+
+@dataclass(frozen=True)
 class FittedCoupling:
     """A complex coupling as magnitude and phase; errors are None where they are not determined."""
 
@@ -115,6 +132,7 @@ class FitResult:
         corrected:      whether the covariance is that of weighted events, H⁻¹ S H⁻¹
         couplings:      all complex couplings
         fixed:          all other parameters
+        derived:        parameters that are formulas of free ones
         nll:            −ln L at the minimum
         n_events:       measured events
         weight:         Σ w of data minus background
@@ -154,6 +172,12 @@ class FitResult:
     precision: PrecisionBias | None = None
     version: str = ""
     created: str = ""
+    derived: tuple[DerivedParameter, ...] = ()
+
+    @property
+    def values(self) -> dict[str, float]:
+        """All parameters by name: free, fixed and derived ones."""
+        return dict(self.fixed) | {p.name: p.value for p in self.derived} | {p.name: p.value for p in self.parameters}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -251,7 +275,7 @@ class FitResult:
         Raises:
             ValueError: says what is missing, too much, of the wrong kind, or contradicts something else
         """
-        own = {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}
+        own = {"derived": []} | {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}  # older files have none
         result: FitResult = build(cls, own | {"version": content.get("ctpwa")})
         n = len(result.parameters)
         fractions = tuple(

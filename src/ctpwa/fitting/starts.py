@@ -132,7 +132,7 @@ def _search(
             while not all(j in journal.ends for j in teachers):
                 yield None
             parents = distinct([_at(journal.ends[j], restricted.index) for j in teachers], same_value=settings.same_value)[:PARENTS]
-            start = _turned(restricted.names, parents, x, np.random.default_rng((seed, k))) if parents else x
+            start = _turned(restricted.names, parents, x, np.random.default_rng((seed, k))) if parents and len(x) else x
             begun.append(k)
             yield newton(start, restricted.bounds, tolerance=COARSE_TOLERANCE, noise=restricted.rounding, eager=True)
 

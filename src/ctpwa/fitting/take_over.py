@@ -56,7 +56,7 @@ def take_over(likelihood: Likelihood | LikelihoodSum, result: FitResult) -> Take
     floating = [name for name in likelihood.names if name in theta]
 
     there = {c.name: complex(c.re, c.im) for c in result.couplings}
-    values = dict(result.fixed) | {p.name: p.value for p in result.parameters}
+    values = result.values
     own_couplings = {name: value for name, value in there.items() if name in couplings}
     own = {name: values[name] for name in floating if name in values}
     taken = (*own_couplings, *own)
@@ -65,7 +65,7 @@ def take_over(likelihood: Likelihood | LikelihoodSum, result: FitResult) -> Take
             "no coupling and no parameter of the result is fitted here",
             f"take a result with the same names; it has {', '.join([*there][:3])} …",
         )
-    start = dict(zip(likelihood.names, free_parameters(likelihood, own_couplings, own).tolist(), strict=True))
+    start = dict(zip(likelihood.names, free_parameters(likelihood, own_couplings, own, strict=False).tolist(), strict=True))
     products = any(len(product.numbers) > 1 for term in terms for product in term.coupling_map.products)
     known = {name for name in start if name in own or (name not in theta and (products or _number(name) in own_couplings))}
     lineshapes = [p.name for p in result.parameters if not of_coupling(p.name, result)]
@@ -85,7 +85,7 @@ def fitted_values(result: FitResult, model: Model) -> ModelValues:
     """
     channels = model_channels(model)
     couplings = {c.name: complex(c.re, c.im) for c in result.couplings}
-    values = dict(result.fixed) | {p.name: p.value for p in result.parameters}
+    values = result.values
     names = [p.name for p in channels.theta]
     missing = [name for name in channels.couplings if name not in couplings] + [name for name in names if name not in values]
     unknown = [name for name in couplings if name not in channels.couplings]

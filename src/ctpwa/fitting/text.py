@@ -101,6 +101,9 @@ def minima_lines(result: Any) -> list[str]:
 def sections(result: Any, waves: bool = False, correlations: bool = False) -> Iterator[Section]:
     """Parameters, couplings and fractions, and more if asked for."""
     yield _parameters(result)
+    if result.derived:
+        rows = tuple((p.name, with_error(p.value, p.error), f"= {p.formula}") for p in result.derived)
+        yield Section("derived parameters", ("parameter", "value", "formula"), rows)
     yield _couplings(result)
     for entry in result.fractions:
         where = (f" of {entry.data_set}" if entry.data_set else "") + f" over {entry.over}"

@@ -13,6 +13,7 @@ from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Decay
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Term, symmetrised_terms
+from ctpwa.model.parameters import Parameter
 from ctpwa.model.resonance import Resonance
 from ctpwa.spin.amplitudes import SpinAmplitudes
 from ctpwa.spin.build import build_spin_amplitudes
@@ -65,6 +66,8 @@ class Model:
         notes:            decisions made while building that may interest the user
         coupling_values:  couplings that were given values, by name; all others are 1
         columns:          event columns that lineshapes and the production may use
+        parameters:       parameters of no resonance, which formulas may use
+        relations:        parameters that are formulas of others, by name; those of couplings are known once they have a representation
     """
 
     decay: Decay
@@ -75,6 +78,8 @@ class Model:
     notes: tuple[str, ...] = ()
     coupling_values: Mapping[str, complex] = field(default_factory=dict)
     columns: tuple[EventColumn, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    relations: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         declared = [column.name for column in self.columns]
@@ -92,6 +97,11 @@ class Model:
     def couplings(self) -> tuple[str, ...]:
         """Names of the independent complex couplings."""
         return tuple(dict.fromkeys(wave.coupling for wave in self.waves))
+
+    @cached_property
+    def constraints(self) -> dict[str, tuple[float, float]]:
+        """Gaussian constraints of floating parameters to what was measured, (mean, standard deviation) by name."""
+        return {f"{r.name}.{key}": pair for r in self.resonances.values() for key, pair in r.measured.items()}
 
     def spin_amplitudes(
         self,

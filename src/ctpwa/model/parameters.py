@@ -3,7 +3,7 @@
     free x  →  native (Re c, Im c, θ)
 
 A coupling c is a constant times a product of complex numbers, each cartesian (re, im) or polar (abs, phase); θ are the lineshape
-parameters. First and second derivatives of the map are exact.
+parameters. Any of these may be a formula of others. First and second derivatives of the map are exact.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from ctpwa.base.errors import PhysicsError, suggest
+from ctpwa.model.relations import Relation, RelationError, make_relations
 
 CARTESIAN, POLAR = "cartesian", "polar"
 MAX_STARTS = 100_000  # points that a fit may start from: each costs a fit
@@ -29,8 +30,9 @@ class Parameter:
     Attributes:
         name:          unique, e.g. ``phi(1680).mass`` or ``phi(1680)[K+ K-] (1,1)(1,0).re``
         value:         start value, or the value if fixed
-        fixed:         whether the fit leaves it alone
+        fixed:         whether it is no free parameter of the fit; formulas follow those that they are made of
         lower, upper:  limits; infinite if there is none
+        formula:       how it follows from other parameters; empty if it stands on its own
     """
 
     name: str
@@ -38,6 +40,7 @@ class Parameter:
     fixed: bool = False
     lower: float = -np.inf
     upper: float = np.inf
+    formula: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,28 @@ class Parameters:
             if not own.lower <= value <= own.upper:
                 raise PhysicsError(f"{name!r} cannot be fixed at {value}", f"give a number from {own.lower:g} to {own.upper:g}")
         held = (replace(p, value=float(values[p.name]), fixed=True) if p.name in values else p for p in self.all)
-        return replace(self, all=tuple(held))
+        return replace(self, all=with_formulas(list(held)))
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """Parameters that are formulas, as functions of those that are not."""
+        return relations_of(self.all)
+
+    @cached_property
+    def derived(self) -> tuple[str, ...]:
+        """Names of the parameters that follow from free ones."""
+        return tuple(relation.name for relation in self.relations if any(name in self.names for name in relation.arguments))
+
+    @cached_property
+    def related(self) -> frozenset[str]:
+        """Names of the parameters that others follow from."""
+        return frozenset(name for relation in self.relations for name in relation.arguments)
+
+    @cached_property
+    def _relations(self) -> list[tuple[int, list[int], Relation]]:
+        """Where a formula and its arguments are among all parameters."""
+        place = {p.name: k for k, p in enumerate(self.all)}
+        return [(place[own.name], [place[name] for name in own.arguments], own) for own in self.relations]
 
     @cached_property
     def _free_index(self) -> np.ndarray:
@@ -137,7 +161,22 @@ class Parameters:
         """All parameters, fixed ones included."""
         values = self._base.copy()
         values[self._free_index] = x
+        for k, arguments, relation in self._relations:
+            values[k] = _within(self.all[k], relation.value(values[arguments]))
         return values
+
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        """∂(all parameters)/∂x, [all, free]."""
+        D = np.zeros((len(self.all), len(self._free_index)))
+        D[self._free_index, np.arange(len(self._free_index))] = 1.0
+        values = self.full(x)
+        for k, arguments, relation in self._relations:
+            D[k] = relation.first(values[arguments]) @ D[arguments]
+        return D
+
+    def numbers_at(self, x: np.ndarray) -> np.ndarray:
+        """The complex numbers."""
+        return self._numbers(self.full(x))[0]
 
     def native(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Couplings c and lineshape parameters θ."""
@@ -150,21 +189,32 @@ class Parameters:
             c = np.array([product.factor * np.prod(z[list(product.numbers)]) for product in self.couplings], dtype=complex)
         return c, values[2 * len(self.numbers) :]
 
-    def free_from(self, numbers: Mapping[str, complex], theta: Mapping[str, float]) -> np.ndarray:
+    def free_from(self, numbers: Mapping[str, complex], theta: Mapping[str, float], *, strict: bool = True) -> np.ndarray:
         """Free parameters at given values; what is not given has its start value.
 
         Args:
             numbers:  complex numbers by name
             theta:    lineshape parameters by name
+            strict:   refuse values of fixed parameters and formulas that differ from what they are here
         """
-        values = {p.name: p.value for p in self.all} | dict(theta)
+        given = dict(theta)
         for name, z in numbers.items():
-            values.update(zip((f"{name}.{part}" for part in PARTS[self.representation]), _parts(z, self.representation), strict=True))
-        _check_names(self.all, list(values))
-        moved = [p.name for k, p in enumerate(self.all) if p.fixed and abs(values[p.name] - p.value) > 1e-9 * self._size_of(k)]
-        if moved:
-            raise PhysicsError(f"{moved[0]!r} is fixed in this fit, and its value differs", "leave it out, or let it float")
-        return np.array([values[name] for name in self.names])
+            given.update(zip((f"{name}.{part}" for part in PARTS[self.representation]), _parts(z, self.representation), strict=True))
+        _check_names(self.all, list(given))
+        x = np.array([given.get(p.name, p.value) for p in self.free])
+        here = self.full(x)
+        for k, p in enumerate(self.all if strict else ()):
+            if p.fixed and p.name in given and self._differ(k, given[p.name], here[k]):
+                what, fix = ("is fixed", "leave it out, or let it float") if not p.formula else (f"is {p.formula}", "leave it out")
+                raise PhysicsError(f"{p.name!r} {what} in this fit, and its value differs", fix)
+        return x
+
+    def _differ(self, k: int, a: float, b: float) -> bool:
+        """Whether two values of a parameter are different; phases are the same after a turn."""
+        difference = a - b
+        if self.representation == POLAR and k < 2 * len(self.numbers) and k % 2:
+            difference = (difference + np.pi) % (2 * np.pi) - np.pi
+        return bool(abs(difference) > 1e-9 * self._size_of(k))
 
     def _size_of(self, k: int) -> float:
         """What a change of a parameter is compared with: its value, for a part of a complex number that of the number, for a phase 1."""
@@ -189,7 +239,7 @@ class Parameters:
             for number, factor, own in zip(self._number_of, self._factors, typical, strict=True):
                 size[number] = own / abs(factor)
         values = self.full(x)
-        fixed = [k for k in range(n) if self.all[2 * k].fixed]
+        fixed = [k for k in range(n) if all(p.fixed and not p.formula for p in self.all[2 * k : 2 * k + 2])]
         if fixed and self._single:
             size /= size[fixed[0]] / abs(complex(*_cartesian(values[2 * fixed[0] : 2 * fixed[0] + 2], self.representation)))
         size *= rng.lognormal(0.0, SPREAD, n)
@@ -200,7 +250,7 @@ class Parameters:
 
     def couplings_of(self, x: np.ndarray) -> np.ndarray:
         """Couplings of many vectors, [vector, coupling]."""
-        if not self._single:
+        if not self._single or self._relations:
             return np.array([self.native(row)[0] for row in x])
         values = np.repeat(self._base[None], len(x), axis=0)
         values[:, self._free_index] = x
@@ -223,7 +273,12 @@ class Parameters:
         return self._jacobian(x) if self._constant_jacobian is None else self._constant_jacobian
 
     def _jacobian(self, x: np.ndarray) -> np.ndarray:
-        z, dz, _ = self._numbers(self.full(x))
+        J = self._over_all(self.full(x))
+        return J @ self.slopes(x) if self._relations else J[:, self._free_index]
+
+    def _over_all(self, values: np.ndarray) -> np.ndarray:
+        """∂(Re c, Im c, θ)/∂(all parameters)."""
+        z, dz, _ = self._numbers(values)
         n_c, n_z = len(self.couplings), len(self.numbers)
         dc = np.zeros((n_c, 2 * n_z), dtype=complex)
         for row, product in enumerate(self.couplings):
@@ -233,13 +288,26 @@ class Parameters:
         J = np.zeros((2 * n_c + self.n_theta, len(self.all)))
         J[:n_c, : 2 * n_z], J[n_c : 2 * n_c, : 2 * n_z] = dc.real, dc.imag
         J[2 * n_c :, 2 * n_z :] = np.eye(self.n_theta)
-        return J[:, self._free_index]
+        return J
 
     def second(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Σ_native weights ∂²native/∂x∂x, [free, free]."""
+        """Σ_native weights ∂²native/∂x∂x, [free, free]; weights of θ may be left out if they are 0."""
         if self.linear:
             return np.zeros((len(x), len(x)))
-        z, dz, d2z = self._numbers(self.full(x))
+        values = self.full(x)
+        H = self._second_over_all(values, weights)
+        if not self._relations:
+            return H[np.ix_(self._free_index, self._free_index)]
+        D = self.slopes(x)
+        over_all = weights @ self._over_all(values)[: len(weights)]
+        H = D.T @ H @ D
+        for k, arguments, relation in self._relations:
+            H += over_all[k] * (D[arguments].T @ relation.second(values[arguments]) @ D[arguments])
+        return H
+
+    def _second_over_all(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The same over pairs of all parameters, as if none were a formula."""
+        z, dz, d2z = self._numbers(values)
         n_c = len(self.couplings)
         # Σ g_re ∂²Re c + g_im ∂²Im c = Re Σ conj(g) ∂²c with g = g_re + i g_im
         g = weights[:n_c] - 1j * weights[n_c : 2 * n_c]
@@ -253,12 +321,12 @@ class Parameters:
                     if j != i:
                         rest = product.factor * np.prod([z[m] for n, m in enumerate(members) if n not in (i, j)])
                         H[2 * k : 2 * k + 2, 2 * l : 2 * l + 2] += (weight * rest * np.outer(dz[k], dz[l])).real
-        return H[np.ix_(self._free_index, self._free_index)]
+        return H
 
-    @property
+    @cached_property
     def linear(self) -> bool:
-        """Whether the map is linear in the couplings' parts, so that its Jacobian is constant."""
-        return self.representation == CARTESIAN and self._single
+        """Whether the map is linear, so that its Jacobian is constant."""
+        return self.representation == CARTESIAN and self._single and all(relation.affine for relation in self.relations)
 
 
 def make_parameters(
@@ -272,6 +340,7 @@ def make_parameters(
     fixed: Sequence[str] = (),
     fixed_numbers: Sequence[str] = (),
     limits: Mapping[str, tuple[float, float]] | None = None,
+    formulas: Mapping[str, str] | None = None,
 ) -> Parameters:
     """The parameters of a model.
 
@@ -285,6 +354,7 @@ def make_parameters(
         fixed:           names of parameters that are fixed
         fixed_numbers:   complex numbers that are fixed, both parts
         limits:          free parameter → lower and upper limit, within those that it has anyway
+        formulas:        parts of complex numbers that are formulas of other parameters, by name
     """
     if representation not in PARTS:
         raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
@@ -296,12 +366,69 @@ def make_parameters(
     ]
     every = [*complex_parameters, *theta]
     own = [replace(p, value=(values or {}).get(p.name, p.value), fixed=p.fixed or p.name in fixed) for p in every]
-    _check_names(own, [*(values or {}), *fixed])
+    for name in [*(values or {}), *fixed, *(formulas or {})]:
+        check_name(name, [p.name for p in own], representation)
+    for name in formulas or {}:
+        if name in fixed:
+            raise PhysicsError(
+                f"{name!r} is fixed, and cannot be a formula as well", "leave one of them out, or choose another reference wave"
+            )
+    own = list(with_formulas([replace(p, fixed=True, formula=formulas[p.name]) if formulas and p.name in formulas else p for p in own]))
     free = [p.name for p in own if not p.fixed]
     for name in limits or {}:
         if name not in free:
             raise PhysicsError(f"limits of {name!r}, which is not a free parameter", suggest(name, free))
-    return Parameters(representation, tuple(numbers), tuple(couplings), tuple(_limited(p, limits) for p in own))
+    return Parameters(representation, tuple(numbers), tuple(couplings), _sharing_limits([_limited(p, limits) for p in own]))
+
+
+def relations_of(parameters: Sequence[Parameter]) -> tuple[Relation, ...]:
+    """The formulas among some parameters."""
+    return make_relations({p.name: p.formula for p in parameters if p.formula}, (p.name for p in parameters))
+
+
+def with_formulas(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Parameters with the values that their formulas have.
+
+    Raises:
+        RelationError: if a formula is wrong, or its value is outside the limits of the parameter
+    """
+    own = {p.name: p for p in parameters}
+    for relation in relations_of(parameters):
+        p = own[relation.name]
+        value = relation.value(np.array([own[name].value for name in relation.arguments]))
+        if not np.isfinite(_within(p, value)):
+            allowed = f"{p.lower:g} to {p.upper:g}" if np.isfinite([p.lower, p.upper]).any() else "finite numbers"
+            error = RelationError(f"{p.name!r} is {p.formula} = {value:g}, outside {allowed}", "correct the formula, or the values in it")
+            error.parameter = p.name
+            raise error
+        own[relation.name] = replace(p, value=value)
+    return tuple(own.values())
+
+
+def _within(parameter: Parameter, value: float) -> float:
+    """The value of a formula; NaN outside the limits of its parameter, where a fit must not go."""
+    return value if parameter.lower <= value <= parameter.upper else np.nan
+
+
+def _sharing_limits(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Parameters that others are equal to have their limits as well."""
+    own = {p.name: p for p in parameters}
+    for relation in relations_of(parameters):
+        source, p = relation.same_as, own[relation.name]
+        if source and not own[source].fixed:
+            own[source] = _limited(own[source], {source: (p.lower, p.upper)})
+    return tuple(own.values())
+
+
+def check_name(name: str, known: Sequence[str], representation: str) -> None:
+    """Refuse a name that no parameter has; it may be one of couplings in the other representation."""
+    if name in known:
+        return
+    number, _, part = name.rpartition(".")
+    other = POLAR if representation == CARTESIAN else CARTESIAN
+    if part in PARTS[other] and f"{number}.{PARTS[representation][0]}" in known:
+        raise PhysicsError(f"unknown parameter {name!r}: couplings are {representation}", f"write  representation: {other}  under 'fit'")
+    raise PhysicsError(f"unknown parameter {name!r}", suggest(name, known))
 
 
 def _check_names(parameters: Sequence[Parameter], names: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ class Resonance:
         latex:         LaTeX name
         labels:        names of its functions if the lineshape is a basis, each with a coupling of its own
         nominal_mass:  mass of a state whose lineshape has no parameter for it, GeV; lineshapes of states that decay to it may need it
+        measured:      floating parameters that are constrained to what was measured: (mean, standard deviation) by name
     """
 
     name: str
@@ -32,6 +33,7 @@ class Resonance:
     options: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     nominal_mass: float | None = None
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def mass(self) -> float | None:

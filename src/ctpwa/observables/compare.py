@@ -189,6 +189,7 @@ def _values(named: Mapping[str, FitResult], same: bool) -> tuple[list[ComparedVa
 def _lineshapes(result: FitResult) -> dict[str, tuple[float, float | None]]:
     """Free parameters, and fixed ones with an error of 0."""
     free = {p.name: (p.value, p.error) for p in result.parameters if not of_coupling(p.name, result)}
+    free |= {p.name: (p.value, p.error) for p in result.derived if not of_coupling(p.name, result)}
     return free | {name: (value, 0.0) for name, value in result.fixed.items() if not of_coupling(name, result)}
 
 

@@ -53,11 +53,16 @@ def extra_parameters(smaller: FitResult, larger: FitResult) -> Extra | str:
     if only:
         return f"{only[0]!r} is in one of them only"
     small, large = _lineshapes(smaller), _lineshapes(larger)
+    related = _more_related(smaller, larger)
+    if related:
+        return related
     for name, (value, free) in small.items():
         if name not in large:
             return f"{name!r} is in one of them only"
         if free and not large[name][1]:
             return f"{name!r} is free in the model with fewer couplings, and fixed in the other"
+        if name in {p.name for p in larger.derived}:  # and in the smaller one, with the same formula
+            continue
         if not free and not large[name][1] and not math.isclose(value, large[name][0], rel_tol=1e-12):
             return f"{name!r} is fixed to {value:g} in one, and to {large[name][0]:g} in the other"
     released = tuple(name for name, (_, free) in large.items() if free and name in small and not small[name][1])
@@ -89,6 +94,19 @@ def _other_model(smaller: FitResult, larger: FitResult) -> str:
     return ""
 
 
+def _more_related(smaller: FitResult, larger: FitResult) -> str:
+    """What is fixed or follows from others in the larger model only."""
+    own = {p.name: p.formula for p in smaller.derived}
+    for p in larger.derived:
+        if p.name in smaller.values and own.get(p.name) != p.formula:
+            there = own.get(p.name) or ("fixed" if p.name in smaller.fixed else "free")
+            return f"{p.name!r} is {p.formula} in the model with more couplings, and {there} in the other"
+    for name, value in (larger.settings.get("fix") or {}).items():
+        if name in smaller.names and of_coupling(name, smaller):
+            return f"{name!r} is fixed to {value} in the model with more couplings, and free in the other"
+    return ""
+
+
 def _of_mappings(value: Any) -> bool:
     """Whether a part of a model file, as it stands in a result, is what it should be."""
     return isinstance(value, Mapping) and all(isinstance(inner, Mapping) for inner in value.values())
@@ -97,7 +115,8 @@ def _of_mappings(value: Any) -> bool:
 def _lineshapes(result: FitResult) -> dict[str, tuple[float, bool]]:
     """Lineshape parameters → value, and whether it is free."""
     free = {p.name: (p.value, True) for p in result.parameters if not of_coupling(p.name, result)}
-    return {name: (value, False) for name, value in result.fixed.items() if not of_coupling(name, result)} | free
+    held = dict(result.fixed) | {p.name: p.value for p in result.derived}
+    return {name: (value, False) for name, value in held.items() if not of_coupling(name, result)} | free
 
 
 def _coupling_numbers(result: FitResult) -> int:

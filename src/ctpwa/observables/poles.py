@@ -22,6 +22,7 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.engine.likelihood.values import ModelValues
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
+from ctpwa.fitting.native_values import fitted_parameters, ordered, ordered_covariance
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.fitting.text import Section, with_error
@@ -226,7 +227,19 @@ def _values(result: FitResult | ModelValues | None, model: Model, channels: Mode
                 raise PhysicsError(f"no lineshape parameter is called {name!r}", suggest(name, own))
         return own | dict(result.parameters), None
     lost = frozenset(p.name for p in result.parameters if p.error is None and not p.at_limit)
-    return dict(fitted_values(result, model).parameters), _Fit(result.names, result.covariance, lost)
+    fit = _Fit(result.names, result.covariance, lost)
+    return dict(fitted_values(result, model).parameters), _with_formulas(fit, result, model, channels) if result.derived else fit
+
+
+def _with_formulas(fit: _Fit, result: FitResult, model: Model, channels: ModelChannels) -> _Fit:
+    """What errors need if lineshape parameters follow from each other: the covariance of all of them that move."""
+    parameters = fitted_parameters(result, model, channels)
+    slopes = parameters.jacobian(ordered(result, parameters))[2 * len(channels.couplings) :]
+    moving = np.flatnonzero(np.abs(slopes).sum(axis=1))
+    names = tuple(parameters.theta_names[k] for k in moving)
+    lost = [k for k, name in enumerate(parameters.names) if name in fit.lost]
+    unknown = frozenset(name for name, k in zip(names, moving, strict=True) if slopes[k, lost].any())
+    return _Fit(names, slopes[moving] @ ordered_covariance(result, parameters) @ slopes[moving].T, unknown)
 
 
 def _decay(chain: Chain, node: Node) -> str:

@@ -33,7 +33,8 @@ def test_unknown_key(refused, text, where, name, near):
 @pytest.mark.parametrize(
     ("value", "where", "what", "fix"),
     [
-        ("mass: one", "3:32", "'mass' must be a number, not 'one'", "a number in GeV, without the unit"),
+        ("mass: one", "3:32", "'one' is not a parameter", "write a number, or a formula with the names of parameters"),
+        ("mass: ''", "3:32", "'mass' must be a number, not ''", "a number in GeV, without the unit"),
         ("width: 5 MeV", "3:33", "'width' must be a number, not '5 MeV'", "a number in GeV, without the unit"),
         ("width: 1e-3", "3:33", "'width' must be a number, not '1e-3'", "YAML reads '1e-3' as text; write 0.001"),
         ("mass: true", "3:32", "'mass' must be a number, not true", "a number in GeV"),
@@ -50,7 +51,7 @@ def test_unknown_key(refused, text, where, name, near):
         ("JP: 1", "3:30", "'JP' must be text, not 1", "such as 1-, 2++ or 3/2+"),
         ("JP: -1", "3:30", "'JP' must be text, not -1", "such as 1-"),
         ("JP: [1, -1]", "3:30", "'JP' must be text, not [1, -1]", "such as 1-"),
-        ("float: true", "3:33", "'float' must be a list, not true", "write mass, width or [mass, width]"),
+        ("float: true", "3:33", "'float' must be a list, not true", "write mass, width, [mass, width] or pdg"),
         ("float: masses", "3:33", "'masses'", "did you mean 'mass'?"),
         ("float: radius", "3:33", "'radius'", "mass"),
     ],
@@ -96,11 +97,11 @@ def test_yaml_reads_no_as_false(refused):
 
 
 def test_several_problems_are_reported_together_in_the_order_of_the_file(problems):
-    text = DECAY + "foo: 1\nresonances:\n  phi(1020): {in: K+ K-, mass: x, bar: 2}\nradius: -1\n"
+    text = DECAY + "foo: 1\nresonances:\n  phi(1020): {in: K+ K-, mass: 1 x, bar: 2}\nradius: -1\n"
     assert [(p.location, p.what) for p in problems(text)] == [
         ("model.yml:2:1", "unknown key 'foo'"),
-        ("model.yml:4:32", "'mass' must be a number, not 'x'"),
-        ("model.yml:4:35", "unknown key 'bar'"),
+        ("model.yml:4:32", "'mass' must be a number, not '1 x'"),
+        ("model.yml:4:37", "unknown key 'bar'"),
         ("model.yml:5:9", "'radius' is -1"),
     ]
 

@@ -19,7 +19,7 @@ def entry(value):
         ("lineshape: exponential, parameters: {beta: 1.0}", 69, "has no parameter 'beta': its parameters are alpha", "alpha"),
         ("lineshape: exponential", 3, "'X' has no alpha", "add parameters: {alpha: …} (GeV⁻²)"),
         ("lineshape: exp(-b*t), parameters: {b: 0.3}", 37, "unknown name 't'", "Declare it under 'parameters'"),
-        ("lineshape: exp(-b*s), parameters: {b: big}", 64, "'b' must be a number, not 'big'", "write a number"),
+        ("lineshape: exp(-b*s), parameters: {b: big}", 64, "'big' is not a parameter", "write a number"),
         ("lineshape: constant, float: mass", 54, "has no parameter 'mass': it has none", "choose another lineshape"),
         ("lineshape: lass, mass: 1.5, width: 0.1", 37, "is an S wave, but this vertex has L = 1", "use breit_wigner"),
     ],

@@ -47,6 +47,7 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
         "couplings": [{"name": name, "re": value.real, "im": value.imag} for name, value in report.couplings.items()],
         "parameters": [
             {"name": p.name, "value": p.value, "lower": report.limit(p.lower), "upper": report.limit(p.upper), "fixed": p.fixed}
+            | ({"formula": p.formula} if p.formula else {})
             for p in report.channels.theta
         ],
         "free_parameters": report.n_free,

@@ -29,6 +29,7 @@ from ctpwa.engine.samples.prepare import Preparation
 from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.engine.samples.streamer import Streamer
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
+from ctpwa.model.fixing import fixed_model, related_model
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import CARTESIAN, Parameter, Parameters, make_parameters
 from ctpwa.spin.rotate import RowRotation
@@ -51,6 +52,8 @@ def build_likelihood(
     backgrounds: Sequence[Background] = (),
     extended: bool = False,
     subtraction: str = BOUNDED,
+    fix: Mapping[str, float | None] | None = None,
+    relations: Mapping[str, str] | None = None,
     device_memory: float | str | None = None,
     host_memory: float | str | None = None,
     scratch: str | None = None,
@@ -72,12 +75,14 @@ def build_likelihood(
         reference_wave:  name of the coupling that is fixed to 1; default: the first
         couplings:       ``wave``: one complex number per coupling; ``vertex``: products of one number per vertex and (L, S)
         ties:            coupling → (other coupling, complex factor): it is factor times the other
-        constraints:     parameter name → (mean, standard deviation) of a Gaussian
+        constraints:     parameter name → (mean, standard deviation) of a Gaussian; default: those of the model, from  float: pdg
         limits:          parameter name → (lower, upper); fits stay between them
         backgrounds:     densities of background that is in the data, each with its fraction
         extended:        fit yields of signal and backgrounds instead of fractions, with a Poisson term for their sum
         subtraction:     of ``background`` and of events with negative weights: ``bounded``, or ``plain``: the signed sum of −ln I,
                          which has no lower limit
+        fix:             parameter name → value, of parameters that are fixed besides; None: the value that it has
+        relations:       parameter name → formula of other parameters, besides those of the model
         device_memory:   bytes, or a size such as ``"4 GB"``, that prepared events may take on a GPU; the rest passes through it
                          in chunks, in every evaluation. Default: most of what is free there
         host_memory:     the same for main memory; the rest goes to disk. Default: most of what is free
@@ -89,6 +94,8 @@ def build_likelihood(
     """
     TURN.check()
     precision = checked_precision(precision)
+    model = fixed_model(related_model(model, relations) if relations else model, fix or {})
+    constraints = model.constraints if constraints is None else constraints
     memory_limits = Limits.read(device_memory, host_memory, scratch)
     ranks = current_ranks() if ranks is None else ranks
     progress = progress if ranks.first else False
@@ -108,36 +115,56 @@ def build_likelihood(
     mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
     amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device))
     added = mixture_parameters(backgrounds, own_weight(shares, ranks) if extended else None)
-    parameters = _parameters(amplitude, [*channels.theta, *added], representation, limits)
-    _check_constraints(model, parameters, constraints or {})
-    _check_ranks(ranks, amplitude, parameters, constraints or {}, shares, precision)
+    parameters = _parameters(amplitude, channels.theta, added, representation, limits, fix or {})
+    _check_constraints(model, parameters, constraints, fix or {})
+    _check_ranks(ranks, amplitude, parameters, constraints, shares, precision)
     resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities))
     stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
     samples = _fit_samples(stored, shares, resources, len(parameters.names), ratio)
     norm, means = _normalisation(amplitude, stored, shares, resources, progress)
     resources.preparation.stage.release()
     mixture = make_mixture(backgrounds, extended, means, ratio, samples.weight)
-    return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints or {}), mixture)
+    return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints), mixture)
 
 
 def _parameters(
-    amplitude: Amplitude, real: Sequence[Parameter], representation: str, limits: Mapping[str, tuple[float, float]] | None
+    amplitude: Amplitude,
+    lineshapes: Sequence[Parameter],
+    added: Sequence[Parameter],
+    representation: str,
+    limits: Mapping[str, tuple[float, float]] | None,
+    fix: Mapping[str, float | None],
 ) -> Parameters:
-    mapped = amplitude.coupling_map
+    mapped, theta = amplitude.coupling_map, {p.name: p for p in (*lineshapes, *added)}
+    for name, value in fix.items():
+        if value is not None and name in theta and not theta[name].lower <= value <= theta[name].upper:
+            raise PhysicsError(f"{name!r} cannot be fixed at {value}", f"give a number from {theta[name].lower:g} to {theta[name].upper:g}")
+    of_model = {p.name for p in lineshapes}  # fixed already, and with formulas
+    others = {name: value for name, value in fix.items() if name not in of_model}
+    for name in others:
+        if name.rpartition(".")[0] in mapped.fixed:
+            raise PhysicsError(
+                f"{name!r} is fixed anyway: it belongs to a coupling that is 1", "choose another reference wave, or leave it out"
+            )
     return make_parameters(
         mapped.numbers,
         mapped.products,
-        real,
+        [*lineshapes, *added],
         representation=representation,
         start_numbers=mapped.solve(amplitude.coupling_names, amplitude.model.coupling_values),
+        values={name: value for name, value in others.items() if value is not None},
+        fixed=list(others),
         fixed_numbers=mapped.fixed,
         limits=limits,
+        formulas={name: text for name, text in amplitude.model.relations.items() if name not in of_model},
     )
 
 
-def _check_constraints(model: Model, parameters: Parameters, constraints: Mapping[str, tuple[float, float]]) -> None:
+def _check_constraints(
+    model: Model, parameters: Parameters, constraints: Mapping[str, tuple[float, float]], fix: Mapping[str, float | None]
+) -> None:
     for name, pair in constraints.items():
-        if name not in parameters.names:
+        if name not in parameters.names and name not in fix:  # −ln L of fixed parameters is comparable with that of free ones
             raise PhysicsError(f"constraint on {name!r}, which is not a free parameter", advice_on(name, parameters.names, [model]))
         if len(pair) != 2 or not np.all(np.isfinite(pair)) or pair[1] <= 0:
             raise PhysicsError(f"constraint on {name!r} is {pair!r}", "give (mean, standard deviation > 0)")
@@ -160,6 +187,7 @@ def _check_ranks(
         parameters.names,
         amplitude.coupling_names,
         parameters.start.tolist(),
+        [(p.name, p.value, p.formula) for p in parameters.all if p.fixed],
         parameters.bounds.tolist(),
         sorted(constraints.items()),
         [(name, share.part.total) for name, share in shares.items()],

@@ -24,11 +24,12 @@ from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues, find_rotation, in_pieces, sample_of, spin_stage
 from ctpwa.engine.samples.sample import Sample
 from ctpwa.model.model import Model, Wave
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameters import Parameter, with_formulas
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.stage import SpinStage
 
 Selection = Sequence[str] | Callable[[Wave], bool]
+AGREEMENT = 1e-9  # relative difference between a parameter that is given and its formula
 CHUNK_BYTES = {"cpu": 64 << 20, "cuda": 256 << 20}  # by device
 
 
@@ -237,4 +238,8 @@ def _parameter_values(theta: Sequence[Parameter], given: Mapping[str, float]) ->
             raise PhysicsError(f"no lineshape parameter is called {name!r}", suggest(name, known))
         if not known[name].lower <= value <= known[name].upper:
             raise PhysicsError(f"{name!r} is {value}", f"give a number from {known[name].lower:g} to {known[name].upper:g}")
-    return tuple(replace(p, value=float(given.get(p.name, p.value))) for p in theta)
+    found = with_formulas([replace(p, value=float(given.get(p.name, p.value))) for p in theta])
+    for p in found:
+        if p.formula and p.name in given and not np.isclose(p.value, given[p.name], rtol=AGREEMENT, atol=0):
+            raise PhysicsError(f"{p.name!r} is {given[p.name]}, and {p.formula} is {p.value}", "give what it is made of")
+    return found

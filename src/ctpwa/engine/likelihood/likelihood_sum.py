@@ -32,6 +32,8 @@ def advice_on(name: str, names: Sequence[str], models: Sequence[Model]) -> str:
     """The same for free parameters of some models."""
     resonance, _, parameter = name.rpartition(".")
     for model in models:
+        if name in model.relations:
+            return f"it follows from others, {model.relations[name]}: name one of those"
         if any(parameter in own.parameters for wave in model.waves for own in wave.resonances if own.name == resonance):
             return f"it is fixed; to fit it, write  float: {parameter}  in the model, under {resonance!r} of resonances"
     return suggest(name, names)

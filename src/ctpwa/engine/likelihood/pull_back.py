@@ -49,7 +49,9 @@ class PullBack:
             pulled = own[np.ix_(self._picked, self._picked)]
         else:
             J = self.parameters.jacobian(x)[self._used]
-            pulled = J.T @ own @ J + self.parameters.second(x, own_grad)
+            weights = np.zeros(self.n_c + self.parameters.n_theta)
+            weights[self._used] = own_grad
+            pulled = J.T @ own @ J + self.parameters.second(x, weights)
         return self._gradient(x, own_grad), (pulled + pulled.T) / 2
 
     def of_couplings(self, x: np.ndarray, grads: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -190,15 +190,26 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
     c, _ = old.native(old.start)
     values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
     moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
-    theta = [replace(p, fixed=p.fixed or p.name not in moved) for p in old.all[2 * len(old.numbers) :]]
     mapped, before = amplitude.coupling_map, likelihood.coupling_map
-    own = [p for p in old.all[: 2 * len(old.numbers)] if p.fixed and p.name.rpartition(".")[0] not in before.fixed]
-    held = {p.name: p.value for p in own if p.name.rpartition(".")[0] in mapped.numbers}
+    parts = {p.name: p for p in old.all[: 2 * len(old.numbers)]}
+    kept = {name for name, p in parts.items() if p.formula and _number(name) in mapped.numbers}
+    needed = {name for own in old.relations if own.name in moved | kept for name in own.arguments}
+    related = {_number(name) for own in old.relations for name in (own.name, *own.arguments)} if kept else set()
+    gone = [name for name in old.numbers if name not in mapped.numbers and name in related]  # formulas of what is left may use them
+    formulas = {name: p.formula for name, p in parts.items() if p.formula and _number(name) in (*mapped.numbers, *gone)}
+    theta = [replace(p, fixed=p.fixed or p.name not in moved | needed) for p in old.all[2 * len(old.numbers) :]]
+    own = [p for p in parts.values() if p.fixed and not p.formula and _number(p.name) not in before.fixed]
+    held = {p.name: p.value for p in own if _number(p.name) in mapped.numbers}
     if held and mapped.fixed != before.fixed:
         raise PhysicsError(f"the reference wave changes, and {next(iter(held))!r} is fixed relative to it", "leave out first, then fix")
     start = mapped.solve(amplitude.coupling_names, {name: values[name] for name in amplitude.coupling_names})
+    if gone and mapped.fixed != before.fixed:
+        raise PhysicsError(f"the reference wave changes, and formulas use {gone[0]!r}", "choose another reference wave")
+    still = [name for name, p in parts.items() if _number(name) in gone and not p.formula and (p.fixed or name not in needed)]
+    held |= {name: parts[name].value for name in still}
+    start |= {name: z for name, z in zip(old.numbers, old.numbers_at(old.start).tolist(), strict=True) if name in gone}
     return make_parameters(
-        mapped.numbers,
+        [*mapped.numbers, *gone],
         mapped.products,
         theta,
         representation=old.representation,
@@ -206,7 +217,13 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
         values=held,
         fixed=list(held),
         fixed_numbers=mapped.fixed,
+        formulas=formulas,
     )
+
+
+def _number(name: str) -> str:
+    """The complex number that a parameter is a part of."""
+    return name.rpartition(".")[0]
 
 
 def _integrals_of(integrals: WaveIntegrals, kept: Sequence[int], used: Sequence[int]) -> WaveIntegrals:

@@ -44,7 +44,11 @@ def model_values(likelihood: Likelihood | LikelihoodSum, x: Any) -> ModelValues:
 
 
 def free_parameters(
-    likelihood: Likelihood | LikelihoodSum, couplings: Mapping[str, complex] | None = None, parameters: Mapping[str, float] | None = None
+    likelihood: Likelihood | LikelihoodSum,
+    couplings: Mapping[str, complex] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    *,
+    strict: bool = True,
 ) -> np.ndarray:
     """The free parameters of a likelihood at which it has these couplings and lineshape parameters.
 
@@ -54,6 +58,7 @@ def free_parameters(
         likelihood:  one likelihood or a sum of them
         couplings:   complex couplings by name
         parameters:  lineshape parameters by name
+        strict:      refuse values that differ from those of fixed parameters and of formulas; else these are not taken
     """
     couplings, parameters = couplings or {}, parameters or {}
     terms = _terms(likelihood)
@@ -62,7 +67,7 @@ def free_parameters(
     at: dict[str, float] = {}
     for term in terms:
         own = {name: value for name, value in parameters.items() if name in term.parameters.theta_names}
-        _merge(at, term.names, term.parameters.free_from(_numbers(term, couplings), own).tolist())
+        _merge(at, term.names, term.parameters.free_from(_numbers(term, couplings), own, strict=strict).tolist())
     return np.array([at[name] for name in likelihood.names])
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.engine.plan.plan import BasisMember, ChannelSpec, Plan, Propagator, build_plan
+from ctpwa.model.fixing import own_parameters
 from ctpwa.model.lineshapes.formula import Basis, Lineshape
 from ctpwa.model.model import Model, Wave
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameters import Parameter, relations_of, with_formulas
 from ctpwa.model.placing import PlacedLineshape, Places
 from ctpwa.model.resonance import Resonance
 from ctpwa.spin.build import collect_structures
@@ -23,7 +24,7 @@ class ModelChannels:
     Attributes:
         couplings:  names of the complex couplings
         specs:      the channels
-        theta:      every lineshape parameter, floating ones not fixed
+        theta:      every lineshape parameter, then those of no resonance; floating ones not fixed, formulas with their values
         placed:     the lineshapes of every wave, one for each of its ``chain.nodes[1:]``
     """
 
@@ -43,8 +44,16 @@ class ModelChannels:
             n_rows=rows.n_rows if n_rows is None else n_rows,
             real=rows.real,
             values={p.name: p.value for p in self.theta},
-            floating=[p.name for p in self.theta if not p.fixed],
+            floating=self.floating,
         )
+
+    @property
+    def floating(self) -> list[str]:
+        """Parameters of lineshapes that change during a fit: those that float, and formulas of them."""
+        free = {p.name for p in self.theta if not p.fixed}
+        moving = free | {relation.name for relation in relations_of(self.theta) if free & set(relation.arguments)}
+        used = {name for spec in self.specs for propagator in spec.propagators for name in propagator.names}
+        return [p.name for p in self.theta if p.name in moving and p.name in used]
 
 
 def model_channels(model: Model) -> ModelChannels:
@@ -84,7 +93,17 @@ class _Collector:
                     name = coupling_of(wave, way) + label
                     coupling = self.couplings.setdefault(name, len(self.couplings))
                     specs.append(ChannelSpec(coupling, factor, term.structure * len(self.rows.feeds) + feed, propagators, number))
-        return ModelChannels(tuple(self.couplings), tuple(specs), tuple(self.theta.values()), tuple(placed))
+        return ModelChannels(tuple(self.couplings), tuple(specs), self._all_parameters(), tuple(placed))
+
+    def _all_parameters(self) -> tuple[Parameter, ...]:
+        """Parameters of all waves, those of no resonance, and those of other resonances that formulas need."""
+        formulas, own = self.model.relations, self.theta | {p.name: p for p in self.model.parameters}
+        if not formulas:
+            return tuple(own.values())
+        known = own | {name: p for name, p in own_parameters(self.model.resonances).items() if name not in own}
+        theta = {name: replace(p, fixed=True, formula=formulas[name]) if name in formulas else p for name, p in known.items()}
+        needed = {name for relation in relations_of([*theta.values()]) for name in relation.arguments if relation.name in own}
+        return with_formulas([p for name, p in theta.items() if name in own or name in needed])
 
     def _choices(
         self, wave: Wave, lineshapes: list[Lineshape], systems: tuple[tuple[int, ...], ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sympy as sp
 
@@ -56,6 +56,18 @@ def parse_expression(text: str, vertex: Vertex, parameters: Iterable[LineshapePa
         vertex:      the vertex, for m1, m2, L and d
         parameters:  the parameters the text may use
     """
+    return parse_formula(text, known_names(vertex), parameters)
+
+
+def parse_formula(text: str, names: Mapping[str, sp.Expr], parameters: Iterable[LineshapeParameter], nodes: Nodes | None = None) -> sp.Expr:
+    """The formula that a text describes.
+
+    Args:
+        text:        the text
+        names:       what the names of the language stand for
+        parameters:  the parameters the text may use besides
+        nodes:       what functions and operators become; default: complex ones that the engine compiles
+    """
     declared = tuple(parameters)
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"expression of {len(text)} characters", f"keep expressions below {MAX_LENGTH} characters")
@@ -73,18 +85,18 @@ def parse_expression(text: str, vertex: Vertex, parameters: Iterable[LineshapePa
         ) from None
     except (ValueError, RecursionError, MemoryError):
         raise ExpressionError("expression is nested too deeply", f"keep nesting below {MAX_DEPTH}") from None
-    return _Walker(text, vertex, declared).walk(tree.body, 0)
+    return _Walker(text, names, declared, nodes or Nodes(declared)).walk(tree.body, 0)
 
 
 class _Walker:
     """Translates a syntax tree, node by node."""
 
-    def __init__(self, text: str, vertex: Vertex, parameters: tuple[LineshapeParameter, ...]) -> None:
+    def __init__(self, text: str, names: Mapping[str, sp.Expr], parameters: tuple[LineshapeParameter, ...], nodes: Nodes) -> None:
         self.text = text
         self.shift = len(text) - len(text.lstrip())
-        self.nodes = Nodes(parameters)
+        self.nodes = nodes
         self.sizes: dict[sp.Basic, int] = {}
-        self.names = {**known_names(vertex), **{p.name: p.symbol for p in parameters}}
+        self.names = {**names, **{p.name: p.symbol for p in parameters}}
 
     def walk(self, node: ast.expr, depth: int) -> sp.Expr:
         """The formula of one node; functions that hold their argument twice make it grow with every level."""

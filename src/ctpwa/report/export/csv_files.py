@@ -18,6 +18,7 @@ from ctpwa.report.export.safe_names import safe_names
 INTERFERENCE = "interference"
 PARAMETERS = ("name", "value", "error", "minos_lower", "minos_upper", "minos_valid", "start", "lower", "upper", "at_limit")
 FIXED = ("name", "value")
+DERIVED = ("name", "value", "error", "formula")
 COUPLINGS = ("name", "re", "im", "magnitude", "magnitude_error", "phase", "phase_error")
 FRACTIONS = ("data_set", "over", "kind", "name", "fraction", "error", "yield", "yield_error")
 INTERFERENCES = ("data_set", "over", "kind", "first", "second", "interference", "error")
@@ -42,6 +43,8 @@ def csv_tables(result: FitResult, projected: Mapping[str, Projected] | None = No
         "covariance.csv": _matrix(result.names, result.covariance),
         "correlation.csv": _matrix(result.names, result.correlation),
     }
+    if result.derived:
+        tables["derived.csv"] = _table(DERIVED, ([getattr(p, column) for column in DERIVED] for p in result.derived))
     for name, found in (projected or {}).items():
         place = f"_{safe_names(projected or {})[name]}" if name else ""
         stems = safe_names([projection.variable.name for projection in found.projections])
@@ -60,7 +63,7 @@ def is_table(path: Path) -> bool:
     with open(path, encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         head = next(rows, [])
-        if tuple(head) in (PARAMETERS, FIXED, COUPLINGS, FRACTIONS, INTERFERENCES, GRID):
+        if tuple(head) in (PARAMETERS, FIXED, DERIVED, COUPLINGS, FRACTIONS, INTERFERENCES, GRID):
             return True
         if any(tuple(head[: len(columns) + 1]) == (*columns, INTERFERENCE) for columns in (PROJECTION, FINE)):
             return True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ctpwa.decay.latex import latex_of_text
 from ctpwa.fitting.labels import group_label, parameter_label
-from ctpwa.fitting.result import FitResult, FittedParameter, FractionSet
+from ctpwa.fitting.result import DerivedParameter, FitResult, FittedParameter, FractionSet
 from ctpwa.fitting.text import with_error
 from ctpwa.model.model import Model
 
@@ -81,14 +81,15 @@ def _row(cells: Sequence[str]) -> str:
 def _parameters(result: FitResult, model: Model | None) -> str:
     couplings = [c.name for c in result.couplings]
 
-    def row(p: FittedParameter) -> tuple[str, str]:
+    def row(p: FittedParameter | DerivedParameter) -> tuple[str, str]:
         label = _plain(p.name) if model is None else parameter_label(model, p.name, couplings)
-        minos = (p.minos.lower, p.minos.upper) if p.minos is not None and p.minos.valid else None
+        found = p.minos if isinstance(p, FittedParameter) else None
+        minos = (found.lower, found.upper) if found is not None and found.valid else None
         owner, _, part = p.name.rpartition(".")
         unit = UNITS.get(part, "") if owner not in couplings else ""
-        return label, number(p.value, p.error, minos) + unit + (", at its limit" if p.at_limit else "")
+        return label, number(p.value, p.error, minos) + unit + (", at its limit" if getattr(p, "at_limit", False) else "")
 
-    return _tabular("ll", ("Parameter", "Value"), map(row, result.parameters))
+    return _tabular("ll", ("Parameter", "Value"), [*map(row, result.parameters), *map(row, result.derived)])
 
 
 def _couplings(result: FitResult, label: Callable[[str], str]) -> str:

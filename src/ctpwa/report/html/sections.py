@@ -124,6 +124,9 @@ def parameter_section(content: ReportContent) -> Html:
                 text(limits + (" — at the limit" if p.at_limit else "")),
             )
         )
+    for own in result.derived:
+        compared = _compared(own.value, own.error, inputs.get(own.name))
+        rows.append((text(own.name), *_measured(own.value, own.error), number("", None), *compared, text(f"= {own.formula}")))
     couplings = []
     given = _coupling_inputs(content)
     for c in result.couplings:
