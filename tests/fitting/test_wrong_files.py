@@ -97,7 +97,7 @@ class TestChecksum:
 
     def test_files_without_a_checksum_are_of_an_older_schema(self, saved):
         edit(saved, put(["schema"], 1))
-        assert refused(ctpwa.FitResult.load, saved, "has schema 1, and this ctpwa reads schema 2").endswith(
+        assert refused(ctpwa.FitResult.load, saved, "has schema 1, and this ctpwa reads schema 2 to 3").endswith(
             "fix: fit again, or use the version of ctpwa that wrote it"
         )
 

@@ -38,6 +38,7 @@ class FitSettings:
         ties:            coupling → (other coupling, complex factor)
         start:           start values by parameter
         minos:           parameters that get MINOS errors
+        simulation:      whether errors count that the phase-space sample is finite
     """
 
     method: str = "newton"
@@ -57,6 +58,7 @@ class FitSettings:
     ties: Mapping[str, tuple[str, complex]] = field(default_factory=dict)
     start: Mapping[str, float] = field(default_factory=dict)
     minos: tuple[str, ...] = ()
+    simulation: bool = True
 
 
 def fit_settings(spec: FitSpec) -> FitSettings:
@@ -79,6 +81,7 @@ def fit_settings(spec: FitSpec) -> FitSettings:
         {name: (str(other), _factor(factor)) for name, (other, factor) in spec.ties.items()},
         dict(spec.start),
         tuple(spec.minos),
+        spec.errors.simulation,
     )
 
 

@@ -186,6 +186,12 @@ Pair = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
+class ErrorsSpec(_Strict):
+    """What errors count."""
+
+    simulation: bool = Field(True, description="whether errors count that the phase-space sample is finite")
+
+
 class FitSpec(_Strict):
     """How to fit."""
 
@@ -210,6 +216,7 @@ class FitSpec(_Strict):
     ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
     start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
     minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")
+    errors: ErrorsSpec = Field(default_factory=ErrorsSpec, description="what errors count")
 
 
 class ProjectionEntry(_Strict):

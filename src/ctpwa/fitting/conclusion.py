@@ -105,7 +105,7 @@ def _with_simulation(
         values = entry.groups["waves"].values
         np.maximum.at(found, [channel.coupling for channel in term.plan.channels], [values[channel.wave] for channel in term.plan.channels])
         few += too_few_events(size, len(term.names), found.tolist(), entry.data_set)
-    noted = verdict.with_reasons(few, advice_on_errors(likelihood.names, errors, part.errors))
+    noted = verdict.with_reasons(few, [] if few else advice_on_errors(likelihood.names, errors, part.errors))
     return replace(noted, good=noted.good and not few)
 
 

@@ -2,9 +2,9 @@
 
     V = H⁻¹ (S_data + S) H⁻¹,     S: how the gradient of W ln σ scatters with the sample
 
-The sum of both is right as long as σ and its derivatives are known to some ten per cent. With N effective events n² second derivatives
-are off by about √(1/N) each, and the inverse of their matrix by n/N: below ``PER_PARAMETER`` n that is a tenth of the covariance. The
-integral of a wave is known to 1/√N_eff: below ``PER_WAVE`` not to a tenth.
+Errors themselves have to be known to a tenth to be worth quoting. S is a sum over N_eff events, and a standard deviation of so many is
+known to 1/√(2 N_eff): that takes ``LEAST`` of them, in total and for every wave that matters. The inverse of a matrix of n parameters
+that comes from N_eff events is too large by n/N_eff, errors by half of that: that takes ``PER_PARAMETER`` n of them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ctpwa.base.words import counted
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 
-PER_PARAMETER = 10  # effective events for each free parameter, at least
-PER_WAVE = 100  # effective events of each wave that matters, at least
+LEAST = 50  # effective events, in total and of each wave that matters
+PER_PARAMETER = 5  # effective events for each free parameter
 MATTERS = 0.01  # fraction of a wave that matters
 LARGE = 0.1  # of an error: more than that is worth a remark
 MORE = "use more phase-space events, or events that follow the intensity, with weights"
@@ -73,13 +74,13 @@ def too_few_events(size: NormalisationSize, n_free: int, fractions: Sequence[flo
         data_set:   its name, if there are several
     """
     of = f" of {data_set}" if data_set else ""
-    if size.total < PER_PARAMETER * n_free:
+    if size.total < max(LEAST, PER_PARAMETER * n_free):
         return [
-            f"only {size.total:.3g} of {size.n_events} phase-space events{of} count in the normalisation, too few for the errors of"
-            f" {n_free} parameters: {MORE}"
+            f"only {size.total:.3g} of {size.n_events} phase-space events{of} count in the normalisation, too few for errors of"
+            f" {counted(n_free, 'parameter')}: {MORE}"
         ]
     few = [
-        (own, name) for (name, own), fraction in zip(size.waves.items(), fractions, strict=True) if fraction >= MATTERS and own < PER_WAVE
+        (own, name) for (name, own), fraction in zip(size.waves.items(), fractions, strict=True) if fraction >= MATTERS and own < LEAST
     ]
     if not few:
         return []

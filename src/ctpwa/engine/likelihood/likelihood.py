@@ -29,7 +29,7 @@ from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, checked_vector
 from ctpwa.engine.likelihood.mixture import Mixture
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.rank_sums import RankTask, run_together
-from ctpwa.engine.likelihood.simulation import SimulationScatter, simulation_scatter
+from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter, normalisation_size, simulation_scatter
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues
 from ctpwa.engine.samples.memory_plan import MemoryPlan
@@ -276,6 +276,10 @@ class Likelihood:
         amplitudes of its events are computed again, from the momenta it was given or from its files.
         """
         return simulation_scatter(self, self._vector(p))
+
+    def normalisation_size(self, p: Any) -> NormalisationSize:
+        """How many events of the phase-space sample count: N_eff = (Σ v I)² / Σ (v I)², and the same of every wave alone."""
+        return normalisation_size(self, self._vector(p))
 
     def integrals(self, p: Any, truth: SampleInput | None = None) -> WaveIntegrals:
         """Integrals of products of waves over the phase-space sample, or over another one.

@@ -81,14 +81,27 @@ def _row(cells: Sequence[str]) -> str:
 def _parameters(result: FitResult, model: Model | None) -> str:
     couplings = [c.name for c in result.couplings]
 
-    def row(p: FittedParameter) -> tuple[str, str]:
+    counted = any(p.simulation is not None for p in result.parameters)
+
+    def row(p: FittedParameter) -> tuple[str, ...]:
         label = _plain(p.name) if model is None else parameter_label(model, p.name, couplings)
         minos = (p.minos.lower, p.minos.upper) if p.minos is not None and p.minos.valid else None
         owner, _, part = p.name.rpartition(".")
         unit = UNITS.get(part, "") if owner not in couplings else ""
-        return label, number(p.value, p.error, minos) + unit + (", at its limit" if p.at_limit else "")
+        value = number(p.value, p.error, minos) + unit + (", at its limit" if p.at_limit else "")
+        return (label, value, _simulation(p)) if counted else (label, value)
 
+    if counted:
+        return _tabular("lll", ("Parameter", "Value", "of which simulation"), map(row, result.parameters))
     return _tabular("ll", ("Parameter", "Value"), map(row, result.parameters))
+
+
+def _simulation(p: FittedParameter) -> str:
+    r"""The part of an error that is due to the simulation, with the digits of the error: ``$\pm 0.0007$``."""
+    if p.simulation is None:
+        return ""
+    body = re.sub(r"([\d.]+)e([+-]\d+)", lambda match: rf"{match[1]} \times 10^{{{int(match[2])}}}", f"{p.simulation:.2g}")
+    return rf"$\pm {body}$"
 
 
 def _couplings(result: FitResult, label: Callable[[str], str]) -> str:
