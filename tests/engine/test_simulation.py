@@ -28,9 +28,7 @@ def small_fixed(engine="reference", precision="double"):
     every = example("jpsi_kk_eta")
     chosen = {name: {k: v for k, v in every["resonances"][name].items() if k != "float"} for name in CHOSEN}
     with plain_python():
-        return build_likelihood(
-            ctpwa.load_model(every | {"resonances": chosen}), **samples(FLOATING), engine=engine, precision=precision
-        )
+        return build_likelihood(ctpwa.load_model(every | {"resonances": chosen}), **samples(FLOATING), engine=engine, precision=precision)
 
 
 def given(name):

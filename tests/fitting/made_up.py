@@ -48,7 +48,9 @@ def make_result(**changes):
     first, _, last = np.sqrt(np.diag(covariance)).tolist()
     simulation = covariance / 9
     parameters = (
-        FittedParameter("K*(1410)+[K⁺ η] (1,1)(1,0).re", third, first, -0.0, minos=MinosError(-third, 2 * third, True), simulation=first / 3),
+        FittedParameter(
+            "K*(1410)+[K⁺ η] (1,1)(1,0).re", third, first, -0.0, minos=MinosError(-third, 2 * third, True), simulation=first / 3
+        ),
         FittedParameter(
             "φ(1680).mass", 1.6803217, None, 1.7, 1.6803217, None, True, MinosError(-np.inf, np.inf, False, "no valid minimum")
         ),

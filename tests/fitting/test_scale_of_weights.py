@@ -31,7 +31,7 @@ def samples():
     keep = torch.as_tensor(rng.random(len(I)) * I.max() < I)
     data = {name: p[keep] for name, p in flat.items()}
     weights = torch.as_tensor(rng.uniform(0.2, 1.5, int(keep.sum())))
-    return model, data, weights, ctpwa.generate_phase_space(model, 400, seed=2)
+    return model, data, weights, ctpwa.generate_phase_space(model, 300, seed=2)
 
 
 def likelihood(scale, kind="weights"):
@@ -39,7 +39,7 @@ def likelihood(scale, kind="weights"):
     if kind == "weights":
         return ctpwa.build_likelihood(model, ctpwa.Events(momenta, scale * weights), flat, engine="reference", device="cpu")
     if kind == "phase space":
-        flat = ctpwa.Events(flat.momenta, torch.full((400,), scale, dtype=torch.float64))
+        flat = ctpwa.Events(flat.momenta, torch.full((300,), scale, dtype=torch.float64))
         return ctpwa.build_likelihood(model, ctpwa.Events(momenta, weights), flat, engine="reference", device="cpu")
     side = ctpwa.Events({name: p[:20] for name, p in flat.items()}, torch.full((20,), 0.1 * scale, dtype=torch.float64))
     ones = torch.full_like(weights, scale)

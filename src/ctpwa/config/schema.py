@@ -216,7 +216,7 @@ class FitSpec(_Strict):
     ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
     start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
     minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")
-    errors: ErrorsSpec = Field(default_factory=ErrorsSpec, description="what errors count")
+    errors: ErrorsSpec = Field(default_factory=lambda: ErrorsSpec(simulation=True), description="what errors count")
 
 
 class ProjectionEntry(_Strict):

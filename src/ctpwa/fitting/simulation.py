@@ -2,9 +2,10 @@
 
     V = H⁻¹ (S_data + S) H⁻¹,     S: how the gradient of W ln σ scatters with the sample
 
-Errors themselves have to be known to a tenth to be worth quoting. S is a sum over N_eff events, and a standard deviation of so many is
-known to 1/√(2 N_eff): that takes ``LEAST`` of them, in total and for every wave that matters. The inverse of a matrix of n parameters
-that comes from N_eff events is too large by n/N_eff, errors by half of that: that takes ``PER_PARAMETER`` n of them.
+That is linear in the fluctuations of σ, and holds while they move nothing by more than a tenth. The integral of a wave is known to
+1/√N_eff and its coupling |c| to half of that: a tenth takes ``LEAST`` effective events, in total and of every wave that matters. The
+inverse of a matrix of n parameters that comes from N_eff events is too large by n/N_eff, errors by half of that: a tenth takes
+``PER_PARAMETER`` n of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from ctpwa.base.words import counted
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 
-LEAST = 50  # effective events, in total and of each wave that matters
+LEAST = 25  # effective events, in total and of each wave that matters
 PER_PARAMETER = 5  # effective events for each free parameter
 MATTERS = 0.01  # fraction of a wave that matters
 LARGE = 0.1  # of an error: more than that is worth a remark
@@ -79,9 +80,7 @@ def too_few_events(size: NormalisationSize, n_free: int, fractions: Sequence[flo
             f"only {size.total:.3g} of {size.n_events} phase-space events{of} count in the normalisation, too few for errors of"
             f" {counted(n_free, 'parameter')}: {MORE}"
         ]
-    few = [
-        (own, name) for (name, own), fraction in zip(size.waves.items(), fractions, strict=True) if fraction >= MATTERS and own < LEAST
-    ]
+    few = [(own, name) for (name, own), fraction in zip(size.waves.items(), fractions, strict=True) if fraction >= MATTERS and own < LEAST]
     if not few:
         return []
     least, name = min(few)

@@ -145,7 +145,9 @@ def parameter_section(content: ReportContent) -> Html:
     fixed = [element("tr", element("td", name), element("td", f"{value:.6g}")) for name, value in result.fixed.items()]
     fixed_table = element("div", element("table", element("tbody", fixed)), class_="scroll")
     counted_in = "They count that the phase-space sample is finite." if result.simulation else "They do not count the finite simulation."
-    words = f"{corrected} {counted_in} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it."
+    words = (
+        f"{corrected} {counted_in} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it."
+    )
     return section(
         "parameters",
         "Parameters",
