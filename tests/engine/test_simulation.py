@@ -1,5 +1,6 @@
 """What a finite phase-space sample does to the gradient, and how many of its events count."""
 
+import pickle
 from dataclasses import replace
 from functools import cache
 
@@ -201,5 +202,12 @@ def test_wrong_input():
     negative = make(FLOATING, "reference", phase_space=Events(samples(FLOATING)["phase_space"].momenta, weights))
     sample = negative.phase_space.resident[0]
     source = StoredSample.on_device([replace(sample, w=-sample.w.abs(), n_positive=0)], negative.streamer)
-    with pytest.raises(DataError, match="the normalisation is -.* at these parameters"):
+    with pytest.raises(DataError, match=r"the normalisation is -.* at these parameters"):
         replace(negative, norm=replace(negative.norm, source=source)).simulation_scatter(point(like))
+
+
+def test_a_pickled_matrix_finds_its_events_too():
+    like = small_fixed()
+    x = point(like)
+    again = pickle.loads(pickle.dumps(like))
+    assert_close(again.simulation_scatter(x).products, like.simulation_scatter(x).products, 1e-13)

@@ -97,7 +97,7 @@ def _parameters(result: FitResult, model: Model | None) -> str:
 
 
 def _simulation(p: FittedParameter) -> str:
-    r"""The part of an error that is due to the simulation, with the digits of the error: ``$\pm 0.0007$``."""
+    r"""The part of an error that is due to the simulation, with two digits: ``$\pm 0.00071$``."""
     if p.simulation is None:
         return ""
     body = re.sub(r"([\d.]+)e([+-]\d+)", lambda match: rf"{match[1]} \times 10^{{{int(match[2])}}}", f"{p.simulation:.2g}")
