@@ -62,8 +62,8 @@ def _check(result: FitResult) -> None:
         _length(result.precision.shifts, len(result.names), "precision.shifts")
         _at_least(result.precision.largest, 0, "precision.largest")
         _known(result.precision.parameter, (*result.names, ""), "precision.parameter")
-    _simulation(result)
     _unique([entry.data_set for entry in result.fractions], "fractions", "data_set")
+    _simulation(result)
     for i, entry in enumerate(result.fractions):
         _fraction_set(entry, f"fractions[{i}]", result.weight if len(result.fractions) == 1 else None, _sound(result.verdict))
     for i, sample in enumerate(result.samples):

@@ -27,6 +27,7 @@ from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.toys import USUAL, ToyGenerator, ToySettings
+from ctpwa.minimise.verdict import SMALL_EDM
 from ctpwa.model.model import Model
 
 DATA, PHASE_SPACE, REFERENCE = range(3)  # streams of random numbers
@@ -41,7 +42,7 @@ class ToyFit:
         result:           what the fit found
         fractions:        of the resonances, over the reference sample
         fraction_errors:  their standard deviations
-        chi2:             (x − truth)ᵀ covariance⁻¹ (x − truth); infinite without a good minimum
+        chi2:             (x − truth)ᵀ covariance⁻¹ (x − truth); infinite if it did not end in a minimum
         likelihood_ratio: 2 ln(L / L at the truth), which needs no parabola to be a χ²
     """
 
@@ -157,7 +158,8 @@ class Closure:
         """
         fractions, errors = self._fractions(result.x, result.covariance)
         off = result.x - self.truth
-        known = result.verdict.good and not result.verdict.at_limits
+        verdict = result.verdict
+        known = verdict.edm <= SMALL_EDM and not (verdict.flat or verdict.negative or verdict.at_limits)
         distance = float(off @ np.linalg.solve(result.covariance, off)) if known else np.inf
         return ToyFit(number, result, fractions, errors, distance, 2 * (nll_at_truth - result.nll))
 
