@@ -16,7 +16,7 @@ from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.values import model_values
 from ctpwa.engine.samples.stored_sample import StoredSample
-from engine.cases import CASES, ENGINES, assert_close, example, likelihood, make, model, plain_python, point, samples
+from engine.cases import CASES, CUDA, ENGINES, assert_close, example, likelihood, make, model, plain_python, point, samples
 from engine.oracle import Oracle
 
 FLOATING, FIXED = "small not streamed", "small fixed"  # weights of both signs, also of phase space
@@ -60,7 +60,7 @@ def by_hand(name):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", [FLOATING, FIXED, "small polar", "flatte"])
+@pytest.mark.parametrize("name", [FLOATING, FIXED, "small polar"])
 def test_it_is_the_sum_over_single_events(name, engine):
     like = built(name, engine)
     assert isinstance(like.phase_space, Collapsed) == (name == FIXED)
@@ -72,21 +72,21 @@ def test_it_is_the_sum_over_single_events(name, engine):
     assert found.sizes[0].n_events == len(given(name)["phase_space"].weights)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_effective_sizes_of_waves(engine):
-    """Of one coupling after the other: all others are 0."""
-    like = likelihood("flatte", engine)
+@pytest.mark.parametrize(("name", "engine"), [("flatte", "reference"), (FLOATING, "cpu"), pytest.param("flatte", "cuda", marks=CUDA.marks)])
+def test_effective_sizes_of_waves(name, engine):
+    """Of one coupling after the other: all others are 0. The first model has two rows."""
+    like = likelihood(name, engine)
     x = point(like)
     found = like.simulation_scatter(x).sizes[0].waves
     assert tuple(found) == like.coupling_names
     at = model_values(like, x)
-    v = samples("flatte")["phase_space"].weights
-    for name in like.coupling_names:
-        alone = {other: 1.0 if other == name else 0.0 for other in like.coupling_names}
-        intensity = ctpwa.ModelIntensity(model("flatte"), couplings=alone, parameters=at.parameters, engine="reference")
-        w = v * intensity(samples("flatte")["phase_space"])
-        assert found[name] == pytest.approx(float(w.sum() ** 2 / w.square().sum()), rel=1e-9)
-        assert 0 < found[name] < len(v)
+    v = samples(name)["phase_space"].weights
+    for coupling in like.coupling_names:
+        alone = {other: 1.0 if other == coupling else 0.0 for other in like.coupling_names}
+        intensity = ctpwa.ModelIntensity(model(name), couplings=alone, parameters=at.parameters, engine="reference")
+        w = v * intensity(samples(name)["phase_space"])
+        assert found[coupling] == pytest.approx(float(w.sum() ** 2 / w.square().sum()), rel=1e-9)
+        assert 0 < found[coupling] < len(v)
 
 
 def test_all_events_count_where_the_intensity_is_flat():
