@@ -16,8 +16,22 @@ from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.values import model_values
 from ctpwa.engine.samples.stored_sample import StoredSample
-from engine.cases import CASES, CUDA, ENGINES, assert_close, example, likelihood, make, model, plain_python, point, samples
+from engine import cases
+from engine.cases import (
+    CASES,
+    CUDA,
+    ENGINES,
+    FAST_ENGINES,
+    assert_close,
+    events,
+    example,
+    model,
+    plain_python,
+    point,
+    samples,
+)
 from engine.oracle import Oracle
+from engine.test_mixture import OPTIONS
 
 FLOATING, FIXED = "small not streamed", "small fixed"  # weights of both signs, also of phase space
 CHOSEN = ("phi(1020)", "phi(1680)", "K*(1410)", "NR1")  # resonances of "small"
@@ -28,12 +42,23 @@ def small_fixed(engine="reference", precision="double"):
     """The same without parameters that float."""
     every = example("jpsi_kk_eta")
     chosen = {name: {k: v for k, v in every["resonances"][name].items() if k != "float"} for name in CHOSEN}
+    fixed = ctpwa.load_model(every | {"resonances": chosen})
     with plain_python():
-        return build_likelihood(ctpwa.load_model(every | {"resonances": chosen}), **samples(FLOATING), engine=engine, precision=precision)
+        return build_likelihood(fixed, **samples(FLOATING), engine=engine, precision=precision, subtraction="plain")
 
 
 def given(name):
     return samples(FLOATING if name == FIXED else name)
+
+
+def make(name, engine, **options):
+    """A likelihood of a case with the plain formula, without anything that bounds it."""
+    return cases.make(name, engine, **({"subtraction": "plain"} | options))
+
+
+@cache
+def likelihood(name, engine):
+    return make(name, engine)
 
 
 def built(name, engine, **options):
@@ -115,7 +140,7 @@ def test_a_matrix_of_a_stream_reads_it_again(tmp_path):
     whole = small_fixed()
     ctpwa.write_events(tmp_path / "phase_space.parquet", samples(FLOATING)["phase_space"], model=whole.model)
     stream = open_events(whole.model, tmp_path / "phase_space.parquet", chunk=50)
-    streamed = build_likelihood(whole.model, **(samples(FLOATING) | {"phase_space": stream}), engine="reference")
+    streamed = build_likelihood(whole.model, **(samples(FLOATING) | {"phase_space": stream}), engine="reference", subtraction="plain")
     x = point(whole)
     assert_close(streamed.simulation_scatter(x).products, whole.simulation_scatter(x).products, 1e-10)
 
@@ -179,7 +204,7 @@ def test_relatives_of_a_matrix():
     part = like.subsample(40)
     assert_close(part.simulation_scatter(x).products, (part.weight / like.weight) ** 2 * S, 1e-12)
     fewer = like.without(["NR1"])
-    again = build_likelihood(fewer.model, **samples(FLOATING), engine="reference")
+    again = build_likelihood(fewer.model, **samples(FLOATING), engine="reference", subtraction="plain")
     y = point(fewer)
     own, expected = fewer.simulation_scatter(y), again.simulation_scatter(y)
     assert_close(own.products, expected.products, 1e-11)
@@ -211,3 +236,38 @@ def test_a_pickled_matrix_finds_its_events_too():
     x = point(like)
     again = pickle.loads(pickle.dumps(like))
     assert_close(again.simulation_scatter(x).products, like.simulation_scatter(x).products, 1e-13)
+
+
+# added densities: β holds σ and the means of the densities, which scatter as well
+
+
+def mixed(phase_space, engine="reference", **options):
+    data = events("small", 40, 1, "positive")
+    with plain_python():
+        return build_likelihood(model("small"), data, phase_space, engine=engine, progress=False, **options)
+
+
+@pytest.mark.parametrize("kind", ["two", "extended"])
+def test_added_densities(kind):
+    """S = Σ (v ∂g/∂v)(v ∂g/∂v)ᵀ over the weights v of the sample, with differences of the gradient g of likelihoods that are built anew."""
+    flat, step = events("small", 8, 2, "positive"), 1e-4
+    like = mixed(flat, **OPTIONS[kind])
+    x = point(like) + np.array([0.1 if "." in name and name.endswith("fraction") else 0.0 for name in like.names])
+    expected = 0.0
+    for j, v in enumerate(flat.weights.tolist()):
+        sides = []
+        for sign in (1, -1):
+            weights = flat.weights.clone()
+            weights[j] = v * (1 + sign * step)
+            sides.append(mixed(Events(flat.momenta, weights), **OPTIONS[kind]).value_and_grad(x)[1])
+        moved = (sides[0] - sides[1]) / (2 * step)
+        expected = expected + np.outer(moved, moved)
+    assert_close(like.simulation_scatter(x).products, expected, 1e-6)
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_added_densities_in_all_engines(engine):
+    flat = events("small", 30, 2, "positive")
+    expected, found = (mixed(flat, own, **OPTIONS["two"]) for own in ("reference", engine))
+    x = point(expected)
+    assert_close(found.simulation_scatter(x).products, expected.simulation_scatter(x).products, 1e-10)

@@ -272,7 +272,8 @@ class Likelihood:
     def simulation_scatter(self, p: Any) -> SimulationScatter:
         """How the gradient scatters because the phase-space sample is finite, and the effective size of that sample.
 
-        S = (W/Σ v I)² Σ (v I)² (∂ ln(I/σ))(∂ ln(I/σ)) over the sample, in one pass. If fixed lineshapes have made it one matrix, spin
+        S = (W/Σ v I)² Σ (v I)² (∂ ln(I/σ))(∂ ln(I/σ)) over the sample, in one pass; with added densities also what their means do, which
+        takes one over data and background. If fixed lineshapes have made it one matrix, spin
         amplitudes of its events are computed again, from the momenta it was given or from its files.
         """
         return simulation_scatter(self, self._vector(p))

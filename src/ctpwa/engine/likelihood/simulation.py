@@ -3,6 +3,11 @@
     σ = Σ v I / Σ v,     d = ∂ ln I − ∂ ln σ,     S = (W / Σ v I)² Σ (v I)² d dᵀ,     N_eff = (Σ v I)² / Σ (v I)²
 
 All sums come from one pass over the sample, over its own events if fixed lineshapes have made it one matrix.
+
+In general the gradient g of −ln L depends on the sample through ∂ ln σ, and with added densities also through ln σ − ln B, B being their
+means. An event moves it by v ∂g/∂v = L q, linear in its own numbers q = v (∂I, b, I), and
+
+    S = L (Σ q qᵀ) Lᵀ
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import score_products
+from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.build import CallbackValues
 from ctpwa.engine.samples.sample import Sample, picked_inputs
@@ -85,7 +91,7 @@ class _Pass:
         own = likelihood.in_double() if likelihood.norm.rebuilt else likelihood
         c, theta = own.parameters.native(x)
         floating = theta[own.evaluation.theta_order]
-        return cls(own, x, c, floating, own.plan.iteration.values(floating))
+        return cls(own, x, c, floating, own.plan.numbers(floating))
 
     def summed(self, rows_of: Callable[[Engine, Sample, np.ndarray], list[Tensor]]) -> list[np.ndarray] | None:
         """Rows of numbers of all samples of this process, added up; None if it has no events."""
@@ -114,22 +120,54 @@ class _Pass:
 def simulation_scatter(likelihood: Likelihood, x: np.ndarray) -> SimulationScatter:
     """See ``Likelihood.simulation_scatter``."""
     one = _Pass.of(likelihood, x)
-    evaluation, n, n_c = one.likelihood.evaluation, len(x), one.likelihood.plan.n_couplings
-    size = n * n + 2 * n + 2 + 2 * n_c
+    plan = one.likelihood.plan
+    n = plan.n_variables
+    size = n * n + 2 * n + 2 + 2 * plan.n_couplings
 
     def local() -> np.ndarray:
         rows = one.summed(_rows_of)
-        if rows is None:
-            return np.zeros(size)
-        J = evaluation.pull_back.matrix(x, one.floating)
-        return _over_parameters(one.likelihood.engine, rows, J)
+        return np.zeros(size) if rows is None else _as_sums(one.likelihood.engine, rows)
 
     row = one.over_all_ranks(size, local, b"simulation")
-    scores, score, gradient, sums = np.split(row, np.cumsum([n * n, n, n]))
+    products, score, gradient, sums = np.split(row, np.cumsum([n * n, n, n]))
     effective, total, squared = _size(likelihood, sums)
-    d = gradient / total  # ∂ ln σ
-    S = scores.reshape(n, n) + squared * np.outer(d, d) - np.outer(score, d) - np.outer(d, score)
-    return SimulationScatter((likelihood.weight / total) ** 2 * (S + S.T) / 2, (effective,))
+    moments = np.block([[products.reshape(n, n), score[:, None]], [score[None], np.array([[squared]])]])  # Σ q qᵀ
+    L = _influence(one, total, gradient[: n - plan.n_added] / total)
+    pulled = L.T @ one.likelihood.evaluation.pull_back.matrix(x, one.floating)
+    S = pulled.T @ moments @ pulled
+    return SimulationScatter((S + S.T) / 2, (effective,))
+
+
+def _influence(one: _Pass, total: float, relative: np.ndarray) -> np.ndarray:
+    """L: from q = v (∂I over y, b, I) of an event to what it does to the gradient over (y, m); y are couplings and lineshape numbers.
+
+    Without added densities g = W ∂ ln σ + …, and L q = W (v ∂I − v I ∂ ln σ)/Σ v I. With them, p = I + Σ β b and β ~ σ/B,
+
+        g = (W ∂ ln σ, …) − ∂V,    V = Σ w ln p over (y, β),    ∂β/∂(ln σ − ln B) = β
+
+    Args:
+        one:       the point
+        total:     Σ v I
+        relative:  ∂ ln σ/∂y
+    """
+    likelihood, evaluation = one.likelihood, one.likelihood.evaluation
+    n_y, mixture, samples = len(relative), likelihood.evaluation.mixture, likelihood.samples
+    signal = np.concatenate([np.eye(n_y), np.zeros((n_y, likelihood.plan.n_added)), -relative[:, None]], axis=1) / total
+    if mixture is None:
+        return samples.weight * signal
+    native = likelihood.parameters.native(one.x)
+    m, weight = native[1][evaluation.mixed_order], likelihood.norm.weight
+    beta = mixture.beta(m, total / weight)
+    task = evaluation.logarithms_task(native, beta, 2, lambda V: V)
+    (V,) = run_together(likelihood.ranks, [task], b"logarithms" + one.x.tobytes(), likelihood.engine.device)
+    J, slopes = mixture.chain(m, total / weight, relative), V.gradient[n_y:]
+    L = np.zeros((n_y + len(m), n_y + len(beta) + 1))
+    L[:n_y] = (samples.summed_weight - float(slopes @ beta)) * signal
+    for b in range(len(beta)):
+        moved = J.T @ V.hessian[:, n_y + b] * beta[b] + slopes[b] * J[n_y + b]  # −∂g/∂(ln σ − ln B)
+        L[:, -1] -= moved / total
+        L[:, n_y + b] += moved / (weight * mixture.means[b])
+    return L
 
 
 def normalisation_size(likelihood: Likelihood, x: np.ndarray) -> NormalisationSize:
@@ -162,12 +200,12 @@ def _rows_of(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor
     return [*rows, *_size_rows(engine, sample, numbers)]
 
 
-def _over_parameters(engine: Engine, rows: list[np.ndarray], J: np.ndarray) -> np.ndarray:
-    """Σ (v I)² (∂ ln I)(∂ ln I), Σ (v I)² ∂ ln I and Σ v ∂I over the free parameters, J = ∂(variables of the engine)/∂x; then the rest."""
+def _as_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
+    """Σ (v I)² (∂ ln I)(∂ ln I), Σ (v I)² ∂ ln I and Σ v ∂I over the variables of the engine, with b/I for β; then the rest."""
     gram, logarithm, plain, *rest = rows
-    scores = score_products(engine.gram_of(gram), engine.plan.n_couplings)
+    products = score_products(engine.gram_of(gram), engine.plan.n_couplings)
     score, gradient = engine.expansion(logarithm, LOG, 1).gradient, engine.expansion(plain, PLAIN, 1).gradient
-    return np.concatenate([(J.T @ scores @ J).ravel(), score @ J, gradient @ J, *rest])
+    return np.concatenate([products.ravel(), score, gradient, *rest])
 
 
 def _size_rows(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:
