@@ -89,7 +89,7 @@ def single(closure: Closure, starts: int) -> tuple[dict[str, Any], ToyFit]:
     toy = closure.run(0, minos=chosen)
     seconds = time.perf_counter() - begin
     result = toy.result
-    norm = np.diag(toy.covariance) / np.diag(result.covariance) - 1
+    norm = np.diag(result.covariance) / np.diag(result.statistical_covariance) - 1
     print(f"from the truth: {result.verdict}")
     ratio = f"2 ln(L/L_truth) = {toy.likelihood_ratio:.1f}, p = {toy.ratio_p_value:.3g}"
     print(f"  chi2 = {toy.chi2:.1f} for {len(names)} parameters, p = {toy.p_value:.3g}; {ratio}")

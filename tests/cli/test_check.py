@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 import ctpwa
 from ctpwa.cli.main import app
 from ctpwa.cli.settings import CommandSettings
+from ctpwa.fitting.plain import to_plain
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 resonances:
@@ -143,11 +144,17 @@ def test_samples_are_read_and_their_memory_is_planned(tmp_path, with_samples):
     result = run(tmp_path, with_samples)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[-4].startswith("data: data.npz, 40 events, m(J/psi(1S)) 3.09690")
-    assert lines[-3].startswith("phase space: 300 events")
-    assert lines[-2].startswith("background: sideband.npz, 25 events, weights 12.5")
+    assert lines[-5].startswith("data: data.npz, 40 events, m(J/psi(1S)) 3.09690")
+    assert lines[-4].startswith("phase space: 300 events")
+    assert lines[-3].startswith("background: sideband.npz, 25 events, weights 12.5")
     analysis = ctpwa.load_analysis(tmp_path / "model.yml")
-    assert lines[-1] == f"memory: {analysis.likelihood(engine='reference').memory()}"
+    likelihood = analysis.likelihood(engine="reference")
+    assert lines[-2] == f"memory: {likelihood.memory()}"
+    size = likelihood.normalisation_size(analysis.start(likelihood))
+    least = sorted(size.waves.items(), key=lambda pair: pair[1])[:3]
+    waves = ", ".join(f"{number:.3g} for {name}" for name, number in least)
+    assert lines[-1] == f"normalisation: at the start values {size.total:.3g} of 300 phase-space events count; {waves}"
+    assert json.loads(run(tmp_path, with_samples, "--json").stdout)["normalisation"] == {"": to_plain(size)}
 
 
 def test_samples_can_be_left_alone(tmp_path, with_samples):
@@ -185,12 +192,14 @@ def test_several_data_sets(tmp_path, with_samples):
     text = TIED + "data_sets:\n" + "".join(f"  {year}: {{data: {file}, phase_space: {{generate: 50}}}}\n" for year, file in files.items())
     result = run(tmp_path, text)
     assert result.exit_code == 0
-    assert [line.split(":")[0] for line in result.stdout.splitlines()[-5:]] == [
+    assert [line.split(":")[0] for line in result.stdout.splitlines()[-7:]] == [
         "a data",
         "a phase space",
         "b data",
         "b phase space",
         "memory",
+        "normalisation of a",
+        "normalisation of b",
     ]
 
 

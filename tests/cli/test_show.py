@@ -43,6 +43,8 @@ def test_everything_that_was_found_is_shown(fitted):
     assert line.split() == [
         "phi(1680).mass",
         *with_error(mass.value, mass.error).split(),
+        "simulation",
+        f"{mass.simulation:.2g}",
         "MINOS",
         f"{mass.minos.lower:+.3g}",
         f"{mass.minos.upper:+.3g}",
@@ -83,7 +85,7 @@ def test_tables_on_a_terminal(fitted):
     result = show("--waves", "--correlations", terminal=True)
     assert result.exit_code == 0
     table = rows(result.stdout)
-    assert ["parameter", "value", "MINOS", "limits"] in table
+    assert ["parameter", "value", "of", "which", "MINOS", "limits"] in table
     assert ["coupling", "magnitude", "phase"] in table
     assert ["wave", "fraction"] in table
     coupling = next(c for c in fitted.couplings if c.name == KSTAR)

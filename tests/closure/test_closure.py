@@ -25,6 +25,7 @@ SIZES = {
 }
 SHORT = ToySettings(pilot_events=1 << 10, maximum_events=1 << 12)  # that costs acceptance, but not correctness
 STAND_STILL = ("jpsi_kk_eta", "jpsi_p_pbar_eta")  # masses and widths do not float here, to save time
+NARROW = ("jpsi_kk_eta", "jpsi_phi_pi_pi")  # hit the phi(1020) with few of so small a number of flat events, and say so
 TINY = {
     "decay": "J/psi(1S) -> K+ K- eta",
     "polarisation": "transverse",
@@ -36,9 +37,9 @@ TINY = {
 }
 
 
-def run(*words):
+def run(*words, codes=(0,)):
     result = CliRunner().invoke(app, [str(word) for word in words], obj=CommandSettings(toys=SHORT, toy_engine="reference"))
-    assert result.exit_code == 0, result.output
+    assert result.exit_code in codes, result.output
     return result.stdout
 
 
@@ -54,8 +55,9 @@ def test_an_example_runs_and_its_fit_finds_the_truth(tmp_path, example, name):
     file = tmp_path / "model.yml"
     file.write_text(text, encoding="utf-8")
     run("generate", file, "-n", n_events, "--seed", 1, "-o", tmp_path / "toy.root")
-    run("fit", file, "--starts", 1, "--engine", "reference")
+    run("fit", file, "--starts", 1, "--engine", "reference", codes=(0, 3))
     result = ctpwa.FitResult.load(tmp_path / "model.result.json")
+    assert result.verdict.good == (name not in NARROW), result.verdict
     assert result.n_events == n_events
     closure = Closure(ctpwa.load_model(file), n_events, n_phase_space, n_reference=2_000, engine="reference", toys=SHORT)
     np.testing.assert_allclose([p.start for p in result.parameters], closure.truth)

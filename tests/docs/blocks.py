@@ -174,7 +174,9 @@ class Session:
                 assert result.exit_code == 1, f"{block}: {line!r} did not fail"
                 printed.append(result.output)
                 continue
-            assert result.exit_code == 0, f"{block}: {line!r} ended with {result.exit_code}: {result.output} {result.exception}"
+            too_few = self.files is not None and command[1] == "fit" and "phase-space events count" in result.output
+            allowed = (0, 3) if too_few else (0,)  # the verdict on a page that is run with few events
+            assert result.exit_code in allowed, f"{block}: {line!r} ended with {result.exit_code}: {result.output} {result.exception}"
             printed.append(result.stdout)
         return "\n".join(part.rstrip("\n") for part in printed if part)
 

@@ -6,8 +6,10 @@ import json
 import numpy as np
 
 import ctpwa
+from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.result import FittedCoupling, FittedParameter, FoundMinimum, FractionSet, checksum
+from ctpwa.fitting.simulation import SimulationPart
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.minos import MinosError
 from ctpwa.minimise.verdict import Verdict
@@ -44,12 +46,15 @@ def make_result(**changes):
     arrays[1] = 0  # at a limit
     covariance = arrays @ arrays.T
     first, _, last = np.sqrt(np.diag(covariance)).tolist()
+    simulation = covariance / 9
     parameters = (
-        FittedParameter("K*(1410)+[K⁺ η] (1,1)(1,0).re", third, first, -0.0, minos=MinosError(-third, 2 * third, True)),
+        FittedParameter(
+            "K*(1410)+[K⁺ η] (1,1)(1,0).re", third, first, -0.0, minos=MinosError(-third, 2 * third, True), simulation=first / 3
+        ),
         FittedParameter(
             "φ(1680).mass", 1.6803217, None, 1.7, 1.6803217, None, True, MinosError(-np.inf, np.inf, False, "no valid minimum")
         ),
-        FittedParameter("tiny", 5e-324, last, -1e-11, None, 2.0),
+        FittedParameter("tiny", 5e-324, last, -1e-11, None, 2.0, simulation=last / 3),
     )
     verdict = Verdict(
         False,
@@ -87,6 +92,7 @@ def make_result(**changes):
         "model": {"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"φ": {"limits": {"mass": [1.0, np.inf]}}}},
         "model_file": "model.yml",
         "settings": {"starts": 5, "seed": 0, "minos": ["tiny"], "tolerance": 1e-8, "max_iterations": None},
+        "simulation": SimulationPart(simulation, (NormalisationSize(5000, 1234.5, {"φ(1680)": 321.0, "K*": 2345.6}),)),
         "version": "0.1.0",
         "created": "2026-01-01T00:00:00+00:00",
     }

@@ -1,4 +1,7 @@
-"""Covariances: inverse Hessian, constraints, and the correction for weighted events, H⁻¹ S H⁻¹."""
+"""Covariances: inverse Hessian, constraints, and the correction for weighted events, H⁻¹ S H⁻¹.
+
+What the finite simulation adds to them is in test_simulation.py.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +26,7 @@ def sandwich(like, x):
 def test_without_weights_it_is_the_inverse_hessian(name):
     found = result(name)
     assert not found.corrected
-    np.testing.assert_allclose(found.covariance, np.linalg.inv(likelihood(name).hessian(found.x)), rtol=1e-9)
+    np.testing.assert_allclose(found.statistical_covariance, np.linalg.inv(likelihood(name).hessian(found.x)), rtol=1e-9)
     np.testing.assert_allclose(found.errors, np.sqrt(np.diag(found.covariance)), rtol=1e-14)
 
 
@@ -48,10 +51,10 @@ def test_a_common_weight_changes_no_error():
     x = found.x
     np.testing.assert_allclose(x, result("fixed").x, rtol=1e-4, atol=1e-3)
     assert found.nll == pytest.approx(2 * result("fixed").nll, abs=1e-6)
-    np.testing.assert_allclose(found.covariance, sandwich(one, x), rtol=1e-8)  # that of weights 1, exactly
-    np.testing.assert_allclose(found.covariance, sandwich(half, x), rtol=1e-8)
+    np.testing.assert_allclose(found.statistical_covariance, sandwich(one, x), rtol=1e-8)  # that of weights 1, exactly
+    np.testing.assert_allclose(found.statistical_covariance, sandwich(half, x), rtol=1e-8)
     naive = np.linalg.inv(two.hessian(x))
-    ratio = np.diag(found.covariance) / np.diag(naive)
+    ratio = np.diag(found.statistical_covariance) / np.diag(naive)
     np.testing.assert_allclose(ratio, 2.0, rtol=0.25)
     assert not np.allclose(ratio, 2.0, rtol=1e-6)
 
@@ -70,7 +73,7 @@ def test_background_is_a_weight():
     assert found.corrected
     assert found.weight == pytest.approx(400)
     assert found.n_events == 430
-    np.testing.assert_allclose(found.covariance, sandwich(like, found.x), rtol=1e-8)
+    np.testing.assert_allclose(found.statistical_covariance, sandwich(like, found.x), rtol=1e-8)
 
 
 def test_a_subtracted_event_that_vanishes():
@@ -85,8 +88,8 @@ def test_errors_of_everything_use_the_corrected_covariance():
     like = make("fixed", data=with_weights(toy(400), weights))
     found = ctpwa.fit(like)
     naive = np.linalg.inv(like.hessian(found.x))
-    np.testing.assert_allclose(found.covariance, sandwich(like, found.x), rtol=1e-8)
-    assert (found.errors / np.sqrt(np.diag(naive)) > 1.2).all()
+    np.testing.assert_allclose(found.statistical_covariance, sandwich(like, found.x), rtol=1e-8)
+    assert (np.sqrt(np.diag(found.statistical_covariance) / np.diag(naive)) > 1.2).all()
     slope = np.array([entry.magnitude_error for entry in found.couplings][1:])
     assert (slope > 1.2 * np.array([_magnitude_error(like, found.x, naive, k) for k in (1, 2)])).all()
 
@@ -103,12 +106,12 @@ def test_a_constraint_shrinks_the_error():
     """A Gaussian constraint of width s adds 1/s² to the curvature, with everything else at the same point."""
     free = result("floating")
     i = free.names.index("phi(1680).mass")
-    error, value = free.errors[i], free.x[i]
+    error, value = free.parameters[i].statistical, free.x[i]
     for factor in (0.5, 1.0, 3.0):
         constrained = ctpwa.fit(make("floating", constraints={"phi(1680).mass": (value, factor * error)}), start=free.x)
         np.testing.assert_allclose(constrained.x, free.x, rtol=1e-5, atol=1e-3)  # the constraint agrees: the minimum stays
         expected = 1 / np.sqrt(1 / error**2 + 1 / (factor * error) ** 2)
-        assert constrained.errors[i] == pytest.approx(expected, rel=1e-3)
+        assert constrained.parameters[i].statistical == pytest.approx(expected, rel=1e-3)
         assert constrained.nll == pytest.approx(free.nll, abs=1e-7)
         assert not constrained.corrected
 
@@ -116,7 +119,7 @@ def test_a_constraint_shrinks_the_error():
 def test_a_constraint_pulls():
     free = result("floating")
     i = free.names.index("phi(1680).mass")
-    error, value = free.errors[i], free.x[i]
+    error, value = free.parameters[i].statistical, free.x[i]
     pulled = ctpwa.fit(make("floating", constraints={"phi(1680).mass": (value + 2 * error, error)}), start=free.x)
     assert pulled.x[i] == pytest.approx(value + error, abs=0.25 * error)  # equal errors: half way, up to the shape of the likelihood
     assert pulled.nll == pytest.approx(free.nll + 1, abs=0.15)  # ½ (1² + 1²)
@@ -139,11 +142,11 @@ def test_pulls_of_weighted_fits():
     weights = np.where(np.random.default_rng(5).random(n_all) < 5 / 6, 0.2, 5.0)  # ⟨w⟩ = 1, ⟨w²⟩ = 4.2
     data = with_weights(toy(n_all, 3, "tiny"), weights)
     like = ctpwa.build_likelihood(model("tiny"), data, phase_space("tiny", 3000, 12), engine="reference")
-    centre = ctpwa.fit(like).x  # of all events, and of this phase-space sample
+    centre = ctpwa.fit(like, simulation=False).x  # of all events, and of this phase-space sample
     corrected, naive = [], []
     for seed in range(n_toys):
         part = like.coarse(centre, n, seed)
-        found = ctpwa.fit(part, start=centre)
+        found = ctpwa.fit(part, start=centre, simulation=False)  # all of them have the same phase-space sample
         assert found.corrected
         corrected.append((found.x - centre) / found.errors)
         naive.append((found.x - centre) / np.sqrt(np.diag(np.linalg.inv(part.hessian(found.x)))))

@@ -144,7 +144,7 @@ class TestLimits:
     def test_a_limit_that_is_hit(self, method):
         """The minimum lies beyond it: the parameter ends there exactly, without an error, and the others as if it were fixed."""
         free = result("floating")
-        upper = free[MASS].value - free[MASS].error
+        upper = free[MASS].value - free[MASS].statistical
         like = limited(likelihood("floating"), {MASS: (1.5, upper)})
         found = ctpwa.fit(like, method=method, start={MASS: 1.6})
         assert found.verdict.good, found.verdict
@@ -159,7 +159,7 @@ class TestLimits:
         assert not found.covariance[i].any()
         others = [k for k in range(len(found.x)) if k != i]
         H = like.hessian(found.x)[np.ix_(others, others)]
-        np.testing.assert_allclose(found.covariance[np.ix_(others, others)], np.linalg.inv(H), rtol=1e-8)
+        np.testing.assert_allclose(found.statistical_covariance[np.ix_(others, others)], np.linalg.inv(H), rtol=1e-8)
         assert not found[WIDTH].at_limit
         assert found[WIDTH].error > 0
 
@@ -324,10 +324,11 @@ class TestSums:
             scale = np.outer(whole.errors, whole.errors)
             # a fit stops where no more than 1e-9 is left to gain: 4e-5 standard deviations at most
             np.testing.assert_allclose(found.x / whole.errors, whole.x / whole.errors, rtol=0, atol=1e-5)
-            np.testing.assert_allclose(found.covariance / scale, whole.covariance / scale, rtol=0, atol=1e-6)
+            own, other = found.statistical_covariance, whole.statistical_covariance
+            np.testing.assert_allclose(own / scale, other / scale, rtol=0, atol=1e-6)
 
     def test_fractions_of_every_data_set(self):
-        found, whole = ctpwa.fit(self.split()), result("floating")
+        found, whole = (ctpwa.fit(like, simulation=False) for like in (self.split(), likelihood("floating")))
         assert [entry.data_set for entry in found.fractions] == ["data set 1", "data set 2"]
         for entry, n in zip(found.fractions, (150, 250), strict=True):
             for kind in ("waves", "resonances", "jp"):
@@ -382,7 +383,7 @@ class TestMinos:
         found = ctpwa.fit(like, start=result("fixed").x, minos=[name])
         errors = found[name].minos
         assert errors.valid
-        assert errors.upper == pytest.approx(found[name].error, rel=0.2)
+        assert errors.upper == pytest.approx(found[name].statistical, rel=0.2)
         for shift in (errors.lower, errors.upper):
             value = found[name].value + shift
             held = ctpwa.fit(limited(like, {name: (value, value)}), start=found.x + (np.array(found.names) == name) * shift)

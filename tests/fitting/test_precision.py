@@ -71,7 +71,7 @@ def test_a_sum_of_data_sets():
 def test_a_large_bias_is_a_reason(monkeypatch):
     other = cases.make("fixed", data=cases.toy(300, 5))
     monkeypatch.setattr(ctpwa.Likelihood, "in_double", lambda _: other)  # as if single precision changed everything
-    result = ctpwa.fit(cases.make("fixed", precision="mixed"))
+    result = ctpwa.fit(cases.make("fixed", precision="mixed"), simulation=False)
     (reason,) = result.verdict.reasons
     assert result.verdict.good
     name = result.precision.parameter

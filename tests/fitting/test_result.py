@@ -107,7 +107,7 @@ class TestRoundTrip:
             raise AssertionError(f"{text} is not JSON")
 
         content = json.loads(saved.read_text(encoding="utf-8"), parse_constant=refuse)
-        assert content["schema"] == 2
+        assert content["schema"] == 3
         assert content["ctpwa"] == "0.1.0"
         assert "φ(1680).mass" in saved.read_text(encoding="utf-8")
         assert content["aic"] == make_result().aic

@@ -97,7 +97,7 @@ class TestChecksum:
 
     def test_files_without_a_checksum_are_of_an_older_schema(self, saved):
         edit(saved, put(["schema"], 1))
-        assert refused(ctpwa.FitResult.load, saved, "has schema 1, and this ctpwa reads schema 2").endswith(
+        assert refused(ctpwa.FitResult.load, saved, "has schema 1, and this ctpwa reads schema 2 to 3").endswith(
             "fix: fit again, or use the version of ctpwa that wrote it"
         )
 
@@ -228,7 +228,8 @@ def test_several_data_sets(tmp_path):
     result = minimum()
     first = result.fractions[0]
     fixed = {MASS: 1.6, "K*.re": 1.0, "K*.im": 0.0}
-    result = replace(result, fractions=(replace(first, data_set="one"), replace(first, data_set="two")), fixed=fixed)
+    both = replace(result.simulation, sizes=2 * result.simulation.sizes)
+    result = replace(result, fractions=(replace(first, data_set="one"), replace(first, data_set="two")), fixed=fixed, simulation=both)
     result.save(tmp_path / "r.json")
     assert ctpwa.FitResult.load(tmp_path / "r.json") == result
     replace(result, fractions=(first,)).save(tmp_path / "r.json")

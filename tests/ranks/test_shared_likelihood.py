@@ -48,6 +48,10 @@ def everything(like):
         "values": like.value(X),
         "batch": np.column_stack(like.value_and_grad(X)),
         "score products": like.score_products(X[0]),
+        "simulation": like.simulation_scatter(X[0]).products,
+        "effective sizes": np.concatenate(
+            [[size.n_events, size.total, *size.waves.values()] for size in like.simulation_scatter(X[0]).sizes]
+        ),
         "integrals": np.concatenate([_flat(term.integrals(x)) for term, x in _split(like, X[0])]),
         "truth": np.concatenate([_flat(term.integrals(x, phase_space_of(term))) for term, x in _split(like, X[0])]),
         "coarse batch": np.column_stack(coarse.value_and_grad(X)),

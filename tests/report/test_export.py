@@ -212,6 +212,7 @@ def test_tables_hold_every_digit():
     for row, p in zip(parameters, result.parameters, strict=True):
         assert (row["name"], float(row["value"]), float(row["start"])) == (p.name, p.value, p.start)
         assert row["error"] == ("" if p.error is None else repr(p.error))
+        assert row["simulation"] == ("" if p.simulation is None else repr(p.simulation))
         assert row["lower"] == ("" if p.lower is None else repr(p.lower))
         assert row["at_limit"] == ("true" if p.at_limit else "false")
     assert float(parameters[0]["minos_upper"]) == result.parameters[0].minos.upper
@@ -335,12 +336,17 @@ def test_latex_has_latex_names(fitted, exported):
 
 def test_latex_of_a_result_without_a_model():
     first = make_result().parameters[0]
-    minos = replace(first, name="a_b%.mass", value=1.0, error=0.1, at_limit=True, minos=replace(first.minos, lower=-0.11, upper=0.09))
+    minos = replace(
+        first, name="a_b%.mass", value=1.0, error=0.1, at_limit=True, simulation=0.02, minos=replace(first.minos, lower=-0.11, upper=0.09)
+    )
     result = make_result(parameters=(minos,), covariance=np.eye(1), model=None)
     tables = latex_tables(result)
     for text in tables.values():
         check_latex(text)
-    assert r"$\mathrm{a\_b\%.mass}$ & $1.000^{+0.090}_{-0.110}$\,GeV, at its limit \\" in tables["parameters.tex"]
+    assert r"$\mathrm{a\_b\%.mass}$ & $1.000^{+0.090}_{-0.110}$\,GeV, at its limit & $\pm 0.02$ \\" in tables["parameters.tex"]
+    plain = latex_tables(replace(result, parameters=(replace(minos, simulation=None),), simulation=None))["parameters.tex"]
+    assert r"$\mathrm{a\_b\%.mass}$ & $1.000^{+0.090}_{-0.110}$\,GeV, at its limit \\" in plain
+    assert "simulation" not in plain
 
 
 HOSTILE = ("\\input{/etc/passwd}", "\\write18{ls}", "a^^5cinput{b}", "} \\\\ & $x$ % y", "\\end{tabular}\\input{x}", "a\n\nb")

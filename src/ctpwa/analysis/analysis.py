@@ -203,6 +203,7 @@ class Analysis:
         watch: Watch | None = None,
         journal: Journal | None = None,
         search: SearchSettings = USUAL,
+        simulation: bool | None = None,
     ) -> FitResult:
         """Fit all data sets; anything not given here is taken from the settings. The result also holds the model, samples and settings.
 
@@ -220,6 +221,7 @@ class Analysis:
             watch:       called with every improved point and its value
             journal:     receives what many starts have found so far, and continues with what is in it
             search:      how to search from many starts
+            simulation:  whether errors count that the phase-space sample is finite
         """
         settings = self.settings
         if likelihood is None:
@@ -239,6 +241,7 @@ class Analysis:
             watch=watch,
             journal=journal,
             search=search,
+            simulation=settings.simulation if simulation is None else simulation,
         )
         return self._with_origin(result)
 

@@ -10,10 +10,12 @@ from ctpwa.base.memory import format_bytes
 from ctpwa.base.words import counted
 from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import echo, out
+from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameter
 
 A_MILLION = 1_000_000
+WORST = 3  # waves whose effective size is shown
 
 
 def print_plain(report: CheckReport) -> None:
@@ -50,8 +52,18 @@ def print_samples(report: CheckReport, read: SampleReport | None) -> None:
     for summary in read.summaries:
         echo(str(summary))
     echo(f"memory: {read.memory}")
+    for name, size in read.sizes.items():
+        echo(_size(size, name))
     if not report.channels.floating:
         echo("no lineshape parameter floats: the phase-space sample becomes one matrix while it is read")
+
+
+def _size(size: NormalisationSize, data_set: str) -> str:
+    """Effective sizes in one line: of the whole intensity, and of the waves that have the fewest."""
+    of = f" of {data_set}" if data_set else ""
+    least = sorted(size.waves.items(), key=lambda pair: pair[1])[:WORST]
+    waves = ", ".join(f"{number:.3g} for {name}" for name, number in least)
+    return f"normalisation{of}: at the start values {size.total:.3g} of {size.n_events} phase-space events count; {waves}"
 
 
 def _wave_table(report: CheckReport) -> Table:

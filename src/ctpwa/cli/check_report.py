@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from math import isfinite
 
 from ctpwa.analysis.analysis import Analysis, SampleSet
+from ctpwa.base.ranks import ONE
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream, Piece
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.backends.registry import choose_backend
+from ctpwa.engine.likelihood.build import build_likelihood
+from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import find_rotation
 from ctpwa.engine.samples.memory_plan import MemoryPlan, plan_memory
-from ctpwa.engine.samples.own_events import own_share
+from ctpwa.engine.samples.own_events import Share, own_share
 from ctpwa.engine.samples.precision import planned
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import map_couplings
@@ -22,6 +27,7 @@ from ctpwa.model.model import Model
 from ctpwa.spin.rotate import RowRotation
 
 PROBE_EVENTS = 200  # of phase space, to see how many rows of K are needed
+SIZED_EVENTS = 20_000  # of phase space, to see how many of them count
 
 
 @dataclass(frozen=True)
@@ -87,16 +93,19 @@ class SampleReport:
     Attributes:
         summaries:  one for each source
         memory:     the memory plan
+        sizes:      data set → effective size of its phase-space sample at the start values; without those that cannot be integrated
     """
 
     summaries: tuple[SampleSummary, ...]
     memory: MemoryPlan
+    sizes: Mapping[str, NormalisationSize]
 
     @classmethod
     def of(cls, analysis: Analysis, report: CheckReport) -> SampleReport:
         """Read every data set, one after the other."""
         summaries: list[SampleSummary] = []
         plans: dict[str, MemoryPlan] = {}
+        sizes: dict[str, NormalisationSize] = {}
         for data_set in analysis.data_sets:
             samples = analysis.read(data_set.name)
             summaries += samples.summaries
@@ -107,8 +116,36 @@ class SampleReport:
             own = backend.adapt(_plan(analysis, report.channels, rotation))
             separate = backend.own_memory(device)
             plans[data_set.name] = plan_memory(own, counts, device, analysis.memory_limits, separate=separate)
+            size = _size(analysis, shares["phase space"])
+            sizes |= {} if size is None else {data_set.name: size}
             analysis.forget()
-        return cls(tuple(summaries), MemoryPlan.joined(plans))
+        return cls(tuple(summaries), MemoryPlan.joined(plans), sizes)
+
+
+def _size(analysis: Analysis, share: Share) -> NormalisationSize | None:
+    """Effective size of the first events of phase space at the start values; None if their weights do not add up to more than 0."""
+    with closing(share.pieces(SIZED_EVENTS)) as pieces:
+        piece = next(pieces, None)
+    if piece is None or (piece.weights is not None and not piece.weights.sum() > 0):
+        return None
+    momenta = dict(zip(share.labels, piece.p4, strict=True))
+    one = Events({name: p[:1] for name, p in momenta.items()}, None, {name: values[:1] for name, values in piece.columns.items()})
+    settings = analysis.settings
+    likelihood = build_likelihood(
+        analysis.model,
+        one,  # what was measured does not matter
+        Events(momenta, piece.weights, piece.columns),
+        engine="reference",  # nothing to compile
+        device="cpu",
+        representation=settings.representation,
+        reference_wave=settings.reference_wave,
+        couplings=settings.couplings,
+        ties=settings.ties,
+        limits=settings.limits,
+        progress=False,
+        ranks=ONE,
+    )
+    return likelihood.normalisation_size(analysis.start(likelihood))
 
 
 def _plan(analysis: Analysis, channels: ModelChannels, rotation: RowRotation) -> Plan:

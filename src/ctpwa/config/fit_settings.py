@@ -42,6 +42,7 @@ class FitSettings:
         ties:            coupling → (other coupling, complex factor)
         start:           start values by parameter
         minos:           parameters that get MINOS errors
+        simulation:      whether errors count that the phase-space sample is finite
     """
 
     method: str = "newton"
@@ -62,6 +63,7 @@ class FitSettings:
     start: Mapping[str, float] = field(default_factory=dict)
     minos: tuple[str, ...] = ()
     fix: Mapping[str, float | None] = field(default_factory=dict)
+    simulation: bool = True
 
 
 def fit_settings(spec: FitSpec) -> FitSettings:
@@ -86,6 +88,7 @@ def fit_settings(spec: FitSpec) -> FitSettings:
         {name: value for name, value in spec.start.items() if name not in fix},
         tuple(name for name in spec.minos if name not in fix),
         fix,
+        spec.errors.simulation,
     )
 
 

@@ -180,7 +180,7 @@ class EfficiencySpec(_Strict):
         return {"anyOf": [{"type": "string"}, schema], "title": "EfficiencySpec"}
 
 
-def _formula(value: Any) -> Any:
+def _efficiency_formula(value: Any) -> Any:
     return {"formula": value} if isinstance(value, str) else value
 
 
@@ -213,7 +213,7 @@ class SampleSpec(_Strict):
     proposal: Literal["model", "flat"] | None = Field(
         None, description="how events are generated: model, most at its resonances, with weights; flat, without weights; model if left out"
     )
-    efficiency: Annotated[EfficiencySpec | None, BeforeValidator(_formula)] = Field(
+    efficiency: Annotated[EfficiencySpec | None, BeforeValidator(_efficiency_formula)] = Field(
         None, description="of phase space: a formula of variables, {column: …} or {histogram: file.json}; multiplies the weights"
     )
 
@@ -257,6 +257,12 @@ def _fixed_names(value: Any) -> Any:
     return dict.fromkeys(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else names
 
 
+class ErrorsSpec(_Strict):
+    """What errors count."""
+
+    simulation: bool = Field(True, description="whether errors count that the phase-space sample is finite")
+
+
 class FitSpec(_Strict):
     """How to fit."""
 
@@ -287,6 +293,7 @@ class FitSpec(_Strict):
     ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
     start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
     minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")
+    errors: ErrorsSpec = Field(default_factory=lambda: ErrorsSpec(simulation=True), description="what errors count")
 
 
 class ProjectionEntry(_Strict):

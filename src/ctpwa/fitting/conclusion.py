@@ -19,9 +19,10 @@ from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.precision import measure_bias
 from ctpwa.fitting.remarks import masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
+from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, too_few_events
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.steps import Stop
-from ctpwa.minimise.verdict import Judged, judge
+from ctpwa.minimise.verdict import Judged, Verdict, judge
 from ctpwa.version import VERSION
 
 ROUNDING = 1e-13  # of a derivative of |c| or arg c, relative to that of c: less is 0, such as that of |c| over the phase
@@ -39,8 +40,10 @@ class About:
     settings: Mapping[str, Any]
 
 
-def conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: About, progress: bool | None) -> FitResult:
-    """Everything that follows from the point where the fit ended."""
+def conclude(
+    likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: About, progress: bool | None, simulation: bool = True
+) -> FitResult:
+    """Everything that follows from the point where the fit ended; ``simulation``: whether errors count the finite phase-space sample."""
     with Progress("errors and fractions", None, show=progress):
         value, gradient, H = likelihood.value_grad_hessian(stop.x)
         if not (np.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(H).all()):
@@ -53,9 +56,16 @@ def conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: Abo
         corrected = likelihood.weighted
         if corrected:
             covariance = covariance @ likelihood.score_products(stop.x) @ covariance
-        parameters = _parameters(likelihood, about.points[0], stop, judged, covariance)
+        part = _simulation(likelihood, stop.x, judged.covariance) if simulation else None
+        if part is not None:
+            covariance = covariance + part.covariance
+        parameters = _parameters(likelihood, about.points[0], stop, judged, covariance, part)
         errors = np.array([np.nan if p.error is None else p.error for p in parameters])
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
+        fractions = _fractions(likelihood, stop.x, covariance, truths)
+        verdict = judged.verdict.with_reasons(
+            _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
+        )
         return FitResult(
             decay=str(terms_of(likelihood)[0].model.decay),
             method=about.method,
@@ -68,18 +78,38 @@ def conclude(likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: Abo
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=judged.verdict.with_reasons(
-                _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
-            ),
+            verdict=verdict if part is None else _with_simulation(verdict, likelihood, errors, part, fractions),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
-            fractions=_fractions(likelihood, stop.x, covariance, truths),
+            fractions=fractions,
             settings=about.settings,
             precision=bias,
+            simulation=part,
             version=VERSION,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
+
+
+def _simulation(likelihood: Fittable, x: np.ndarray, inverse: np.ndarray) -> SimulationPart:
+    """What the finite phase-space samples add to the covariance, with ``inverse`` H⁻¹."""
+    scatter = likelihood.simulation_scatter(x)
+    added = inverse @ scatter.products @ inverse
+    return SimulationPart((added + added.T) / 2, scatter.sizes)
+
+
+def _with_simulation(
+    verdict: Verdict, likelihood: Fittable, errors: np.ndarray, part: SimulationPart, fractions: Sequence[FractionSet]
+) -> Verdict:
+    """The verdict with what the size of the simulation says: a remark, or that errors cannot be trusted."""
+    few = []
+    for term, size, entry in zip(terms_of(likelihood), part.sizes, fractions, strict=True):
+        found = np.zeros(term.plan.n_couplings)  # the largest fraction of a wave with this coupling
+        values = entry.groups["waves"].values
+        np.maximum.at(found, [channel.coupling for channel in term.plan.channels], [values[channel.wave] for channel in term.plan.channels])
+        few += too_few_events(size, len(term.names), found.tolist(), entry.data_set)
+    noted = verdict.with_reasons(few, [] if few else advice_on_errors(likelihood.names, errors, part.errors))
+    return replace(noted, good=noted.good and not few)
 
 
 def _no_lower_limit(likelihood: Fittable, stop: Stop) -> list[str]:
@@ -119,7 +149,9 @@ def _judge(likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray
     return replace(judged, verdict=verdict, covariance=judged.covariance / unit)
 
 
-def _parameters(likelihood: Fittable, start: np.ndarray, stop: Stop, judged: Judged, covariance: np.ndarray) -> tuple[FittedParameter, ...]:
+def _parameters(
+    likelihood: Fittable, start: np.ndarray, stop: Stop, judged: Judged, covariance: np.ndarray, part: SimulationPart | None
+) -> tuple[FittedParameter, ...]:
     result = []
     variances = np.diag(covariance)
     for i, name in enumerate(likelihood.names):
@@ -134,6 +166,7 @@ def _parameters(likelihood: Fittable, start: np.ndarray, stop: Stop, judged: Jud
                 float(lower) if np.isfinite(lower) else None,
                 float(upper) if np.isfinite(upper) else None,
                 name in judged.verdict.at_limits,
+                simulation=float(part.errors[i]) if known and part is not None else None,
             )
         )
     return tuple(result)

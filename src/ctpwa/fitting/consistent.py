@@ -63,6 +63,7 @@ def _check(result: FitResult) -> None:
         _at_least(result.precision.largest, 0, "precision.largest")
         _known(result.precision.parameter, (*result.names, ""), "precision.parameter")
     _unique([entry.data_set for entry in result.fractions], "fractions", "data_set")
+    _simulation(result)
     for i, entry in enumerate(result.fractions):
         _fraction_set(entry, f"fractions[{i}]", result.weight if len(result.fractions) == 1 else None, _sound(result.verdict))
     for i, sample in enumerate(result.samples):
@@ -110,6 +111,30 @@ def _parameter(p: FittedParameter, variance: float, where: str) -> None:
         raise ValueError(f"{where}.value is {p.value:g} and said to be at one of its limits, {lower:g} and {upper:g}")
     if p.minos is not None and p.minos.valid and not (-math.inf < p.minos.lower <= 0 <= p.minos.upper < math.inf):
         raise ValueError(f"{where}.minos goes from {p.minos.lower:g} to {p.minos.upper:g}, not from below 0 to above")
+
+
+def _simulation(result: FitResult) -> None:
+    """The part of the simulation is a part of the errors and of the covariance, and no sample counts for more than its events."""
+    part = result.simulation
+    for i, p in enumerate(result.parameters):
+        if (p.simulation is None) != (part is None or p.error is None):
+            raise ValueError(f"parameters[{i}].simulation is {p.simulation}, and simulation or error says the opposite")
+    if part is None:
+        return
+    determined = [i for i, p in enumerate(result.parameters) if p.error is not None or _sound(result.verdict)]
+    check_covariance(part.covariance[np.ix_(determined, determined)], "simulation.covariance")
+    for i, p in enumerate(result.parameters):
+        if p.simulation is not None and p.error is not None:
+            _close(p.simulation, math.sqrt(max(part.covariance[i, i], 0.0)), f"parameters[{i}].simulation and simulation.covariance")
+            if p.simulation > (1 + ROUNDING) * p.error:
+                raise ValueError(f"parameters[{i}].simulation is {p.simulation:g}, more than the error {p.error:g}")
+    if result.fractions:
+        _length(part.sizes, len(result.fractions), "simulation.sizes")
+    for i, size in enumerate(part.sizes):
+        for name, number in {"total": size.total, **size.waves}.items():
+            _at_least(number, 0, f"simulation.sizes[{i}], {name}")
+            if number > size.n_events * (1 + ROUNDING):
+                raise ValueError(f"simulation.sizes[{i}], {name} is {number:g}, more than the {size.n_events} events of the sample")
 
 
 def check_covariance(C: np.ndarray, where: str, least: float = 0.0) -> None:

@@ -45,6 +45,7 @@ def fit(
     watch: Watch | None = None,
     journal: Journal | None = None,
     search: SearchSettings = USUAL,
+    simulation: bool = True,
 ) -> FitResult:
     """Find the minimum of −ln L, and what it means.
 
@@ -68,10 +69,12 @@ def fit(
         watch:           called with every improved point and its value
         journal:         receives what many starts have found so far; one that another call has filled continues where that call was
         search:          how to search from many starts
+        simulation:      whether errors count that the phase-space sample is finite, and the verdict whether it is large enough; that
+                         takes one more pass over it. MINOS errors do not count it
     """
     with likelihood.ranks.interrupts_together():
         journal = Journal() if journal is None else journal
-        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, journal, search)
+        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, journal, search, simulation)
         return _fit(likelihood, options, truth, progress if likelihood.ranks.first else False, watch)
 
 
@@ -88,12 +91,15 @@ class _Options:
     max_iterations: int | None
     journal: Journal
     search: SearchSettings
+    simulation: bool
 
 
 def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool | None, watch: Watch | None) -> FitResult:
     starts, method, start, seed = options.starts, options.method, options.start, options.seed
     minos, tolerance, max_iterations = options.minos, options.tolerance, options.max_iterations
     _check(likelihood, method, seed, minos, tolerance, max_iterations)
+    if not isinstance(options.simulation, (bool, np.bool_)):
+        raise DataError(f"simulation is {options.simulation!r}\n fix: give True or False")
     likelihood.ranks.check_same("way to fit", repr(options), "call fit with the same arguments on all ranks")
     truths = _truths(likelihood, truth)
     points = start_points(likelihood, starts, start, seed)
@@ -104,12 +110,13 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     how = How(method, tolerance, max_iterations, progress, watch, options.journal, options.search)
     stop, record, minima = find_minimum(likelihood, points, seed, learn, how)
     settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
+    settings |= {"simulation": bool(options.simulation)}
     given = {} if learn else {"points": points}
     about = About(method, points, record, minima, settings | _machine(likelihood) | given)
     try:
-        result = conclude(likelihood, stop, truths, about, progress)
+        result = conclude(likelihood, stop, truths, about, progress, options.simulation)
     except KeyboardInterrupt:  # the point is worth its errors; a second Ctrl-C ends this as well
-        return _interrupted(conclude(likelihood, stop, truths, about, progress))
+        return _interrupted(conclude(likelihood, stop, truths, about, progress, options.simulation))
     if not minos or not result.verdict.good:
         return result
     try:

@@ -19,13 +19,15 @@ from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.json_file import no_such_file, read_json
 from ctpwa.fitting.plain import build, to_plain
 from ctpwa.fitting.precision import PrecisionBias
+from ctpwa.fitting.simulation import SimulationPart
 from ctpwa.fitting.text import result_text
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.minos import MinosError
 from ctpwa.minimise.steps import Extended
 from ctpwa.minimise.verdict import Verdict
 
-SCHEMA = 2  # since 2 with a checksum
+SCHEMA = 3  # since 2 with a checksum, since 3 with the part of the simulation in errors
+OLDEST = 2  # that can be read
 CHECKSUM = "sha256"
 NOT_OF_A_RESULT = ("schema", "ctpwa", "aic", "bic", CHECKSUM)  # what a file has besides
 
@@ -41,7 +43,9 @@ class FittedParameter:
         start:         where the fit began
         lower, upper:  limits; None if there is none
         at_limit:      whether it ended there
-        minos:         asymmetric errors, if asked for
+        minos:         asymmetric errors of the likelihood, if asked for; without the part of the simulation
+        simulation:    the part of ``error`` that is due to the finite phase-space sample; None if it is not counted. The rest is
+                       statistical: error² = statistical² + simulation²
     """
 
     name: str
@@ -52,6 +56,12 @@ class FittedParameter:
     upper: float | None = None
     at_limit: bool = False
     minos: MinosError | None = None
+    simulation: float | None = None
+
+    @property
+    def statistical(self) -> float | None:
+        """Standard deviation of the measured events alone."""
+        return None if self.error is None else math.sqrt(max(self.error**2 - (self.simulation or 0.0) ** 2, 0.0))
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,7 @@ class FitResult:
         decay:          what was fitted, in words
         method:         minimiser
         parameters:     the free parameters
-        covariance:     of the free parameters
+        covariance:     of the free parameters, with the part of the simulation
         corrected:      whether the covariance is that of weighted events, H⁻¹ S H⁻¹
         couplings:      all complex couplings
         fixed:          all other parameters
@@ -146,6 +156,7 @@ class FitResult:
         model_file:     its name
         settings:       of the fit
         precision:      in mixed precision: how it differs from double precision
+        simulation:     what the finite phase-space sample adds to the covariance, and its effective size; None if it is not counted
         version:        of ctpwa
         created:        date and time
     """
@@ -170,6 +181,7 @@ class FitResult:
     model_file: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     precision: PrecisionBias | None = None
+    simulation: SimulationPart | None = None
     version: str = ""
     created: str = ""
     derived: tuple[DerivedParameter, ...] = ()
@@ -193,6 +205,11 @@ class FitResult:
     def errors(self) -> np.ndarray:
         """Standard deviations; NaN where there is none."""
         return np.array([np.nan if p.error is None else p.error for p in self.parameters])
+
+    @property
+    def statistical_covariance(self) -> np.ndarray:
+        """The covariance of the measured events alone."""
+        return self.covariance if self.simulation is None else self.covariance - self.simulation.covariance
 
     @property
     def correlation(self) -> np.ndarray:
@@ -253,9 +270,9 @@ class FitResult:
         schema = content.get("schema") if isinstance(content, dict) else None
         if not isinstance(schema, int) or isinstance(schema, bool):
             raise no_such_file(path, "result of a fit", "it has no schema", "give a file that ctpwa fit wrote")
-        if schema != SCHEMA:
+        if not OLDEST <= schema <= SCHEMA:
             raise CtpwaError(
-                f"{str(path)!r} has schema {schema}, and this ctpwa reads schema {SCHEMA}\n"
+                f"{str(path)!r} has schema {schema}, and this ctpwa reads schema {OLDEST} to {SCHEMA}\n"
                 " fix: fit again, or use the version of ctpwa that wrote it"
             )
         if content.get(CHECKSUM) != checksum(content):
@@ -264,7 +281,7 @@ class FitResult:
                 " fix: put back the file that ctpwa wrote, or fit again"
             )
         try:
-            return cls.from_dict(content)
+            return cls.from_dict(_completed(content, schema))
         except ValueError as error:
             raise no_such_file(path, "complete result of a fit", error, "run the fit again") from None
 
@@ -282,7 +299,10 @@ class FitResult:
             replace(entry, groups={kind: _square(group, f"fractions[{i}].groups[{kind!r}]") for kind, group in entry.groups.items()})
             for i, entry in enumerate(result.fractions)
         )
-        result = replace(result, covariance=_shaped(result.covariance, (n, n), "covariance"), fractions=fractions)
+        part = result.simulation
+        if part is not None:
+            part = replace(part, covariance=_shaped(part.covariance, (n, n), "simulation.covariance"))
+        result = replace(result, covariance=_shaped(result.covariance, (n, n), "covariance"), fractions=fractions, simulation=part)
         check_result(result)
         for name in ("aic", "bic"):
             if not math.isclose(build(Extended, content.get(name), name), getattr(result, name), rel_tol=1e-12):
@@ -298,6 +318,16 @@ def checksum(content: Mapping[str, Any]) -> str:
     """SHA-256 of the content of a file without its checksum, however it is laid out."""
     bare = {name: value for name, value in content.items() if name != CHECKSUM}
     return hashlib.sha256(json.dumps(bare, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _completed(content: dict[str, Any], schema: int) -> dict[str, Any]:
+    """The content of an older file with what it could not hold yet."""
+    if schema >= 3:
+        return content
+    parameters = content.get("parameters")
+    if isinstance(parameters, list):
+        parameters = [{"simulation": None} | p if isinstance(p, dict) else p for p in parameters]
+    return {"simulation": None} | content | {"parameters": parameters}
 
 
 def _square(group: Fractions, where: str) -> Fractions:

@@ -12,6 +12,7 @@ import numpy as np
 from ctpwa.base.errors import on_one_line
 from ctpwa.base.words import counted
 from ctpwa.fitting.fractions import Fractions
+from ctpwa.fitting.simulation import size_line
 
 SMALL_INTERFERENCE = 0.5  # %, and less is only counted
 SMALL_CORRELATION = 0.1
@@ -82,7 +83,16 @@ def remarks(result: Any) -> list[str]:
         f" {counted(record.values, 'value')}, {record.seconds:.2f} s",
         f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors corrected for weights" if result.corrected else ""),
         *([] if result.precision is None else [str(result.precision)]),
+        *_normalisation(result),
     ]
+
+
+def _normalisation(result: Any) -> list[str]:
+    """How many phase-space events count, or that nobody has asked."""
+    if result.simulation is None:
+        return ["errors do not count that the phase-space sample is finite"]
+    names = [entry.data_set for entry in result.fractions] or [""] * len(result.simulation.sizes)
+    return [size_line(size, name) for name, size in zip(names, result.simulation.sizes, strict=True)]
 
 
 def minima_lines(result: Any) -> list[str]:
@@ -121,8 +131,10 @@ def _parameters(result: Any) -> Section:
     rows = []
     for p in result.parameters:
         asymmetric = "" if p.minos is None else _minos(p.minos)
-        rows.append((p.name, with_error(p.value, p.error), asymmetric, _limits(p.lower, p.upper) + (", there" if p.at_limit else "")))
-    return Section("parameters", ("parameter", "value", "MINOS", "limits"), tuple(rows))
+        simulated = "" if p.simulation is None else f"simulation {p.simulation:.2g}"
+        limits = _limits(p.lower, p.upper) + (", there" if p.at_limit else "")
+        rows.append((p.name, with_error(p.value, p.error), simulated, asymmetric, limits))
+    return Section("parameters", ("parameter", "value", "of which", "MINOS", "limits"), tuple(rows))
 
 
 def _minos(errors: Any) -> str:

@@ -1,12 +1,9 @@
 """Closure: toys of a model are fitted back, and what comes out is compared with what went in.
 
-Every toy is an experiment of its own, with its own data and its own phase-space sample. That sample is finite, so ∂ ln σ is known up to
-
-    V = Σ (w I)² (∂ ln(I/σ)) (∂ ln(I/σ))ᵀ / (Σ w I)²,       the sums running over phase space,
-
-which moves the fitted parameters by a covariance C W² V C, with C the covariance of the fit and W the number of events. For a flat
-intensity it is C N_data/N_phsp, and the more the peaks of I stand out of a flat phase space, the larger it gets. Errors here contain it,
-so that pulls have width 1 for any size of the phase-space sample. One sample shared by all toys would shift all of them together.
+Every toy is an experiment of its own, with its own data and its own phase-space sample. That sample is finite, which moves the fitted
+parameters; errors of a fit count it (``engine/likelihood/simulation.py``), so that pulls have width 1 for any size of the sample. For a
+flat intensity it adds C N_data/N_phsp to the covariance C, and the more the peaks of I stand out of a flat phase space, the more. One
+sample shared by all toys would shift all of them together.
 
 Fractions are integrals over one large reference sample, the same for the truth and for all toys.
 """
@@ -21,7 +18,6 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.stats import chi2
 
-from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -31,6 +27,7 @@ from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.toys import USUAL, ToyGenerator, ToySettings
+from ctpwa.minimise.verdict import SMALL_EDM
 from ctpwa.model.model import Model
 
 DATA, PHASE_SPACE, REFERENCE = range(3)  # streams of random numbers
@@ -43,16 +40,14 @@ class ToyFit:
     Attributes:
         number:           which toy
         result:           what the fit found
-        covariance:       of the free parameters, with that of the finite phase-space sample
         fractions:        of the resonances, over the reference sample
         fraction_errors:  their standard deviations
-        chi2:             (x − truth)ᵀ covariance⁻¹ (x − truth); infinite without a good minimum
+        chi2:             (x − truth)ᵀ covariance⁻¹ (x − truth); infinite if it did not end in a minimum
         likelihood_ratio: 2 ln(L / L at the truth), which needs no parabola to be a χ²
     """
 
     number: int
     result: FitResult
-    covariance: np.ndarray
     fractions: np.ndarray
     fraction_errors: np.ndarray
     chi2: float
@@ -67,12 +62,12 @@ class ToyFit:
     def ratio_p_value(self) -> float:
         """Probability of a larger likelihood ratio.
 
-        The finite phase-space sample makes it Σ λ χ²(1), with λ the eigenvalues of ``covariance`` in units of that of the fit; a
-        scaled χ² with the same mean and variance stands for it.
+        The finite phase-space sample makes it Σ λ χ²(1), with λ the eigenvalues of the covariance in units of that of the measured
+        events alone; a scaled χ² with the same mean and variance stands for it.
         """
         if not np.isfinite(self.chi2):
             return 0.0
-        scale = eigh(self.covariance, self.result.covariance, eigvals_only=True)
+        scale = eigh(self.result.covariance, self.result.statistical_covariance, eigvals_only=True)
         mean, variance = float(scale.sum()), 2 * float((scale**2).sum())
         return float(chi2.sf(self.likelihood_ratio * 2 * mean / variance, 2 * mean**2 / variance))
 
@@ -84,7 +79,7 @@ class ToyFit:
     @property
     def errors(self) -> np.ndarray:
         """Standard deviations of ``values``."""
-        return np.concatenate([np.sqrt(np.diag(self.covariance)), self.fraction_errors])
+        return np.concatenate([np.sqrt(np.diag(self.result.covariance)), self.fraction_errors])
 
 
 class Closure:
@@ -115,11 +110,8 @@ class Closure:
         self.seed, self.engine, self.toys = seed, engine, toys
         true = ModelIntensity(model, engine=engine, device="cpu")
         phase_space = generate_phase_space(model, n_reference, self._seed(REFERENCE, 0), progress=False)
-        I = true(phase_space)
-        # the intensities as weights make the scatter of the gradient of these "data" that of ln σ
-        self.reference = build_likelihood(model, Events(dict(phase_space), I), phase_space, engine=engine)
+        self.reference = build_likelihood(model, phase_space, phase_space, engine=engine)
         self.truth = free_parameters(self.reference, true.couplings, true.parameters)
-        self._scatter = n_reference * self.reference.score_products(self.truth) / float(I.sum()) ** 2
         self._groups = wave_groups(model)["resonances"]
         self.true_fractions, _ = self._fractions(self.truth, np.zeros((len(self.truth),) * 2))
 
@@ -156,11 +148,6 @@ class Closure:
         starts = likelihood.random_couplings(self.truth, random_starts, self.seed) if random_starts else self.truth
         return self.compare(fit(likelihood, starts, minos=minos, progress=False), float(likelihood.value(self.truth)), number)
 
-    def normalisation_covariance(self, covariance: np.ndarray) -> np.ndarray:
-        """What a finite phase-space sample adds to the covariance of a fit."""
-        V = self._scatter / self.n_phase_space
-        return self.n_events**2 * covariance @ V @ covariance
-
     def compare(self, result: FitResult, nll_at_truth: float, number: int = 0) -> ToyFit:
         """Compare the fit of a toy with the truth.
 
@@ -169,12 +156,12 @@ class Closure:
             nll_at_truth:  −ln L of the toy at the truth
             number:        which toy it was
         """
-        covariance = result.covariance + self.normalisation_covariance(result.covariance)
-        fractions, errors = self._fractions(result.x, covariance)
+        fractions, errors = self._fractions(result.x, result.covariance)
         off = result.x - self.truth
-        known = result.verdict.good and not result.verdict.at_limits
-        distance = float(off @ np.linalg.solve(covariance, off)) if known else np.inf
-        return ToyFit(number, result, covariance, fractions, errors, distance, 2 * (nll_at_truth - result.nll))
+        verdict = result.verdict
+        known = verdict.edm <= SMALL_EDM and not (verdict.flat or verdict.negative or verdict.at_limits)
+        distance = float(off @ np.linalg.solve(result.covariance, off)) if known else np.inf
+        return ToyFit(number, result, fractions, errors, distance, 2 * (nll_at_truth - result.nll))
 
     def _fractions(self, x: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found = FractionCalculator(self.reference, x).fractions(self._groups, covariance)

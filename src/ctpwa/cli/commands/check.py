@@ -13,6 +13,7 @@ from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.settings import CommandSettings
+from ctpwa.fitting.plain import to_plain
 
 
 def check(
@@ -55,6 +56,7 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
         "samples": None if read is None else [summary.as_dict() for summary in read.summaries],
         "bytes": None if read is None else read.memory.samples | {"total": read.memory.total},
         "places": None if read is None else {"device": read.memory.device, "host": read.memory.host, "disk": read.memory.disk},
+        "normalisation": None if read is None else to_plain(read.sizes),
         "notes": list(model.notes),
     }
 

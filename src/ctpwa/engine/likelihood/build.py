@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation, spin_stage
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
-from ctpwa.engine.samples.precision import DOUBLE, MIXED, checked_precision, planned
+from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt, checked_precision, planned
 from ctpwa.engine.samples.prepare import Preparation
 from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.engine.samples.streamer import Streamer
@@ -243,7 +244,8 @@ def _normalisation(
     if engine.plan.collapses:
         pieces = resources.preparation.exact_pieces(shares["phase space"], progress)
         integrals = amplitude.integrator.integrals(sums.passing(pieces), np.zeros(0), ranks)
-        norm = Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals)
+        again = Rebuilt(partial(resources.preparation.exact_pieces, shares["phase space"]))
+        norm = Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals, again)
         return norm, sums.means(norm.weight, ranks)
     own = stored["phase space"].weights.total
     weight = float(ranks.sum(1, lambda: np.array([own]), b"phase space")[0])

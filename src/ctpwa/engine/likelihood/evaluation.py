@@ -99,11 +99,15 @@ class Evaluation:
     def _mixed_task(self, x: np.ndarray, native: Native, order: int, norm: Expansion) -> RankTask:
         """The rest of an evaluation with added densities, whose β hold σ."""
         assert self.mixture is not None
-        n = self.engine.plan.n_variables
         beta = self.mixture.beta(native[1][self.mixed_order], norm.value / self.norm.weight)
+        return self.logarithms_task(native, beta, order, lambda V: self._complete(x, native[1], order, V, norm))
+
+    def logarithms_task(self, native: Native, beta: np.ndarray, order: int, finish: Callable[[Expansion], object]) -> RankTask:
+        """Σ ± w ln (I + Σ β b) of all events, of which ``finish`` makes something."""
+        n = self.engine.plan.n_variables
         return RankTask(
             lambda: self._local_logarithms(native, beta, order),
-            lambda V: self._complete(x, native[1], order, V, norm),
+            finish,
             packed_size(n, order),
             lambda V: pack([V], n, order),
             lambda row: unpack(row, n, order)[0],

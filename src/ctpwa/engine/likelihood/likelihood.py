@@ -29,6 +29,7 @@ from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, checked_vector
 from ctpwa.engine.likelihood.mixture import Mixture
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.rank_sums import RankTask, run_together
+from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter, normalisation_size, simulation_scatter
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues
 from ctpwa.engine.samples.memory_plan import MemoryPlan
@@ -267,6 +268,19 @@ class Likelihood:
         for index, (_, sigma) in ((self.names.index(name), pair) for name, pair in self.constraints.items() if name in self.names):
             S[index, index] += 1 / sigma**2
         return S
+
+    def simulation_scatter(self, p: Any) -> SimulationScatter:
+        """How the gradient scatters because the phase-space sample is finite, and the effective size of that sample.
+
+        S = (W/Σ v I)² Σ (v I)² (∂ ln(I/σ))(∂ ln(I/σ)) over the sample, in one pass; with added densities also what their means do, which
+        takes one over data and background. If fixed lineshapes have made it one matrix, spin
+        amplitudes of its events are computed again, from the momenta it was given or from its files.
+        """
+        return simulation_scatter(self, self._vector(p))
+
+    def normalisation_size(self, p: Any) -> NormalisationSize:
+        """How many events of the phase-space sample count: N_eff = (Σ v I)² / Σ (v I)², and the same of every wave alone."""
+        return normalisation_size(self, self._vector(p))
 
     def integrals(self, p: Any, truth: SampleInput | None = None) -> WaveIntegrals:
         """Integrals of products of waves over the phase-space sample, or over another one.

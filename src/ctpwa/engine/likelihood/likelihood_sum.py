@@ -11,6 +11,7 @@ from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.ranks import CPU, ONE, Ranks
 from ctpwa.base.words import counted
 from ctpwa.engine.likelihood.rank_sums import run_together
+from ctpwa.engine.likelihood.simulation import SimulationScatter
 from ctpwa.engine.samples.precision import DOUBLE, MIXED
 from ctpwa.model.model import Model
 
@@ -167,6 +168,16 @@ class LikelihoodSum:
         for term, index in zip(self.terms, self._index, strict=True):
             S[np.ix_(index, index)] += term.score_products(x[index])
         return S
+
+    def simulation_scatter(self, p: Any) -> SimulationScatter:
+        """How the gradient scatters because phase-space samples are finite: the sum over all data sets, whose samples are independent."""
+        x = checked_vector(p, len(self.names))
+        S, sizes = np.zeros((len(x), len(x))), []
+        for term, index in zip(self.terms, self._index, strict=True):
+            own = term.simulation_scatter(x[index])
+            S[np.ix_(index, index)] += own.products
+            sizes += own.sizes
+        return SimulationScatter(S, tuple(sizes))
 
     def coarse(self, p: Any, n_events: int, seed: int = 0) -> LikelihoodSum:
         """A quick likelihood for the search of starts, see ``Likelihood.coarse``."""

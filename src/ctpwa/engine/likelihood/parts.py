@@ -175,8 +175,20 @@ class Normalisation:
         source:     the sample, or one matrix if no lineshape changes
         weight:     Σ w
         integrals:  of products of waves, if no lineshape changes
+        momenta:    of a sample that has become one matrix: its events, computed again whenever they are read; None if they are not known
     """
 
     source: SampleSource | Collapsed
     weight: float
     integrals: WaveIntegrals | None = None
+    momenta: SampleSource | None = None
+
+    @property
+    def rebuilt(self) -> bool:
+        """Whether its events are computed again whenever they are read."""
+        return isinstance(self.source, Collapsed)
+
+    @property
+    def events(self) -> SampleSource | None:
+        """The events of the sample, also if it has become one matrix; None if nobody knows them any more."""
+        return self.momenta if isinstance(self.source, Collapsed) else self.source

@@ -135,7 +135,7 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
     norm = likelihood.norm
     if norm.integrals is not None:
         integrals = _integrals_of(norm.integrals, kept, sorted(used))
-        norm = Normalisation(collapsed(integrals, len(names)), norm.weight, integrals)
+        norm = replace(norm, source=collapsed(integrals, len(names)), integrals=integrals)
     return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm)
 
 

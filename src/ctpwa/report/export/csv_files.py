@@ -16,7 +16,8 @@ from ctpwa.observables.histograms import Grid, Projected, Projection
 from ctpwa.report.export.safe_names import safe_names
 
 INTERFERENCE = "interference"
-PARAMETERS = ("name", "value", "error", "minos_lower", "minos_upper", "minos_valid", "start", "lower", "upper", "at_limit")
+PARAMETERS = ("name", "value", "error", "simulation", "minos_lower", "minos_upper", "minos_valid", "start", "lower", "upper", "at_limit")
+OLD_PARAMETERS = tuple(column for column in PARAMETERS if column != "simulation")  # of earlier versions
 FIXED = ("name", "value")
 DERIVED = ("name", "value", "error", "formula")
 COUPLINGS = ("name", "re", "im", "magnitude", "magnitude_error", "phase", "phase_error")
@@ -63,7 +64,15 @@ def is_table(path: Path) -> bool:
     with open(path, encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         head = next(rows, [])
-        if tuple(head) in (PARAMETERS, FIXED, DERIVED, COUPLINGS, FRACTIONS, INTERFERENCES, GRID):
+        if tuple(column for column in head if column != "simulation") in (
+            OLD_PARAMETERS,
+            FIXED,
+            DERIVED,
+            COUPLINGS,
+            FRACTIONS,
+            INTERFERENCES,
+            GRID,
+        ):
             return True
         if any(tuple(head[: len(columns) + 1]) == (*columns, INTERFERENCE) for columns in (PROJECTION, FINE)):
             return True
@@ -91,7 +100,7 @@ def _parameters(result: FitResult) -> str:
     rows = []
     for p in result.parameters:
         minos = (None, None, None) if p.minos is None else (p.minos.lower, p.minos.upper, p.minos.valid)
-        rows.append((p.name, p.value, p.error, *minos, p.start, p.lower, p.upper, p.at_limit))
+        rows.append((p.name, p.value, p.error, p.simulation, *minos, p.start, p.lower, p.upper, p.at_limit))
     return _table(PARAMETERS, rows)
 
 

@@ -81,15 +81,29 @@ def _row(cells: Sequence[str]) -> str:
 def _parameters(result: FitResult, model: Model | None) -> str:
     couplings = [c.name for c in result.couplings]
 
-    def row(p: FittedParameter | DerivedParameter) -> tuple[str, str]:
+    counted = any(p.simulation is not None for p in result.parameters)
+
+    def row(p: FittedParameter | DerivedParameter) -> tuple[str, ...]:
         label = _plain(p.name) if model is None else parameter_label(model, p.name, couplings)
         found = p.minos if isinstance(p, FittedParameter) else None
         minos = (found.lower, found.upper) if found is not None and found.valid else None
         owner, _, part = p.name.rpartition(".")
         unit = UNITS.get(part, "") if owner not in couplings else ""
-        return label, number(p.value, p.error, minos) + unit + (", at its limit" if getattr(p, "at_limit", False) else "")
+        value = number(p.value, p.error, minos) + unit + (", at its limit" if getattr(p, "at_limit", False) else "")
+        return (label, value, _simulation(p)) if counted else (label, value)
 
-    return _tabular("ll", ("Parameter", "Value"), [*map(row, result.parameters), *map(row, result.derived)])
+    rows = [*map(row, result.parameters), *map(row, result.derived)]
+    if counted:
+        return _tabular("lll", ("Parameter", "Value", "of which simulation"), rows)
+    return _tabular("ll", ("Parameter", "Value"), rows)
+
+
+def _simulation(p: FittedParameter | DerivedParameter) -> str:
+    r"""The part of an error that is due to the simulation, with two digits: ``$\pm 0.00071$``."""
+    if isinstance(p, DerivedParameter) or p.simulation is None:
+        return ""
+    body = re.sub(r"([\d.]+)e([+-]\d+)", lambda match: rf"{match[1]} \times 10^{{{int(match[2])}}}", f"{p.simulation:.2g}")
+    return rf"$\pm {body}$"
 
 
 def _couplings(result: FitResult, label: Callable[[str], str]) -> str:

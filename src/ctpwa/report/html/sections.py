@@ -23,6 +23,7 @@ from ctpwa.report.html.trees import topologies, tree
 
 SHOWN_CORRELATIONS = 12
 LARGE_PULL = 3.0
+PARAMETER_COLUMNS = ("parameter", "value", "error", "of which simulation", "MINOS", "input", "pull", "limits")
 COUPLING_COLUMNS = ("coupling", "magnitude", "error", "input", "pull", "phase / °", "error / °", "input", "pull")
 INTERFERENCE_CAPTION = (
     "In %: fractions on the diagonal, interferences off it; blue is destructive, red constructive. Hover over a cell for its name."
@@ -119,6 +120,7 @@ def parameter_section(content: ReportContent) -> Html:
             (
                 text(p.name),
                 *_measured(p.value, p.error),
+                number("" if p.simulation is None else f"{p.simulation:.2g}", p.simulation),
                 number(minos, None),
                 *_compared(p.value, p.error, inputs.get(p.name)),
                 text(limits + (" — at the limit" if p.at_limit else "")),
@@ -126,7 +128,8 @@ def parameter_section(content: ReportContent) -> Html:
         )
     for own in result.derived:
         compared = _compared(own.value, own.error, inputs.get(own.name))
-        rows.append((text(own.name), *_measured(own.value, own.error), number("", None), *compared, text(f"= {own.formula}")))
+        none = number("", None)
+        rows.append((text(own.name), *_measured(own.value, own.error), none, none, *compared, text(f"= {own.formula}")))
     couplings = []
     given = _coupling_inputs(content)
     for c in result.couplings:
@@ -145,13 +148,16 @@ def parameter_section(content: ReportContent) -> Html:
     corrected = "Errors are corrected for weights, H⁻¹ S H⁻¹." if result.corrected else "Errors are from the exact Hessian."
     fixed = [element("tr", element("td", name), element("td", f"{value:.6g}")) for name, value in result.fixed.items()]
     fixed_table = element("div", element("table", element("tbody", fixed)), class_="scroll")
-    words = f"{corrected} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it."
+    counted_in = "They count that the phase-space sample is finite." if result.simulation else "They do not count the finite simulation."
+    words = (
+        f"{corrected} {counted_in} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it."
+    )
     return section(
         "parameters",
         "Parameters",
         note(words),
         filtered("parameter-table", "parameters"),
-        table("parameter-table", ("parameter", "value", "error", "MINOS", "input", "pull", "limits"), rows),
+        table("parameter-table", PARAMETER_COLUMNS, rows),
         folded(counted(len(result.fixed), "fixed parameter"), fixed_table) if result.fixed else None,
         element("h3", "Couplings"),
         filtered("coupling-table", "couplings"),

@@ -1,0 +1,234 @@
+"""What the finite phase-space sample does to a fit: how the gradient of W ln σ scatters with it, and how many of its events count.
+
+    σ = Σ v I / Σ v,     d = ∂ ln I − ∂ ln σ,     S = (W / Σ v I)² Σ (v I)² d dᵀ,     N_eff = (Σ v I)² / Σ (v I)²
+
+All sums come from one pass over the sample, over its own events if fixed lineshapes have made it one matrix.
+
+In general the gradient g of −ln L depends on the sample through ∂ ln σ, and with added densities also through ln σ − ln B, B being their
+means. An event moves it by v ∂g/∂v = L q, linear in its own numbers q = v (∂I, b, I), and
+
+    S = L (Σ q qᵀ) Lᵀ
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ctpwa.base.errors import DataError
+from ctpwa.base.turns import in_turn
+from ctpwa.engine.backends.engine import Engine
+from ctpwa.engine.backends.expansion import score_products
+from ctpwa.engine.likelihood.rank_sums import run_together
+from ctpwa.engine.plan.tables import LOG, PLAIN
+from ctpwa.engine.samples.build import CallbackValues
+from ctpwa.engine.samples.sample import Sample, picked_inputs
+
+if TYPE_CHECKING:
+    from ctpwa.engine.likelihood.likelihood import Likelihood
+
+
+@dataclass(frozen=True)
+class NormalisationSize:
+    """How many events with equal weights would integrate as well as the phase-space sample does.
+
+    Attributes:
+        n_events:  events of the sample
+        total:     N_eff of the whole intensity, (Σ v I)² / Σ (v I)²
+        waves:     name of a coupling → the same for the coherent sum of its waves alone; 0 if it vanishes everywhere
+    """
+
+    n_events: int
+    total: float
+    waves: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class SimulationScatter:
+    """What one pass over a phase-space sample says about the errors of a fit.
+
+    Attributes:
+        products:  S over the free parameters: covariance of the gradient of −ln L, from one phase-space sample to the next
+        sizes:     effective sizes, one for each data set
+    """
+
+    products: np.ndarray
+    sizes: tuple[NormalisationSize, ...]
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A pass over the phase-space sample of a likelihood at one point.
+
+    Attributes:
+        likelihood:  whose events are summed over
+        x:           its free parameters
+        c:           couplings
+        floating:    floating lineshape parameters
+        numbers:     iteration numbers
+    """
+
+    likelihood: Likelihood
+    x: np.ndarray
+    c: np.ndarray
+    floating: np.ndarray
+    numbers: np.ndarray
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, x: np.ndarray) -> _Pass:
+        """Events that are computed again are so in double precision."""
+        if likelihood.norm.events is None:
+            raise DataError(
+                "a likelihood whose lineshapes stand still does not know its phase-space sample\n fix: ask the one it was made from"
+            )
+        own = likelihood.in_double() if likelihood.norm.rebuilt else likelihood
+        c, theta = own.parameters.native(x)
+        floating = theta[own.evaluation.theta_order]
+        return cls(own, x, c, floating, own.plan.numbers(floating))
+
+    def summed(self, rows_of: Callable[[Engine, Sample, np.ndarray], list[Tensor]]) -> list[np.ndarray] | None:
+        """Rows of numbers of all samples of this process, added up; None if it has no events."""
+        likelihood, engine, source = self.likelihood, self.likelihood.engine, self.likelihood.norm.events
+        assert source is not None
+        refresh = CallbackValues(likelihood.plan, self.floating, engine.device)
+        rows: list[Tensor] | None = None
+        with closing(source.passing()) as passing:
+            for sample in chain(source.resident, passing):
+                refresh(sample, 1)
+                engine.set_numbers(self.c, self.numbers)
+                own = rows_of(engine, sample, self.numbers)
+                rows = own if rows is None else [row.add_(more) for row, more in zip(rows, own, strict=True)]
+                del sample  # before the next one takes as much again
+        engine.set_numbers(self.c, self.numbers)
+        return None if rows is None else [row.cpu().numpy() for row in rows]
+
+    def over_all_ranks(self, size: int, local: Callable[[], np.ndarray], key: bytes) -> np.ndarray:
+        """The sum of what all processes have found."""
+        found = self.likelihood.ranks.sum(size, in_turn(local), key + self.x.tobytes(), self.likelihood.engine.device)
+        if self.likelihood.norm.rebuilt:
+            self.likelihood.resources.preparation.stage.release()
+        return found
+
+
+def simulation_scatter(likelihood: Likelihood, x: np.ndarray) -> SimulationScatter:
+    """See ``Likelihood.simulation_scatter``."""
+    one = _Pass.of(likelihood, x)
+    plan = one.likelihood.plan
+    n = plan.n_variables
+    size = n * n + 2 * n + 2 + 2 * plan.n_couplings
+
+    def local() -> np.ndarray:
+        rows = one.summed(_rows_of)
+        return np.zeros(size) if rows is None else _as_sums(one.likelihood.engine, rows)
+
+    row = one.over_all_ranks(size, local, b"simulation")
+    products, score, gradient, sums = np.split(row, np.cumsum([n * n, n, n]))
+    effective, total, squared = _size(likelihood, sums)
+    moments = np.block([[products.reshape(n, n), score[:, None]], [score[None], np.array([[squared]])]])  # Σ q qᵀ
+    L = _influence(one, total, gradient[: n - plan.n_added] / total)
+    pulled = L.T @ one.likelihood.evaluation.pull_back.matrix(x, one.floating)
+    S = pulled.T @ moments @ pulled
+    return SimulationScatter((S + S.T) / 2, (effective,))
+
+
+def _influence(one: _Pass, total: float, relative: np.ndarray) -> np.ndarray:
+    """L: from q = v (∂I over y, b, I) of an event to what it does to the gradient over (y, m); y are couplings and lineshape numbers.
+
+    Without added densities g = W ∂ ln σ + …, and L q = W (v ∂I − v I ∂ ln σ)/Σ v I. With them, p = I + Σ β b and β ~ σ/B,
+
+        g = (W ∂ ln σ, …) − ∂V,    V = Σ w ln p over (y, β),    ∂β/∂(ln σ − ln B) = β
+
+    Args:
+        one:       the point
+        total:     Σ v I
+        relative:  ∂ ln σ/∂y
+    """
+    likelihood, evaluation = one.likelihood, one.likelihood.evaluation
+    n_y, mixture, samples = len(relative), likelihood.evaluation.mixture, likelihood.samples
+    signal = np.concatenate([np.eye(n_y), np.zeros((n_y, likelihood.plan.n_added)), -relative[:, None]], axis=1) / total
+    if mixture is None:
+        return samples.weight * signal
+    native = likelihood.parameters.native(one.x)
+    m, weight = native[1][evaluation.mixed_order], likelihood.norm.weight
+    beta = mixture.beta(m, total / weight)
+    task = evaluation.logarithms_task(native, beta, 2, lambda V: V)
+    (V,) = run_together(likelihood.ranks, [task], b"logarithms" + one.x.tobytes(), likelihood.engine.device)
+    J, slopes = mixture.chain(m, total / weight, relative), V.gradient[n_y:]
+    L = np.zeros((n_y + len(m), n_y + len(beta) + 1))
+    L[:n_y] = (samples.summed_weight - float(slopes @ beta)) * signal
+    for b in range(len(beta)):
+        moved = J.T @ V.hessian[:, n_y + b] * beta[b] + slopes[b] * J[n_y + b]  # −∂g/∂(ln σ − ln B)
+        L[:, -1] -= moved / total
+        L[:, n_y + b] += moved / (weight * mixture.means[b])
+    return L
+
+
+def normalisation_size(likelihood: Likelihood, x: np.ndarray) -> NormalisationSize:
+    """See ``Likelihood.normalisation_size``."""
+    one = _Pass.of(likelihood, x)
+    n_c = one.likelihood.plan.n_couplings
+
+    def local() -> np.ndarray:
+        rows = one.summed(_size_rows)
+        return np.zeros(2 + 2 * n_c) if rows is None else np.concatenate(rows)
+
+    return _size(likelihood, one.over_all_ranks(2 + 2 * n_c, local, b"normalisation size"))[0]
+
+
+def _size(likelihood: Likelihood, sums: np.ndarray) -> tuple[NormalisationSize, float, float]:
+    """Effective sizes from what ``_size_rows`` has found in all events; and Σ v I and Σ (v I)²."""
+    (total, squared), waves = sums[:2].tolist(), sums[2:]
+    if not total > 0:
+        raise DataError(f"the normalisation is {total:.6g} at these parameters\n fix: check them, and the weights of the phase space")
+    first, second = waves.reshape(2, -1)
+    sizes = np.where(second > 0, first**2 / np.where(second > 0, second, 1.0), 0.0)
+    by_name = dict(zip(likelihood.coupling_names, sizes.tolist(), strict=True))
+    return NormalisationSize(likelihood.samples.own["phase space"].total, total**2 / squared, by_name), total, squared
+
+
+def _rows_of(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:
+    """Rows of numbers that add up, on the device: sums with derivatives, then those of ``_size_rows``."""
+    squared = _with_weights(sample, (sample.w * engine.intensities(sample)).square())
+    rows = [engine.gram_row(squared, LOG), engine.sum_row(squared, LOG, 1), engine.sum_row(sample, PLAIN, 1)]
+    return [*rows, *_size_rows(engine, sample, numbers)]
+
+
+def _as_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
+    """Σ (v I)² (∂ ln I)(∂ ln I), Σ (v I)² ∂ ln I and Σ v ∂I over the variables of the engine, with b/I for β; then the rest."""
+    gram, logarithm, plain, *rest = rows
+    products = score_products(engine.gram_of(gram), engine.plan.n_couplings)
+    score, gradient = engine.expansion(logarithm, LOG, 1).gradient, engine.expansion(plain, PLAIN, 1).gradient
+    return np.concatenate([products.ravel(), score, gradient, *rest])
+
+
+def _size_rows(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:
+    """Σ v I and Σ (v I)²; Σ v |A|² and Σ v² |A|⁴ of every coupling."""
+    vI = sample.w * engine.intensities(sample)
+    return [torch.stack([vI.sum(), vI.square().sum()]), _wave_sums(engine, sample, numbers)]
+
+
+def _with_weights(sample: Sample, w: Tensor) -> Sample:
+    """A sample with these weights; events without any are left out, since ln I may not exist there."""
+    if bool((w > 0).all()):
+        return replace(sample, w=w, n_positive=sample.n_events)
+    kept = torch.nonzero(w > 0)[:, 0]
+    inputs = picked_inputs(sample.inputs, kept)
+    return Sample(sample.K[..., kept].contiguous(), sample.E[:, kept].contiguous(), w[kept], len(kept), None, inputs)
+
+
+def _wave_sums(engine: Engine, sample: Sample, numbers: np.ndarray) -> Tensor:
+    """Σ v |A|² and Σ v² |A|⁴ of every coupling, one after the other; |A|² is a sum over rows."""
+    n = engine.plan.n_couplings
+    sums = torch.zeros(2, n, dtype=torch.float64, device=engine.device)
+    for start, stop, columns in engine.raw_columns(sample, numbers, 4 * n * engine.plan.n_rows):
+        amplitudes = columns.view(2, -1, engine.plan.n_rows, stop - start)[:, :n]
+        weighted = sample.w[start:stop] * amplitudes.square().sum(dim=(0, 2))
+        sums += torch.stack([weighted.sum(dim=1), weighted.square().sum(dim=1)])
+    return sums.flatten()
