@@ -121,7 +121,7 @@ def build_likelihood(
     _check_ranks(ranks, amplitude, parameters, constraints, shares, precision)
     resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities))
     stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
-    samples = _fit_samples(stored, shares, resources, len(parameters.names), ratio)
+    samples = _fit_samples(stored, shares, resources, len(parameters.names), ratio, subtraction == BOUNDED)
     norm, means = _normalisation(amplitude, stored, shares, resources, progress)
     resources.preparation.stage.release()
     mixture = make_mixture(backgrounds, extended, means, ratio, samples.weight)
@@ -223,7 +223,7 @@ def _resources(
 
 
 def _fit_samples(
-    stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, n_free: int, ratio: float
+    stored: Mapping[str, StoredSample], shares: Mapping[str, Share], resources: Resources, n_free: int, ratio: float, bounded: bool
 ) -> FitSamples:
     background = stored.get("background", StoredSample(resources.streamer))
     totals = Totals.of(stored["data"].weights, background.weights, resources.ranks)
@@ -232,7 +232,7 @@ def _fit_samples(
     momenta = shares if resources.precision == MIXED else {}  # for ``in_double``
     distinct = {name: count_distinct(shares[name], n_free, resources.ranks) for name in ("data", "phase space")}
     floor = make_floor(stored[FLOOR], ratio, resources.ranks) if ratio else None
-    return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta, floor)
+    return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta, floor, bounded)
 
 
 def _normalisation(

@@ -117,6 +117,7 @@ class FitSamples:
         distinct:    how many different events there are of data and phase space, counted to the number of free parameters
         shares:      the momenta, if samples are computed again from them; empty otherwise
         floor:       what keeps −ln L of events that count negatively from falling without limit; None: nothing does, or none do
+        bounded:     whether it must
     """
 
     data: SampleSource
@@ -127,6 +128,7 @@ class FitSamples:
     distinct: Mapping[str, int]
     shares: Mapping[str, Share] = field(default_factory=dict)
     floor: Floor | None = None
+    bounded: bool = True
 
     def __post_init__(self) -> None:
         if self.subtracts and self.totals.background <= 0:
@@ -142,8 +144,14 @@ class FitSamples:
     def summed(self) -> tuple[tuple[float, SampleSource], ...]:
         """All events that a logarithm is taken of, with what multiplies their weights: background counts negatively."""
         background = ((-1.0, self.background),) if self.subtracts else ()
-        floor = () if self.floor is None else ((self.floor.ratio * self.weight / self.floor.total, self.floor.source),)
+        flat = self.floor is not None and self.floor.ratio > 0
+        floor = ((self.floor.ratio * self.weight / self.floor.total, self.floor.source),) if self.floor is not None and flat else ()
         return (1.0, self.data), *background, *floor
+
+    @property
+    def negative(self) -> float:
+        """Σ |w| of events that count negatively, divided by what is left."""
+        return (self.totals.absolute - self.weight) / 2 / self.weight
 
     @property
     def summed_weight(self) -> float:

@@ -17,6 +17,7 @@ from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.collapsed import Collapsed, collapsed
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation
+from ctpwa.engine.likelihood.subtraction import FLOOR
 from ctpwa.engine.likelihood.weight_sums import Totals
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.memory_plan import plan_memory
@@ -33,6 +34,7 @@ from ctpwa.model.parameters import Parameters, make_parameters
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
 
+NO_WEIGHT = 1e-12  # of events that count negatively, relative to all: rounding
 EVERY_TIME = "a likelihood that computes its samples in every evaluation\n fix: take it from the one it was made from"
 
 
@@ -48,7 +50,24 @@ def with_weights(likelihood: Likelihood, weights: Any) -> Likelihood:
     w = checked_weights(weights, own.total, torch.device("cpu"))
     source = _stored("weights for", samples.data)
     data = reweighted(source, w[torch.from_numpy(own.numbers())] if ranks.size > 1 else w)
-    return replace(likelihood, samples=replace(samples, data=data, totals=_totals(data, samples.background, likelihood)))
+    return _floored(likelihood, replace(samples, data=data, totals=_totals(data, samples.background, likelihood)))
+
+
+def _floored(likelihood: Likelihood, samples: FitSamples) -> Likelihood:
+    """A likelihood with other events, and as many events of its floor as these need."""
+    if not samples.bounded or (samples.floor is None and samples.negative < NO_WEIGHT):
+        return replace(likelihood, samples=samples)
+    if samples.floor is None:
+        raise DataError(
+            "some events count negatively, and the likelihood was built from events none of which do\n"
+            " fix: build a new one from these events, or all of them with subtraction='plain'"
+        )
+    mixture, ratio = likelihood.mixture, max(samples.negative, 0.0)
+    assert mixture is not None
+    constant = ratio * samples.weight if mixture.extended else ratio
+    amounts = (*mixture.amounts[:-1], replace(mixture.amounts[-1], constant=constant))
+    floor = replace(samples.floor, ratio=ratio)
+    return replace(likelihood, samples=replace(samples, floor=floor), mixture=replace(mixture, amounts=amounts))
 
 
 def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput | None) -> Likelihood:
@@ -69,10 +88,11 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     subtracted = stored.get("background", StoredSample(likelihood.streamer))
     n_summed = sum(share.part.total for share in shares.values())
     distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], len(likelihood.names), resources.ranks)}
-    samples = FitSamples(stored["data"], subtracted, own, _totals(stored["data"], subtracted, likelihood), n_summed, distinct)
+    totals, before = _totals(stored["data"], subtracted, likelihood), likelihood.samples
+    samples = FitSamples(stored["data"], subtracted, own, totals, n_summed, distinct, floor=before.floor, bounded=before.bounded)
     kept = {name: placed for name, placed in resources.memory.placed.items() if name == "phase space"}  # shared with the other one
     whole = replace(memory, placed={**memory.placed, **kept}, integrated=resources.memory.integrated)
-    return replace(likelihood, samples=samples, resources=replace(resources, preparation=preparation, memory=whole))
+    return _floored(replace(likelihood, resources=replace(resources, preparation=preparation, memory=whole)), samples)
 
 
 def subsample(likelihood: Likelihood, n_events: int, seed: int) -> Likelihood:
@@ -85,7 +105,7 @@ def subsample(likelihood: Likelihood, n_events: int, seed: int) -> Likelihood:
         background = _random_part(likelihood, samples.own["background"], samples.background, share, seed + 1)
     totals = _totals(data, background, likelihood)
     part = replace(samples, data=data, background=background, totals=totals, n_summed=round(share * samples.n_summed))
-    return replace(likelihood, samples=part)
+    return _floored(likelihood, part)
 
 
 def still(likelihood: Likelihood, x: np.ndarray) -> Normalisation:
@@ -107,11 +127,12 @@ def in_double(likelihood: Likelihood) -> Likelihood:
     if not isinstance(norm.source, Collapsed):
         norm = replace(norm, source=rebuilt["phase space"])
     background = rebuilt.get("background", StoredSample(likelihood.streamer))
+    floor = None if samples.floor is None else replace(samples.floor, source=rebuilt[FLOOR])
     return replace(
         likelihood,
         amplitude=replace(likelihood.amplitude, engine=engine),
         resources=replace(resources, precision=DOUBLE),
-        samples=replace(samples, data=rebuilt["data"], background=background),
+        samples=replace(samples, data=rebuilt["data"], background=background, floor=floor),
         norm=norm,
     )
 
