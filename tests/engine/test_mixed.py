@@ -81,7 +81,8 @@ def rounded(name):
         samples = [replace(s, K=s.K.to(SINGLE[s.K.dtype]).to(s.K.dtype)) for s in stored.resident]
         return StoredSample.on_device(samples, like.streamer)
 
-    samples = replace(like.samples, data=parts(like.data), background=parts(like.background))
+    floor = like.samples.floor if like.samples.floor is None else replace(like.samples.floor, source=parts(like.samples.floor.source))
+    samples = replace(like.samples, data=parts(like.data), background=parts(like.background), floor=floor)
     norm = like.norm if isinstance(like.phase_space, Collapsed) else replace(like.norm, source=parts(like.phase_space))
     return replace(like, samples=samples, norm=norm)
 
@@ -186,7 +187,7 @@ def test_memory_is_that_of_what_is_stored():
     own, exact = mixed("fixed", "reference").memory(), double("fixed").memory()
     assert own.bytes_per_event < exact.bytes_per_event
     assert own.piece_events == exact.piece_events  # of the normalisation, which is in double precision until it has become a matrix
-    assert list(own.samples) == ["data", "background"]
+    assert list(own.samples) == ["data", "background", "floor"]
 
 
 def test_unknown_precision():

@@ -74,10 +74,10 @@ def make(name, case="plain", ranks=ONE, engine="reference", **options):
     return ctpwa.build_likelihood(model(name), **samples(case), engine=engine, ranks=ranks, **options)
 
 
-def pair(ranks=ONE, engine="reference"):
+def pair(ranks=ONE, engine="reference", **options):
     """Two data sets fitted together, one of them with a constraint."""
-    first = make("floating", "weighted", ranks, engine, constraints={MASS: (1.66, 0.01)})
-    return first + make("floating", "plain", ranks, engine)
+    first = make("floating", "weighted", ranks, engine, constraints={MASS: (1.66, 0.01)}, **options)
+    return first + make("floating", "plain", ranks, engine, **options)
 
 
 def points(likelihood, n=2):

@@ -232,7 +232,7 @@ def _chunks_in(room: int, chunk: int, reserved: int) -> int:
 def _fill(kept: Mapping[str, int], chunk: int, levels: list[int]) -> dict[str, Placement]:
     """Data, background and phase space into the levels in turn; what is left lies on disk."""
     left, placed = list(levels), {}
-    for name in sorted(kept, key=lambda name: ("data", "background", "phase space").index(name)):
+    for name in sorted(kept, key=lambda name: ("data", "background", "floor", "phase space").index(name)):
         n, found = kept[name], []
         for level in range(len(left)):
             chunks = min(left[level], -(-n // chunk))
