@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -26,7 +26,7 @@ from ctpwa.engine.codegen.machine_code import KeptCode
 
 ENTRY = types.void(types.int64, types.int64, types.int64)  # address of the arguments, thread, number of threads
 OPTIONS = {"nopython": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
-INTEGER = "integer"
+INTEGER = ("integer", 0)
 
 
 class ThreadedKernel:
@@ -42,7 +42,7 @@ class ThreadedKernel:
     def __init__(self, kernel: FunctionType, path: Path | None) -> None:
         self._kernel, self._path = kernel, path
         self._plain = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
-        self.compiled: dict[tuple[str, ...], Any] = {}
+        self.compiled: dict[tuple[Any, ...], Any] = {}
 
     def __call__(self, n_threads: int, *arguments: np.ndarray | int) -> None:
         """Run it in some threads at the same time; arrays are contiguous."""
@@ -50,14 +50,30 @@ class ThreadedKernel:
             for thread in range(n_threads):
                 self._kernel(*arguments, thread, n_threads)
             return
-        kinds = tuple(f"{a.dtype}{a.ndim}" if isinstance(a, np.ndarray) else INTEGER for a in arguments)
-        if kinds not in self.compiled:
-            self.compiled[kinds] = self._compile(kinds, arguments)
-        table = np.array([n for a in arguments for n in _numbers(a)], dtype=np.int64)
-        _loop(None if self._path is None else self._path.parent)(self.compiled[kinds].address, table.ctypes.data, n_threads)
+        kinds: list[tuple[Any, int]] = []
+        numbers: list[int] = []
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):
+                assert argument.flags.c_contiguous
+                kinds.append((argument.dtype, argument.ndim))
+                numbers.append(argument.__array_interface__["data"][0])
+                numbers += argument.shape
+            else:
+                kinds.append(INTEGER)
+                numbers.append(argument)
+        key = tuple(kinds)
+        if key not in self.compiled:
+            self.compiled[key] = self._compile(arguments)
+        table = np.array(numbers, dtype=np.int64)
+        self._loop(self.compiled[key].address, table.__array_interface__["data"][0], n_threads)
 
-    def _compile(self, kinds: Sequence[str], arguments: Sequence[np.ndarray | int]) -> Any:
+    @cached_property
+    def _loop(self) -> Callable[[int, int, int], None]:
+        return _loop(None if self._path is None else self._path.parent)
+
+    def _compile(self, arguments: Sequence[np.ndarray | int]) -> Any:
         """The kernel as the loop calls it: its arguments are in a table of addresses and shapes."""
+        kinds = [f"{a.dtype}{a.ndim}" if isinstance(a, np.ndarray) else INTEGER[0] for a in arguments]
         lines, at = [], 0
         for name, argument in zip(inspect.signature(self._kernel).parameters, arguments, strict=False):
             if isinstance(argument, np.ndarray):
@@ -76,13 +92,6 @@ class ThreadedKernel:
             found._cache = KeptCode(Path(f"{self._path}.{'-'.join(kinds)}"))
         found.compile()
         return found
-
-
-def _numbers(argument: np.ndarray | int) -> tuple[int, ...]:
-    if not isinstance(argument, np.ndarray):
-        return (argument,)
-    assert argument.flags.c_contiguous
-    return argument.__array_interface__["data"][0], *argument.shape
 
 
 @cache
