@@ -25,7 +25,7 @@ def test_integrals_add_up_to_the_normalisation(name, engine):
     x = point(like)
     found = like.integrals(x)
     c, theta = like.parameters.native(x)
-    norm = like.evaluation.local_sums((c, theta), 1)[2]
+    norm = like.evaluation.local_sums((c, theta), 1)[1]
     own = member_couplings(like, x, found)
     assert (own.conj() @ found.matrix @ own).real * like.norm.weight == pytest.approx(norm.value, rel=1e-12)
     slopes = np.einsum("j,tjk,k->t", own.conj(), found.slopes, own).real * like.norm.weight
