@@ -83,7 +83,9 @@ class Journal:
 def fits(experiment: Experiment, todo: dict[int, list[str]], jobs: int, minutes: float) -> Iterator[list[dict[str, Any]]]:
     """Fits of toys as they come, computed by so many processes; no toy is begun after so many minutes."""
     end, toys = time.perf_counter() + 60 * minutes, iter(todo.items())
-    if jobs <= 1:
+    if not todo:
+        return
+    if jobs == 1:
         begin(experiment)
         yield from (work(*toy) for toy in takewhile(lambda _: time.perf_counter() < end, toys))
         return
