@@ -81,16 +81,19 @@ def summarise(records: Sequence[Mapping[str, Any]], ideal: Sequence[Mapping[str,
     significance = mean / (width / np.sqrt(n))
     difference, ratio = compared(fits, Fits.of(ideal), significance)
     inside = [(np.abs(fits.pulls) < k).mean(axis=1) for k in (1, 2)]  # per toy: parameters are correlated
-    checks = [
-        bad,
-        _largest(f"means within {MEAN:g} standard errors of the ideal ones", fits.names, difference, MEAN, t.sf(np.abs(difference), n - 1)),
+    own = np.isin(fits.names, Fits.of(ideal).names)
+    checks = [bad]
+    for what, some in ((f"means within {MEAN:g} standard errors of the ideal ones", own), (f"means of amounts within {MEAN:g} of 0", ~own)):
+        if some.any():
+            checks.append(_largest(what, np.array(fits.names)[some], difference[some], MEAN, t.sf(np.abs(difference[some]), n - 1)))
+    checks += [
         _average(f"average width within {WIDTH:g} of 1", float(width.mean()), 1.0, WIDTH, _width_error(fits.pulls), n),
         _largest(f"each width within {WIDTHS:g} of 1", fits.names, width - 1, WIDTHS, norm.sf(np.abs(width - 1) * np.sqrt(2 * (n - 1)))),
     ]
-    for k, own, expected in zip((1, 2), inside, EXPECTED, strict=True):
+    for k, covered, expected in zip((1, 2), inside, EXPECTED, strict=True):
         what = f"coverage within {100 * COVERAGE:g} % of {100 * expected:.1f} %"
-        checks.append(_average(what, float(own.mean()), expected, COVERAGE, float(own.std(ddof=1) / np.sqrt(n)), n))
-        found[f"coverage_{k}"] = float(own.mean())
+        checks.append(_average(what, float(covered.mean()), expected, COVERAGE, float(covered.std(ddof=1) / np.sqrt(n)), n))
+        found[f"coverage_{k}"] = float(covered.mean())
     columns = {"mean": mean, "in_standard_errors": significance, "difference_in_standard_errors": difference, "width": width}
     columns |= {"coverage_1": (np.abs(fits.pulls) < 1).mean(axis=0), "coverage_2": (np.abs(fits.pulls) < 2).mean(axis=0)}
     return found | {
@@ -136,7 +139,7 @@ def _width_error(pulls: np.ndarray) -> float:
     return float(np.sqrt((n - 1) * widths.var()))
 
 
-def _largest(what: str, names: Sequence[str], values: np.ndarray, limit: float, one_sided: np.ndarray) -> Check:
+def _largest(what: str, names: Sequence[str] | np.ndarray, values: np.ndarray, limit: float, one_sided: np.ndarray) -> Check:
     """Whether the largest of several numbers, one for each parameter, is small enough."""
     at = int(np.argmax(np.abs(values)))
     chance = 1 - (1 - 2 * float(one_sided[at])) ** len(names)

@@ -90,7 +90,7 @@ class Experiment:
         return {"model": self.file.read_text(encoding="utf-8"), "events": self.events, "device": self.device}
 
 
-QUICK = Experiment(ROOT / "benchmarks" / "models" / "kk_eta_four.yml", 2_000)
+QUICK = Experiment(ROOT / "benchmarks" / "models" / "kk_eta_four.yml", 5_000)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ def test_numbers_by_hand(bench):
     assert found["coverage_1"] == pytest.approx(5 / 9)  # |pull| below 1: one of a, two of b, two of the fraction
     assert found["coverage_2"] == pytest.approx(7 / 9)
     assert found["error_ratio"] == pytest.approx(2)
+    assert [check["found"] for check in found["checks"][:3]] == ["1", "+2.5 (b)", "+1.73 (b.fraction)"]
     row = bench.table.row("mine", found)
     assert row[:3] + row[3:5] + row[10:] == ["mine", "4", "1", "1.8 SE", "2.5 SE", "2.000", "2.00", "FAIL, not significant"]
 
