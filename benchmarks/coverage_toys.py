@@ -1,0 +1,279 @@
+"""Toys for coverage.py: signal and background events of an experiment, and its likelihoods.
+
+A toy is an experiment of its own: numbers of events are Poisson numbers, and each has its own phase-space sample. All settings fit the
+same signal events, so that they can be compared with the ideal likelihood toy by toy.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from scipy.stats import norm
+from torch import Tensor
+
+import ctpwa
+from common import KK_ETA, ROOT, wait
+from ctpwa.data.events import Events, concatenate
+from ctpwa.data.stream import Piece
+from ctpwa.engine.likelihood.backgrounds import Background
+from ctpwa.engine.likelihood.build import build_likelihood
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.generate import ToyGenerator, ToySettings
+from ctpwa.kinematics.lorentz import mass_squared
+
+COUNTS, SIGNAL, BACKGROUND, PHASE_SPACE, VARIABLE = range(5)  # streams of random numbers
+FRACTIONS = (0.1, 0.3)  # of background in the data
+SIDEBAND = 2  # times as many events as there is background in the data, with weight 1/2
+MOST = 40  # phase-space events for each signal event
+IDEAL = "ideal"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to fit a toy.
+
+    Attributes:
+        about:     in words
+        fraction:  of the events of the data is background
+        by:        how that is accounted for: ``density``, ``subtraction``, ``sweights`` or ``extended``
+        ratio:     phase-space events for each signal event
+    """
+
+    about: str
+    fraction: float = 0.0
+    by: str = ""
+    ratio: int = MOST
+
+
+SETTINGS = {
+    IDEAL: Setting("signal alone, 40 times more phase space"),
+    "phase-space-5": Setting("signal alone, 5 times more phase space", ratio=5),
+    "phase-space-2": Setting("signal alone, twice as much phase space", ratio=2),
+    "density-10": Setting("10 % background as a density, fraction floating", 0.1, "density"),
+    "density-30": Setting("30 % background as a density, fraction floating", 0.3, "density"),
+    "subtraction-10": Setting("10 % background, sideband subtracted", 0.1, "subtraction"),
+    "subtraction-30": Setting("30 % background, sideband subtracted", 0.3, "subtraction"),
+    "sweights": Setting("30 % background, sWeights", 0.3, "sweights"),
+    "extended": Setting("30 % background as a density, yields", 0.3, "extended"),
+    "density-30-5": Setting("density-30 with 5 times more phase space", 0.3, "density", 5),
+    "subtraction-30-5": Setting("subtraction-30 with 5 times more phase space", 0.3, "subtraction", 5),
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What toys are made of.
+
+    Attributes:
+        file:    of the model, a decay into three particles
+        events:  of signal, on average
+        device, engine:  where and how to compute
+        toys:    how toys are generated
+    """
+
+    file: Path = KK_ETA
+    events: int = 15_000
+    device: str = "cpu"
+    engine: str = "auto"
+    toys: ToySettings = field(default_factory=ToySettings)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers depend on; CPU and GPU have different random streams."""
+        return {"model": self.file.read_text(encoding="utf-8"), "events": self.events, "device": self.device}
+
+
+QUICK = Experiment(ROOT / "benchmarks" / "models" / "kk_eta_four.yml", 5_000)
+
+
+@dataclass(frozen=True)
+class Hills:
+    """What background looks like: it rises with s₁₂, with a hill in s₁₃; s are squared masses, GeV²."""
+
+    def __call__(self, events: Piece) -> Tensor:
+        """0.3 + 0.15 (s₁₂ − 1)² + 1.2 exp(−((s₁₃ − 2.2)/0.3)²)."""
+        s12, s13 = (mass_squared((events.p4[0] + events.p4[i]).T) for i in (1, 2))
+        return 0.3 + 0.15 * (s12 - 1) ** 2 + 1.2 * torch.exp(-(((s13 - 2.2) / 0.3) ** 2))
+
+    def largest(self, decay: Any) -> float:
+        """No value is larger: s₁₂ ends at (M − m₃)², and begins above 0."""
+        end = (decay.parent.mass - decay.final[2].mass) ** 2
+        return 0.3 + 0.15 * max((end - 1) ** 2, 1.0) + 1.2
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable that tells signal from background: a normal distribution in the middle of a flat one from −5 to 5 standard deviations."""
+
+    end: float = 5.0
+
+    def draw(self, n: int, n_background: int, random: np.random.Generator) -> np.ndarray:
+        """Values of signal events, then of background events."""
+        inside = norm.cdf([-self.end, self.end])
+        return np.concatenate([norm.ppf(random.uniform(*inside, n)), random.uniform(-self.end, self.end, n_background)])
+
+    def densities(self, x: np.ndarray) -> np.ndarray:
+        """Of signal and background, [2, event]."""
+        return np.stack([norm.pdf(x) / np.diff(norm.cdf([-self.end, self.end])), np.full_like(x, 0.5 / self.end)])
+
+    def sweights(self, x: np.ndarray, yields: np.ndarray) -> np.ndarray:
+        """sWeights, w = Σ_j V_sj f_j / Σ_j N_j f_j,  (V⁻¹)_ij = ∫ f_i f_j / Σ_k N_k f_k dx, with true yields N.
+
+        ∫ w f is 1 for signal and 0 for background. They are a fixed function of x; fitted yields would add errors of their own.
+        """
+        grid, step = np.linspace(-self.end, self.end, 20_001, retstep=True)
+        f, weight = self.densities(grid), np.full(len(grid), step)
+        weight[[0, -1]] /= 2
+        V = np.linalg.inv((f * weight / (yields @ f)) @ f.T)
+        f = self.densities(x)
+        return (V[0] @ f) / (yields @ f)
+
+
+class Toys:
+    """Makes toys of an experiment and fits them.
+
+    Args:
+        experiment:  what they are made of
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.model = experiment, ctpwa.load_model(experiment.file)
+        self.density, self.variable = Hills(), Variable()
+
+    @cached_property
+    def generator(self) -> ToyGenerator:
+        """Makes signal events."""
+        own = self.experiment
+        return ToyGenerator(self.model, device=own.device, engine=own.engine, settings=own.toys)
+
+    def make(self, number: int) -> Toy:
+        """A toy; it makes its samples when they are asked for, the same ones whatever else was asked for."""
+        return Toy(self, number)
+
+    def background(self, n: int, number: int) -> Events:
+        """Events distributed like the density."""
+        device, largest, parts, found = self.experiment.device, self.density.largest(self.model.decay), [], 0
+        random = torch.Generator(device=device).manual_seed(seed(BACKGROUND, number))
+        while found < n:
+            flat = ctpwa.generate_phase_space(
+                self.model, 4 * n + 1000, seed(BACKGROUND, number, 1 + len(parts)), device=device, progress=False
+            )
+            values = self.density(Piece([flat[name] for name in self.model.final_names]))
+            uniform = torch.rand(len(values), generator=random, device=device, dtype=torch.float64)
+            parts.append(flat.picked(torch.nonzero(uniform * largest < values)[:, 0]))
+            found += parts[-1].n_events
+        return concatenate(parts).picked(slice(n))
+
+    def fit(self, toy: Toy, name: str) -> dict[str, Any]:
+        """What the fit of a toy has found, or why it is not good."""
+        setting, device = SETTINGS[name], self.experiment.device
+        record: dict[str, Any] = {"setting": name, "toy": toy.number, "good": False}
+        samples = toy.samples(setting)
+        wait(device)
+        begin = time.perf_counter()
+        try:
+            likelihood = build_likelihood(self.model, device=device, engine=self.experiment.engine, progress=False, **samples)
+            result = ctpwa.fit(likelihood, progress=False)
+        except ctpwa.CtpwaError as error:
+            return record | {"reason": str(error), "seconds": time.perf_counter() - begin}
+        wait(device)
+        record["seconds"] = time.perf_counter() - begin
+        without = [p.name for p in result.parameters if p.error is None or not p.error > 0]
+        if not result.verdict.good or without:
+            return record | {"reason": str(result.verdict) + (f"; no error of {', '.join(without)}" if without else "")}
+        values, errors = [p.value for p in result.parameters], [p.error for p in result.parameters]
+        names = [p.name for p in result.parameters]
+        return record | {"good": True, "names": names, "values": values, "errors": errors, "truth": self.truth(likelihood, setting)}
+
+    def truth(self, likelihood: Likelihood, setting: Setting) -> list[float]:
+        """True values of the free parameters: those of the model, where fits start, and average numbers of events."""
+        yields = {"signal.yield": float(self.experiment.events), "b.yield": n_background(self.experiment.events, setting.fraction)}
+        found = dict(zip(likelihood.names, likelihood.start.tolist(), strict=True)) | {"b.fraction": setting.fraction}
+        return [(found | yields)[name] for name in likelihood.names]
+
+
+@dataclass(frozen=True)
+class Toy:
+    """One toy."""
+
+    toys: Toys
+    number: int
+
+    @cached_property
+    def counts(self) -> dict[float, tuple[int, int, int]]:
+        """Events of signal, of background among them and of the sideband, for each fraction of background."""
+        random, n = np.random.default_rng(seed(COUNTS, self.number)), self.toys.experiment.events
+        signal = int(random.poisson(n))
+        expected = [(fraction, n_background(n, fraction)) for fraction in FRACTIONS]
+        return {0.0: (signal, 0, 0)} | {f: (signal, int(random.poisson(b)), int(random.poisson(SIDEBAND * b))) for f, b in expected}
+
+    @cached_property
+    def signal(self) -> Events:
+        """Signal events."""
+        return self.toys.generator.generate(self.counts[0.0][0], seed(SIGNAL, self.number), progress=False).events
+
+    @cached_property
+    def background(self) -> Events:
+        """As many background events as any setting takes, the sideband included."""
+        return self.toys.background(max(b + side for _, b, side in self.counts.values()), self.number)
+
+    @cached_property
+    def phase_space(self) -> Events:
+        """As many phase-space events as any setting takes."""
+        own = self.toys.experiment
+        return ctpwa.generate_phase_space(
+            self.toys.model, MOST * own.events, seed(PHASE_SPACE, self.number), device=own.device, progress=False
+        )
+
+    def samples(self, setting: Setting) -> dict[str, Any]:
+        """What a likelihood is built from."""
+        n, b, side = self.counts[setting.fraction]
+        own = self.toys.experiment
+        samples: dict[str, Any] = {"phase_space": self.phase_space.picked(slice(setting.ratio * own.events)), "data": self.signal}
+        if not setting.by:
+            return samples
+        samples["data"] = concatenate([self.signal, self.background.picked(slice(b))])
+        if setting.by == "subtraction":
+            sideband = self.background.picked(slice(b, b + side))
+            weights = torch.full((side,), 1 / SIDEBAND, dtype=torch.float64, device=own.device)
+            return samples | {"background": replace(sideband, weights=weights)}
+        if setting.by == "sweights":
+            x = self.toys.variable.draw(n, b, np.random.default_rng(seed(VARIABLE, self.number)))
+            weights = self.toys.variable.sweights(x, np.array([own.events, n_background(own.events, setting.fraction)]))
+            return samples | {"data": replace(samples["data"], weights=torch.from_numpy(weights).to(own.device))}
+        density = Background("b", self.toys.density, setting.fraction, floating=True)
+        return samples | {"backgrounds": [density], "extended": setting.by == "extended"}
+
+
+def n_background(n_signal: float, fraction: float) -> float:
+    """Background events that are a fraction of all."""
+    return n_signal * fraction / (1 - fraction)
+
+
+def seed(stream: int, number: int, part: int = 0) -> int:
+    """Of the random numbers of one kind, in one toy."""
+    return int(np.random.SeedSequence([stream, number, part]).generate_state(1)[0])
+
+
+_toys: Toys  # of a worker process
+
+
+def begin(experiment: Experiment) -> None:
+    """Prepare a worker process, which computes with one thread."""
+    global _toys
+    numba.set_num_threads(1)
+    torch.set_num_threads(1)
+    _toys = Toys(experiment)
+
+
+def work(number: int, names: list[str]) -> list[dict[str, Any]]:
+    """Fit one toy in several ways."""
+    toy = _toys.make(number)
+    return [_toys.fit(toy, name) for name in names]
