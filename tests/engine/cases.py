@@ -307,9 +307,12 @@ def _take_out_kernels() -> dict[str, ModuleType]:
 
 
 def make(name: str, engine: str, *, chunk: int | None = None, spill: bool = False, **changes: Any) -> Likelihood:
-    """The likelihood of a case with changed samples or options; with ``chunk`` nothing stays on the device, and perhaps not in memory."""
+    """The likelihood of a case with changed samples or options; with ``chunk`` nothing stays on the device, and perhaps not in memory.
+
+    Where events count negatively it is the plain sum; ``test_mixture`` has the bounded one.
+    """
     case = CASES[name]
-    arguments = {**samples(name), **case.options, **changes, "engine": engine}
+    arguments = {**samples(name), "subtraction": "plain", **case.options, **changes, "engine": engine}
     size = arguments.pop("chunk", None) if chunk is None else chunk
     with ExitStack() as stack:
         if size is not None:

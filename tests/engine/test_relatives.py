@@ -154,7 +154,7 @@ def test_weights_that_add_up_to_nothing():
 
 
 def test_negative_weights_need_a_floor():
-    like = likelihood("small", "reference")
+    like = make("small", "reference", subtraction="bounded")
     with pytest.raises(
         ctpwa.base.DataError, match="some events count negatively, and the likelihood was built from events none of which do"
     ):
@@ -163,6 +163,24 @@ def test_negative_weights_need_a_floor():
     w = weights(like.n_events, True)
     agree(plain.with_weights(w), make("small", "reference", data=Events(samples("small")["data"].momenta, torch.from_numpy(w)),
                                       subtraction="plain"), point(plain))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["small not streamed", "kk_eta fixed"])
+def test_the_floor_follows_the_events(name):
+    """Other weights and other data, with none that count negatively, and with some."""
+    like = make(name, "reference", subtraction="bounded")
+    x = point(like)
+    for negative in (False, True):
+        w = weights(like.n_events, negative)
+        data = Events(samples(name)["data"].momenta, torch.from_numpy(w))
+        expected = make(name, "reference", data=data, subtraction="bounded")
+        found = like.with_weights(w)
+        agree(found, expected, x)
+        np.testing.assert_allclose(found.score_products(x), expected.score_products(x), rtol=1e-9, atol=1e-12)
+        agree(like.with_data(data, samples(name)["background"]), expected, x)
+    agree(like.with_data(data), make(name, "reference", data=data, background=None, subtraction="bounded"), x)
+    signal = Events(data.momenta, torch.from_numpy(weights(like.n_events, False)))
+    agree(like.with_data(signal), make(name, "reference", data=signal, background=None, subtraction="bounded"), x)
 
 
 @pytest.mark.parametrize("name", ["small not streamed", "small streamed", "kk_eta fixed"])
