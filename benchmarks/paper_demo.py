@@ -125,5 +125,5 @@ def compare_with_truth(likelihood: Likelihood, result: FitResult, n_phsp: int, n
     for entry, pull in zip(entries, pulls, strict=True):
         entry["pull"] = float(pull)
     about = {"chi2": toy.chi2, "p": toy.p_value, "ratio_p": toy.ratio_p_value, "free": n, "good": bool(result.verdict.good)}
-    norm = np.diag(toy.covariance) / np.diag(result.covariance)
+    norm = np.diag(result.covariance) / np.diag(result.statistical_covariance)
     return about | {"entries": entries, "error_growth": [float(np.sqrt(norm.min())), float(np.sqrt(norm.max()))]}

@@ -14,7 +14,7 @@ resonances:
   phi(1680):    {in: K+ K-, mass: 1.68, width: 0.15}
   phi(3)(1850): {in: K+ K-}
   K(2)*(1430):  {in: [K+ eta, K- eta]}
-samples: {data: data.npz, phase_space: {generate: 500, seed: 2}}
+samples: {data: data.npz, phase_space: {generate: 500, seed: 2, proposal: flat}}
 fit: {engine: reference, starts: 1}
 """
 FLOATING = SMALL.replace("width: 0.15}", "width: 0.15, float: mass}")

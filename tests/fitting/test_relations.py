@@ -35,7 +35,7 @@ DESCRIPTION = {
         "K(2)*(1430)": {"in": ["K+ eta", "K- eta"], "float": "pdg"},
     },
     "couplings": {B: {"abs": 0.8, "phase": 0.5}, K: [10, 4]},
-    "samples": {"data": "data.npz", "phase_space": {"generate": 800, "seed": 2}},
+    "samples": {"data": "data.npz", "phase_space": {"generate": 800, "seed": 2, "proposal": "flat"}},
     "fit": {
         "engine": "reference",
         "starts": 1,

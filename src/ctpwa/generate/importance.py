@@ -32,7 +32,7 @@ FLAT_SHARE = 0.2  # of the events at least is flat: no weight exceeds 5
 NARROW = 0.03  # GeV; the tails of narrower states matter: barriers lift them above a Breit-Wigner
 NARROW_PARTS = ((0.65, 1), (0.15, 4), (0.1, 16))  # shares and factors on the width
 TAIL_SHARE = 0.1  # of the masses of a resonance is uniform, or at the edge that its mother leaves
-FLOATING = 1.5  # times wider where mass or width are fitted: a state that moves stays covered
+MARGIN = 1.5  # times wider: a state that moves stays covered, and the events do not depend on what floats
 SMALLEST_WIDTH = 1e-9  # of the mass; rounding of momenta does not resolve less
 SMALLEST_SHARE = 0.05  # of the events along chains is spread evenly over all of them
 PILOT_SEED, PILOT_EVENTS, PILOT_NUMBERS, PILOT_ROUNDS = 0x5A3E_5A3E, 1 << 14, 1 << 22, 60
@@ -227,12 +227,11 @@ def _mass_density(resonance: Resonance, system: System, tree: Tree) -> MassDensi
     mass, width = resonance.mass, resonance.width
     if not mass or not np.isfinite(mass) or mass < 0:
         return Flat()
-    wider = FLOATING if {"mass", "width"} & set(resonance.floating) else 1.0
     edge: MassDensity = Flat() if system in tree[0] else Edge()  # its mother is a resonance, not the parent
     if not width or not np.isfinite(width) or width < 0:
         peaks = [(1 / len(UNKNOWN_WIDTHS), guess) for guess in UNKNOWN_WIDTHS]
     else:
-        known = max(wider * width, SMALLEST_WIDTH * mass)
+        known = max(MARGIN * width, SMALLEST_WIDTH * mass)
         peaks = [(share, factor * known) for share, factor in NARROW_PARTS] if width < NARROW else [(1.0, known)]
     scale = (1 - TAIL_SHARE) / sum(share for share, _ in peaks)
     return Mixed((*((scale * share, Peak(mass, w)) for share, w in peaks), (TAIL_SHARE, edge)))

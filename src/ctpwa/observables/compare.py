@@ -167,8 +167,16 @@ def _same_samples(named: Mapping[str, FitResult]) -> tuple[bool, str]:
         if not result.samples:
             return False, f"{name} was fitted in Python and does not say to which events"
         if hash_of_samples(result.samples) != hash_of_samples(first.samples):
-            return False, f"{first_name} and {name} are fits of different samples"
+            why = f"{first_name} and {name} are fits of different samples"
+            if hash_of_samples(_from_files(result)) == hash_of_samples(_from_files(first)):
+                why += "; phase space that is generated follows the resonances of a model: give both the same file, or proposal: flat"
+            return False, why
     return True, ""
+
+
+def _from_files(result: FitResult) -> tuple[Any, ...]:
+    """The samples that were not generated."""
+    return tuple(sample for sample in result.samples if sample["files"])
 
 
 def _values(named: Mapping[str, FitResult], same: bool) -> tuple[list[ComparedValue], list[str]]:

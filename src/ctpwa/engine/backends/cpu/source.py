@@ -23,8 +23,7 @@ import numpy as np
 
 BLOCK = {block}
 ROWS = {rows}
-ADDED = {added}  # densities, from this row of E on
-ADDED_ROW = {added_row}
+ADDED = {added}  # densities: the last rows of E
 '''
 
 SUMS_HEAD = '''
@@ -51,7 +50,7 @@ INTENSITY = """        # I = Σ_r |ψ_r|² and the weight of every event
         if mode == 0:
             for b in range(ADDED):
                 for i in range(n):
-                    omega[i] += beta[b] * E[ADDED_ROW + b, begin + i]
+                    omega[i] += beta[b] * E[E.shape[0] - ADDED + b, begin + i]
             for i in range(n):
                 total += w[begin + i] * math.log(omega[i])
             for i in range(n):
@@ -68,7 +67,7 @@ ADDED_SUMS = """        # Σ ω b
             for b in range(ADDED):
                 total = 0.0
                 for i in range(n):
-                    total += omega[i] * E[ADDED_ROW + b, begin + i]
+                    total += omega[i] * E[E.shape[0] - ADDED + b, begin + i]
                 result[result.shape[0] - ADDED + b] += total
 """
 
@@ -82,7 +81,7 @@ SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r; an adde
                     u_im[i] += psi_re[r, i] * psi_re[r, i] + psi_im[r, i] * psi_im[r, i]
             for b in range(ADDED):
                 for i in range(n):
-                    u_im[i] += beta[b] * E[ADDED_ROW + b, begin + i]
+                    u_im[i] += beta[b] * E[E.shape[0] - ADDED + b, begin + i]
             for column in range(D.shape[1]):
                 z[0, column, at : at + n] = 0.0
                 z[1, column, at : at + n] = 0.0
@@ -96,7 +95,7 @@ SCALE = """        # √|ω| ∂ψ and √|w|/I Σ_r conj(ψ_r) ∂ψ_r; an adde
                     z[1, column, at + i] *= u_re[i] / u_im[i]
             for b in range(ADDED):
                 for i in range(n):
-                    z[0, D.shape[1] - ADDED + b, at + i] = E[ADDED_ROW + b, begin + i] / 2 * u_re[i] / u_im[i]
+                    z[0, D.shape[1] - ADDED + b, at + i] = E[E.shape[0] - ADDED + b, begin + i] / 2 * u_re[i] / u_im[i]
             for i in range(n):
                 u_re[i] /= math.sqrt(u_im[i])
         for column in range(D.shape[1]):
@@ -115,7 +114,6 @@ def cpu_source(plan: Plan, block: int) -> str:
             block=block,
             rows=plan.n_rows,
             added=plan.n_added,
-            added_row=plan.added_row,
         )
     ]
     parts += ["\n".join(_sums(plan, order)) for order in (0, 1, 2)]
