@@ -144,7 +144,7 @@ def test_an_integral_that_is_known():
     exact = sum(quad(mass_density, a, b, epsrel=1e-10)[0] for a, b in pairwise(pieces))
     expected = constant * exact / phase_space_volume(3.0, [0.2, 0.2, 0.5])
     error = float(values.std()) / np.sqrt(50_000)
-    assert error < 0.006 * expected
+    assert error < 0.008 * expected
     assert abs(float(values.mean()) - expected) < 4 * error
 
 
@@ -163,7 +163,7 @@ def test_products_of_waves_are_those_of_flat_phase_space():
 
 
 @pytest.mark.parametrize(
-    ("content", "wave", "flat_at_most", "at_least"), [(PHI, "phi(1020)", 0.004, 0.15), (JPSI, "J/psi(1S)", 0.001, 0.1)]
+    ("content", "wave", "flat_at_most", "at_least"), [(PHI, "phi(1020)", 0.004, 0.13), (JPSI, "J/psi(1S)", 0.001, 0.1)]
 )
 def test_effective_number_of_a_narrow_state(content, wave, flat_at_most, at_least):
     """N_eff = (Σ v I)² / Σ (v I)² of 40 000 events."""
@@ -200,7 +200,7 @@ def test_couplings_do_not_matter():
 
 
 def test_narrow_states_get_events_of_their_own():
-    """Broad ones share theirs; a floating narrow one is covered wider."""
+    """Broad ones share theirs; a narrow one is covered wider."""
     mixture = PhaseSpaceMixture(ctpwa.load_model(PHI), CPU)
     pairs = zip(mixture.chains.channels, mixture.chains.shares, strict=True)
     masses = {h.parts[0][1].mass: float(share) for channel, share in pairs for _, h in channel.densities}
@@ -208,21 +208,26 @@ def test_narrow_states_get_events_of_their_own():
     assert mixture.flat_share >= FLAT_SHARE
     assert float(mixture.chains.shares.sum()) == pytest.approx(1, abs=1e-14)
 
-    def widths(**options):
-        model = ctpwa.load_model(PHI | {"resonances": {"phi(1020)": {"in": "K+ K-", "width": 0.004, **options}}})
-        ((_, h),) = PhaseSpaceMixture(model, CPU).chains.channels[0].densities
-        assert isinstance(h, Mixed)
-        assert h.parts[-1][1] == Flat()
-        return [part.width for _, part in h.parts[:-1]]
+    model = ctpwa.load_model(PHI | {"resonances": {"phi(1020)": {"in": "K+ K-", "width": 0.004}}})
+    ((_, h),) = PhaseSpaceMixture(model, CPU).chains.channels[0].densities
+    assert isinstance(h, Mixed)
+    assert h.parts[-1][1] == Flat()
+    assert [part.width for _, part in h.parts[:-1]] == pytest.approx([0.006, 0.024, 0.096])
 
-    assert widths() == pytest.approx([0.004, 0.016, 0.064])
-    assert widths(float="mass") == pytest.approx([0.006, 0.024, 0.096])
+
+def test_events_do_not_depend_on_what_floats():
+    fixed, floating = (
+        ctpwa.load_model(PHI | {"resonances": {"phi(1020)": {"in": "K+ K-", **options}}}) for options in ({}, {"float": ["mass", "width"]})
+    )
+    one, other = (sample_phase_space(model, 500, seed=3) for model in (fixed, floating))
+    assert torch.equal(one["K+"], other["K+"])
+    assert torch.equal(one.weights, other.weights)
 
 
 def test_a_resonance_inside_another_one_reaches_the_edge():
     model = ctpwa.load_model(FIVE)
     inner = {h for c in PhaseSpaceMixture(model, CPU).chains.channels for system, h in c.densities if len(system) == 2 and 2 in system}
-    assert any(h.parts[-1][1] == Edge() and h.parts[0][1] == Peak(0.99, 0.06) for h in inner)
+    assert any(h.parts[-1][1] == Edge() and h.parts[0][1] == Peak(0.99, pytest.approx(0.09)) for h in inner)
 
 
 @pytest.mark.parametrize("lineshape", ["constant", "s/(1 + s)"])
