@@ -7,7 +7,17 @@ import pytest
 
 from ctpwa import load_model
 from ctpwa.base import ConfigError
-from ctpwa.config.schema import ChainSpec, DataSetSpec, FitSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
+from ctpwa.config.schema import (
+    BackgroundSpec,
+    ChainSpec,
+    DataSetSpec,
+    FitSpec,
+    ModelSpec,
+    ParticleSpec,
+    ProjectionEntry,
+    ResonanceSpec,
+    SampleSpec,
+)
 
 ROOT = Path(__file__).parents[2]
 FORMAT = (ROOT / "docs" / "model-format.md").read_text(encoding="utf-8")
@@ -54,6 +64,7 @@ TITLES = {
     ChainSpec: "Under `chains`",
     DataSetSpec: "Under `samples`",
     SampleSpec: "Under a sample",
+    BackgroundSpec: "Under `backgrounds`",
     ProjectionEntry: "Under `projections`",
     FitSpec: "Under `fit`",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
@@ -19,24 +19,18 @@ from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import (
-    DataSet,
-    EfficiencySource,
-    FileSource,
-    GeneratedSource,
-    Source,
-    data_sets,
-    efficiency_files,
-    refuse_repeated_files,
-)
+from ctpwa.config.samples import data_sets, event_sources, histogram_files, refuse_repeated_files
+from ctpwa.config.sources import BackgroundSource, DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
+from ctpwa.data.density import Density, Flat, InColumn
 from ctpwa.data.event_files import EventFiles, open_events
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.located import TEXT
 from ctpwa.data.options import CHUNK
 from ctpwa.data.stream import EventStream, JoinedStream
-from ctpwa.data.summary import SampleSummary, WeightSummary, grouped
+from ctpwa.data.summary import FileRecord, SampleSummary, WeightSummary, grouped
 from ctpwa.engine.backends.registry import engine_names
+from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, advice
@@ -50,6 +44,7 @@ from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.room import check_count
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
+from ctpwa.observe.densities import HistogramDensity, formula_density, read_density, sideband_density
 from ctpwa.observe.efficiency import (
     COLUMN,
     ColumnEfficiency,
@@ -79,7 +74,8 @@ class SampleSet:
         phase_space:  events for the normalisation
         background:   events whose contribution is subtracted; None if there are none
         truth:        phase space before acceptance: as given, or without its efficiency; None if it has none
-        sources:      where they come from, in the order data, phase space, background, truth
+        sources:      where they come from, in the order data, phase space, background, truth, sidebands of backgrounds
+        backgrounds:  backgrounds in the data as densities
 
     Samples in files that are too large for main memory are streams of events.
     """
@@ -90,11 +86,19 @@ class SampleSet:
     background: Events | None
     truth: Events | EventStream | None
     sources: tuple[SamplePart, ...]
+    backgrounds: tuple[Background, ...] = ()
 
     @property
     def summaries(self) -> tuple[SampleSummary, ...]:
-        """One for each source; files that nobody has read to their end yet are read now. All ranks must ask for it."""
-        return tuple(source.summary for source in self.sources if source.summary is not None)
+        """One for each source and each file with a histogram of a background; files that nobody has read to their end yet are read now.
+
+        All ranks must ask for it.
+        """
+        read = [source.summary for source in self.sources if source.summary is not None]
+        return (
+            *read,
+            *(_histogram_summary(own.name, own.density) for own in self.backgrounds if isinstance(own.density, HistogramDensity)),
+        )
 
 
 class Analysis:
@@ -153,9 +157,9 @@ class Analysis:
     @property
     def files(self) -> tuple[Path, ...]:
         """All files of events and weights that are there, read or not."""
-        sources = [source for data_set in self.data_sets for _, source, _ in _named_sources(data_set) if isinstance(source, FileSource)]
+        sources = [source for data_set in self.data_sets for _, source, _ in event_sources(data_set) if isinstance(source, FileSource)]
         patterns = [os.fspath(file) for source in sources for file in (*source.files, *source.weight_files)]
-        patterns += map(os.fspath, efficiency_files(self.data_sets))
+        patterns += map(os.fspath, histogram_files(self.data_sets))
         return tuple(Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
 
     def likelihood(
@@ -254,6 +258,8 @@ class Analysis:
             "couplings": settings.couplings,
             "constraints": self.constraints,
             "limits": settings.limits,
+            "extended": settings.extended,
+            "subtraction": settings.subtraction,
             "ties": settings.ties,
             "fix": {name: result.fixed.get(name, value) for name, value in settings.fix.items()},
         }
@@ -301,6 +307,9 @@ class Analysis:
             ties=settings.ties,
             constraints=self.constraints if number == 0 else {},  # once in the sum of all data sets
             limits=settings.limits,
+            backgrounds=samples.backgrounds,
+            extended=settings.extended,
+            subtraction=settings.subtraction,
             fix=settings.fix,
             progress=progress,
             ranks=self.ranks,
@@ -329,12 +338,12 @@ class Analysis:
 
     def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
         refuse_repeated_files(self.data_sets)
-        for _, source, name in _named_sources(data_set):
+        for _, source, name in event_sources(data_set):
             if isinstance(source, GeneratedSource):  # before anything is read
                 check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
         in_pieces = self._too_large(data_set)
         read: dict[str, list[SamplePart]] = {}
-        for kind, source, name in _named_sources(data_set):
+        for kind, source, name in event_sources(data_set):
             read.setdefault(kind, []).append(self._source(source, name, progress, in_pieces and kind in STREAMED))
         before = _joined([without_column(part) if isinstance(part, Events) else part for part in read["phase_space"]])
         pairs = list(zip(data_set.phase_space, read["phase_space"], strict=True))
@@ -347,11 +356,30 @@ class Analysis:
             self._check_total(kind, sample, data_set.name)
         background = samples.get("background")
         assert background is None or isinstance(background, Events)
-        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), sources)
+        backgrounds = tuple(
+            Background(own.name, self._density(own, samples, data_set.name), own.fraction, own.floating) for own in data_set.backgrounds
+        )
+        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), sources, backgrounds)
+
+    def _density(self, background: BackgroundSource, samples: Mapping[str, Events | EventStream], data_set: str) -> Density:
+        """The density of a background; that of sideband events needs them and phase space."""
+        what, source, decay = f"{data_set} background {background.name!r}".lstrip(), background.density, self.model.decay
+        if source.formula is not None:
+            return formula_density(source.formula, decay)
+        if source.column is not None:
+            return InColumn(source.column)
+        path = source.histogram
+        if path is not None:
+            return self.ranks.together(lambda: read_density(path, decay, what))
+        if source.sideband is None:
+            return Flat()
+        events = samples[f"sideband {background.name}"]
+        assert isinstance(events, Events)
+        return sideband_density(events, samples["phase_space"], source.sideband.axes, source.sideband.smoothing, what, self.ranks)
 
     def _too_large(self, data_set: DataSet) -> bool:
         """Whether momenta in files would take too much of the main memory; if so on one rank, then on all."""
-        files = [(source, name) for kind, source, name in _named_sources(data_set) if kind in STREAMED and isinstance(source, FileSource)]
+        files = [(source, name) for kind, source, name in event_sources(data_set) if kind in STREAMED and isinstance(source, FileSource)]
         room = self._part("host_memory")
         if room is None and (free := available_bytes(torch.device("cpu"))) is not None:
             room = free // processes_here()
@@ -440,13 +468,12 @@ class Analysis:
         return weights, f" along the resonances (effective number {grouped(effective)})"
 
 
-def _named_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:
-    """Kind, source and name of every source of a data set."""
-    start = f"{data_set.name} " if data_set.name else ""
-    for kind in ("data", "phase_space", "background", "truth"):
-        sources = getattr(data_set, kind)
-        for i, source in enumerate(sources):
-            yield kind, source, f"{start}{kind.replace('_', ' ')}" + (f" {i + 1}" if len(sources) > 1 else "")
+def _histogram_summary(name: str, density: HistogramDensity) -> SampleSummary:
+    """The file that the density of a background comes from."""
+    histogram = density.histogram
+    return SampleSummary(
+        f"background {name!r}", (FileRecord(str(histogram.path), 0, histogram.sha256),), 0, notes=(f"density {histogram.name}",)
+    )
 
 
 def _in_pieces(source: FileSource) -> bool:
@@ -483,5 +510,5 @@ def load_analysis(
     document = together.together(lambda: load_document(path_or_mapping, engines=engine_names(), fix=fix))
     together.check_same("model file", repr(document.data), "copy the same model file to all machines")
     spec, model = document.spec, document.model
-    samples, settings = data_sets(spec, document.folder), fit_settings(spec.fit)
+    samples, settings = data_sets(spec, model.decay, document.folder), fit_settings(spec)
     return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay), together)

@@ -16,7 +16,8 @@ from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import DataSet, FileSource, data_sets, efficiency_files
+from ctpwa.config.samples import data_sets, event_sources, histogram_files
+from ctpwa.config.sources import DataSet, FileSource
 from ctpwa.data.columns import sha256_of
 from ctpwa.data.events import Events
 from ctpwa.data.stream import picked_events
@@ -28,7 +29,6 @@ from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projected
 from ctpwa.observables.projections import dalitz_pair, project
 
-KINDS = ("data", "phase_space", "background", "truth")
 FILES = ("files", "weight_files")
 WEIGHT_ROUNDING = 1e-6  # other machines round otherwise; other events differ by more
 
@@ -149,11 +149,11 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
     candidates = []
     for folder in folders:
         document = load_document(found.model, folder)
-        sets = data_sets(document.spec, document.folder)
+        sets = data_sets(document.spec, document.model.decay, document.folder)
         missing = [file for file in _patterns(sets) if not _matches(file)]
         if not missing:
             drawn = projections(document.spec.projections, document.model.decay)
-            candidates.append(Analysis(document.model, sets, fit_settings(document.spec.fit), document.data, found.model_file, drawn))
+            candidates.append(Analysis(document.model, sets, fit_settings(document.spec), document.data, found.model_file, drawn))
     if not candidates:
         where = " or ".join(repr(str(folder)) for folder in folders)
         raise DataError(
@@ -180,10 +180,10 @@ def _folders(result: FitResult, path: str) -> list[Path]:
 
 
 def _patterns(sets: Sequence[DataSet]) -> list[str]:
-    sources = [source for data_set in sets for kind in KINDS for source in getattr(data_set, kind)]
+    sources = [source for data_set in sets for _, source, _ in event_sources(data_set)]
     files = [source for source in sources if isinstance(source, FileSource)]
     events = [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
-    return events + [os.fspath(file) for file in efficiency_files(sets)]
+    return events + [os.fspath(file) for file in histogram_files(sets)]
 
 
 def _matches(pattern: str) -> list[str]:

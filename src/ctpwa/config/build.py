@@ -68,7 +68,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     zou_bugg = spec.formalism == "zou-bugg"
     model = Model(decay, tuple(waves), draft.resonances, polarisation, zou_bugg, tuple(draft.notes), values, columns)
     model = replace(model, parameters=draft.parameters, relations={name: own.text for name, own in formulas.items()})
-    check_fit(spec.fit, model, problems, engines, formulas)
+    check_fit(spec, model, problems, engines, formulas)
     problems.stop()
     return model
 

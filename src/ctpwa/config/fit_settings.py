@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.memory import parse_bytes
+from ctpwa.config.backgrounds import fraction_limits, mixture_parameters
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.relations import Written, add_relation_error, fixes
-from ctpwa.config.schema import FitSpec
+from ctpwa.config.schema import FitSpec, ModelSpec
 from ctpwa.model.couplings import CouplingMap, coupling_names, map_couplings
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS, check_name
+from ctpwa.model.parameters import PARTS, Parameter, check_name
 from ctpwa.model.relations import RelationError, make_relations
 
 SECTION = "fit"
@@ -43,6 +44,8 @@ class FitSettings:
         start:           start values by parameter
         minos:           parameters that get MINOS errors
         simulation:      whether errors count that the phase-space sample is finite
+        extended:        whether yields of signal and backgrounds are fitted
+        subtraction:     ``bounded`` or ``plain``
     """
 
     method: str = "newton"
@@ -64,11 +67,15 @@ class FitSettings:
     minos: tuple[str, ...] = ()
     fix: Mapping[str, float | None] = field(default_factory=dict)
     simulation: bool = True
+    extended: bool = False
+    subtraction: str = "bounded"
 
 
-def fit_settings(spec: FitSpec) -> FitSettings:
-    """The settings of a section that ``check_fit`` has found right; what is fixed has no limits, start values and MINOS errors."""
+def fit_settings(whole: ModelSpec) -> FitSettings:
+    """The settings of a description that ``check_fit`` has found right; what is fixed has no limits, start values and MINOS errors."""
+    spec = whole.fit
     fix = fixes(spec)
+    limits = fraction_limits(whole) | {name: (pair[0], pair[1]) for name, pair in spec.limits.items()}
     return FitSettings(
         spec.method,
         spec.starts,
@@ -83,17 +90,20 @@ def fit_settings(spec: FitSpec) -> FitSettings:
         spec.reference_wave,
         spec.couplings,
         {name: (pair[0], pair[1]) for name, pair in spec.constraints.items()},
-        {name: (pair[0], pair[1]) for name, pair in spec.limits.items() if name not in fix},
+        {name: pair for name, pair in limits.items() if name not in fix},
         {name: (str(other), _factor(factor)) for name, (other, factor) in spec.ties.items()},
         {name: value for name, value in spec.start.items() if name not in fix},
         tuple(name for name in spec.minos if name not in fix),
         fix,
         spec.errors.simulation,
+        spec.extended,
+        spec.subtraction,
     )
 
 
-def check_fit(spec: FitSpec, model: Model, problems: Problems, engines: Collection[str] | None, formulas: Mapping[str, Written]) -> None:
+def check_fit(whole: ModelSpec, model: Model, problems: Problems, engines: Collection[str] | None, formulas: Mapping[str, Written]) -> None:
     """Every name and number of the section that is wrong becomes a problem; ``engines``, if given, are all that there are."""
+    spec, mixed = whole.fit, mixture_parameters(whole)
     names = coupling_names(model.waves)
     if engines is not None and spec.engine not in engines:
         problems.add(SpecError(f"there is no engine {spec.engine!r}", f"known: {', '.join(engines)}"), (SECTION,), "engine")
@@ -123,17 +133,19 @@ def check_fit(spec: FitSpec, model: Model, problems: Problems, engines: Collecti
     except PhysicsError as wrong:
         problems.add(wrong, (SECTION,), *(("ties",) if spec.ties else ("couplings",)), fix="change 'ties', 'couplings' or 'reference_wave'")
         return
-    if not _check_relations(spec, model, mapped, problems, formulas):
+    _check_mixture(whole, model, mixed, problems)
+    own = own_parameters(model.resonances, model.parameters) | mixed
+    if not _check_relations(spec, own, model, mapped, problems, formulas):
         return
-    free = [*_free_parameters(spec, model, mapped), *spec.fix]
+    free = [*_free_parameters(spec, own, mapped), *spec.fix]
     for section, listed in (("constraints", spec.constraints), ("limits", spec.limits), ("start", spec.start)):
         for name in listed:
             if name not in free:
-                error = SpecError(f"{name!r} is not a free parameter", _how_to_free(name, free, model), key=())
+                error = SpecError(f"{name!r} is not a free parameter", _how_to_free(name, free, model, mixed), key=())
                 problems.add(error, (SECTION, section, name))
     for i, name in enumerate(spec.minos):
         if name not in free:
-            error = SpecError(f"{name!r} is not a free parameter", _how_to_free(name, free, model), word=name)
+            error = SpecError(f"{name!r} is not a free parameter", _how_to_free(name, free, model, mixed), word=name)
             problems.add(error, (SECTION, "minos", i))
 
 
@@ -159,9 +171,45 @@ def _check_tie(name: str, other: float | str, factor: float | str, names: tuple[
         raise SpecError(f"{factor!r} is not a factor", "write a number such as -1 or 0.5+0.1j, not zero")
 
 
-def _check_relations(spec: FitSpec, model: Model, mapped: CouplingMap, problems: Problems, formulas: Mapping[str, Written]) -> bool:
+def _check_mixture(whole: ModelSpec, model: Model, mixed: Mapping[str, Parameter], problems: Problems) -> None:
+    """Whether fractions and yields can be told from other parameters, and have values that make sense."""
+    spec = whole.fit
+    if spec.extended and len(whole.data_sets) > 1:
+        error = SpecError("an extended fit of several data sets: signal.yield would be the same in all", "leave 'extended' out")
+        problems.add(error, (SECTION,), "extended")
+    for name in mixed:
+        if name in own_parameters(model.resonances, model.parameters):
+            error = SpecError(f"{name!r} is a parameter of a resonance and of a background", "give the background another name")
+            problems.add(error, (SECTION,))
+    beside = fraction_limits(whole)
+    for name, (lower, upper) in spec.limits.items():
+        if name in beside:
+            problems.add(
+                SpecError(f"{name!r} has limits already, beside its value", "leave one of them out", key=()), (SECTION, "limits", name)
+            )
+        elif name in mixed and not mixed[name].lower <= lower < upper <= mixed[name].upper:
+            allowed = f"{mixed[name].lower:g} to {mixed[name].upper:g}"
+            problems.add(SpecError(f"the limits of {name!r} are {lower:g} and {upper:g}", f"stay in {allowed}"), (SECTION, "limits", name))
+    for section, values in (("fix", spec.fix), ("start", spec.start)):
+        for name, value in values.items():
+            if name in mixed and value is not None and not mixed[name].lower <= value <= mixed[name].upper:
+                error = SpecError(f"{name!r} is {value:g}", f"give a number from {mixed[name].lower:g} to {mixed[name].upper:g}")
+                problems.add(error, (SECTION, section, name))
+    for name in spec.relations:
+        if name in mixed and not mixed[name].fixed:
+            error = SpecError(f"{name!r} is a formula and cannot float", "let the parameters in it float", key=())
+            problems.add(error, (SECTION, "relations", name))
+
+
+def _check_relations(
+    spec: FitSpec,
+    own: Mapping[str, Parameter],
+    model: Model,
+    mapped: CouplingMap,
+    problems: Problems,
+    formulas: Mapping[str, Written],
+) -> bool:
     """Whether parameters that are fixed or follow from others exist, and formulas make sense."""
-    own = own_parameters(model.resonances, model.parameters)
     parts = [f"{number}.{part}" for number in mapped.numbers for part in PARTS[spec.representation]]
     before = len(problems.found)
     for section, listed in (("fix", spec.fix), ("relations", spec.relations)):
@@ -198,15 +246,17 @@ def _check_part(name: str, own: Collection[str], parts: Collection[str], mapped:
         )
 
 
-def _free_parameters(spec: FitSpec, model: Model, mapped: CouplingMap) -> Iterator[str]:
+def _free_parameters(spec: FitSpec, own: Mapping[str, Parameter], mapped: CouplingMap) -> Iterator[str]:
     """Names of everything that floats."""
     for number in mapped.numbers:
         if number not in mapped.fixed:
             yield from (f"{number}.{part}" for part in PARTS[spec.representation] if f"{number}.{part}" not in spec.relations)
-    yield from (p.name for p in own_parameters(model.resonances, model.parameters).values() if not p.fixed)
+    yield from (p.name for p in own.values() if not p.fixed)
 
 
-def _how_to_free(name: str, free: list[str], model: Model) -> str:
+def _how_to_free(name: str, free: list[str], model: Model, mixed: Mapping[str, Parameter]) -> str:
+    if name in mixed:
+        return f"it is fixed; write  fraction: {{value: {mixed[name].value:g}, float: true}}"
     if name in model.relations:
         return f"it follows from others, {model.relations[name]}: name one of those"
     start, _, parameter = name.rpartition(".")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
 from ctpwa.base.errors import DataError, Path, suggest
 from ctpwa.base.words import counted
+from ctpwa.config.backgrounds import BackgroundChecks, background_sources
 from ctpwa.config.columns import check_sample_columns
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import DataSetSpec, ModelSpec, SampleSpec
+from ctpwa.config.sources import DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.event_column import EventColumn
 from ctpwa.data.located import SUFFIXES, TEXT
 from ctpwa.data.naming import MomentaNames
@@ -29,96 +30,24 @@ KINDS = ("data", "phase_space", "background", "truth")
 GENERATED = ("phase_space", "truth")  # what may be generated; measured events may not
 
 
-@dataclass(frozen=True)
-class EfficiencySource:
-    """Where the efficiency of phase space comes from: one of these is given.
-
-    Attributes:
-        formula:    of variables of the final state
-        column:     of the files
-        histogram:  a JSON file
-    """
-
-    formula: str | None = None
-    column: str | None = None
-    histogram: FilePath | None = None
-
-
-@dataclass(frozen=True)
-class FileSource:
-    """Files of events and how to understand them.
-
-    Attributes:
-        files:         paths or patterns, relative to the working directory or absolute
-        options:       how to understand them
-        weight_files:  where the weights are, if not in ``files``
-        scale:         multiplies all weights
-        efficiency:    multiplies them as well; None: all events are measured
-    """
-
-    files: tuple[FilePath, ...]
-    options: ReadOptions
-    weight_files: tuple[FilePath, ...] = ()
-    scale: float = 1.0
-    efficiency: EfficiencySource | None = None
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.files))
-
-
-@dataclass(frozen=True)
-class GeneratedSource:
-    """Phase space that is generated.
-
-    Attributes:
-        n_events:  how many events
-        seed:      seed of the random numbers
-        columns:   event columns, with the numbers that all events have
-        proposal:  ``model``: most events at its resonances, with weights; ``flat``: without weights
-        efficiency:  multiplies the weights; None: all events are measured
-    """
-
-    n_events: int
-    seed: int
-    columns: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
-    proposal: str = "model"
-    efficiency: EfficiencySource | None = None
-
-    def __str__(self) -> str:
-        return f"{counted(self.n_events, 'generated event')}, seed {self.seed}"
-
-
-Source = FileSource | GeneratedSource
-
-
-@dataclass(frozen=True)
-class DataSet:
-    """Where the samples of one data set come from; each may have several sources, which are read as one.
-
-    Attributes:
-        name:         empty if there is only one data set
-        data:         measured events
-        phase_space:  events for the normalisation
-        background:   events whose contribution is subtracted; may be empty
-        truth:        phase space before acceptance; may be empty
-    """
-
-    name: str
-    data: tuple[Source, ...]
-    phase_space: tuple[Source, ...]
-    background: tuple[Source, ...] = ()
-    truth: tuple[Source, ...] = ()
-
-
-def data_sets(spec: ModelSpec, folder: FilePath) -> tuple[DataSet, ...]:
+def data_sets(spec: ModelSpec, decay: Decay, folder: FilePath) -> tuple[DataSet, ...]:
     """All data sets of a description that ``check_samples`` has found right.
 
     Args:
         spec:    the model description
+        decay:   its decay
         folder:  what paths are relative to
     """
+
+    def source(sample: SampleSpec) -> Source:
+        return _source(sample, folder)
+
     return tuple(
-        DataSet(name, **{kind: tuple(_source(sample, folder) for sample in getattr(entry, kind)) for kind in KINDS})
+        DataSet(
+            name,
+            **{kind: tuple(map(source, getattr(entry, kind))) for kind in KINDS},
+            backgrounds=background_sources(entry.backgrounds, decay, folder, source),
+        )
         for name, _, entry in _entries(spec)
     )
 
@@ -165,11 +94,18 @@ def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn],
         problems.add(SpecError("'samples' is empty", fix, key=()), ("samples",))
     if spec.samples is not None and spec.data_sets:
         problems.add(SpecError("both 'samples' and 'data_sets' are given", "move everything under 'data_sets'", key=()), ("data_sets",))
+
+    def check_sideband(sample: SampleSpec, place: Path) -> None:
+        _check_sample(sample, "sideband", decay, place, problems)
+        check_sample_columns(sample, columns, place, problems)
+
+    backgrounds = BackgroundChecks(decay, columns, spec.fit.extended, problems, check_sideband)
     for _, path, entry in _entries(spec):
         for kind in KINDS:
             for i, sample in enumerate(getattr(entry, kind)):
                 _check_sample(sample, kind, decay, (*path, kind, i), problems)
                 check_sample_columns(sample, columns, (*path, kind, i), problems)
+        backgrounds.check(entry.backgrounds, (*path, "backgrounds"))
 
 
 def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
@@ -179,10 +115,22 @@ def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
         yield name, ("data_sets", name), entry
 
 
-def efficiency_files(data_sets: Sequence[DataSet]) -> tuple[FilePath, ...]:
-    """The histograms of efficiencies."""
-    sources = [source.efficiency for data_set in data_sets for source in data_set.phase_space if source.efficiency is not None]
-    return tuple(source.histogram for source in sources if source.histogram is not None)
+def histogram_files(data_sets: Sequence[DataSet]) -> tuple[FilePath, ...]:
+    """The histograms of efficiencies and backgrounds."""
+    efficiencies = [source.efficiency for data_set in data_sets for source in data_set.phase_space if source.efficiency is not None]
+    densities = [background.density for data_set in data_sets for background in data_set.backgrounds]
+    found = [source.histogram for source in efficiencies] + [source.histogram for source in densities]
+    return tuple(file for file in found if file is not None)
+
+
+def event_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:
+    """Kind, source and name of everything with events that a data set reads: its samples, then sidebands of backgrounds."""
+    start = f"{data_set.name} " if data_set.name else ""
+    own = [(kind, kind.replace("_", " "), getattr(data_set, kind)) for kind in KINDS]
+    own += [(f"sideband {b.name}", f"sideband {b.name!r}", b.density.sideband.sources) for b in data_set.backgrounds if b.density.sideband]
+    for kind, words, sources in own:
+        for i, source in enumerate(sources):
+            yield kind, source, f"{start}{words}" + (f" {i + 1}" if len(sources) > 1 else "")
 
 
 def _source(sample: SampleSpec, folder: FilePath) -> Source:

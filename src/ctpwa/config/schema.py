@@ -24,6 +24,7 @@ Mass = Annotated[float, Field(ge=MIN_MASS, le=MAX_MASS, allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, le=MAX_MASS, allow_inf_nan=False)]
 Radius = Annotated[float, Field(ge=MIN_RADIUS, le=MAX_RADIUS, allow_inf_nan=False)]
 Tolerance = Annotated[float, Field(gt=0)]  # infinity switches a check off
+Pair = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
 
 
@@ -180,7 +181,7 @@ class EfficiencySpec(_Strict):
         return {"anyOf": [{"type": "string"}, schema], "title": "EfficiencySpec"}
 
 
-def _efficiency_formula(value: Any) -> Any:
+def _formula_text(value: Any) -> Any:
     return {"formula": value} if isinstance(value, str) else value
 
 
@@ -213,7 +214,7 @@ class SampleSpec(_Strict):
     proposal: Literal["model", "flat"] | None = Field(
         None, description="how events are generated: model, most at its resonances, with weights; flat, without weights; model if left out"
     )
-    efficiency: Annotated[EfficiencySpec | None, BeforeValidator(_efficiency_formula)] = Field(
+    efficiency: Annotated[EfficiencySpec | None, BeforeValidator(_formula_text)] = Field(
         None, description="of phase space: a formula of variables, {column: …} or {histogram: file.json}; multiplies the weights"
     )
 
@@ -232,16 +233,83 @@ def _sample_list(value: Any) -> Any:
 Samples = Annotated[list[SampleSpec], Field(min_length=1), BeforeValidator(_sample_list), _OneOrMany()]
 
 
+def _projection_list(value: Any) -> Any:
+    entries = [value] if isinstance(value, str) else value
+    return [{"variable": entry} if isinstance(entry, str) else entry for entry in entries] if isinstance(entries, list) else entries
+
+
+class DensityAxisSpec(_Strict):
+    """A variable of the final state with bins."""
+
+    variable: str = Field(description="such as mass(K+, K-)")
+    bins: int = Field(20, ge=1, le=10_000, description="number of bins")
+    range: Pair | None = Field(None, description="lowest and highest edge; what kinematics allows if left out")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be just a variable."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, schema], "title": "DensityAxisSpec"}
+
+
+class DensitySpec(_Strict):
+    """What a background looks like, relative to the phase-space sample: one of formula, column, histogram and sideband."""
+
+    formula: str | None = Field(None, description="flat, or a formula of variables, such as 1 + mass2(K+, K-)")
+    column: str | None = Field(None, description="event column of the samples")
+    histogram: str | None = Field(None, description="JSON file with axes, each a variable and its edges, and values")
+    sideband: Samples | None = Field(None, description="events that look like the background: a file, {file: …}, or a list of them")
+    variables: (
+        Annotated[list[DensityAxisSpec], Field(min_length=1, max_length=3), BeforeValidator(_projection_list), _OneOrMany()] | None
+    ) = Field(None, description="of sideband events: one to three variables, each a text or {variable, bins, range}")
+    smoothing: NotNegative | None = Field(
+        None, description="phase-space events that are added to the sideband events, as many for each bin; 1 if left out"
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be flat, or just a formula."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, schema], "title": "DensitySpec"}
+
+
+class FractionSpec(_Strict):
+    """How much of the data is background."""
+
+    value: Finite = Field(description="its part of all events; where a fit starts if it floats")
+    float_: bool = Field(False, alias="float", description="whether it is fitted")
+    limits: Pair | None = Field(None, description="limits that a fit respects: [lower, upper]; 0 and 1 if left out")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be just its value."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "number"}, schema], "title": "FractionSpec"}
+
+
+class BackgroundSpec(_Strict):
+    """A background that is in the data as a density."""
+
+    density: Annotated[DensitySpec, BeforeValidator(_formula_text)] = Field(
+        description="flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: …}"
+    )
+    fraction: Annotated[FractionSpec, BeforeValidator(_parameter_value)] = Field(
+        description="its part of all events: a number, or {value: 0.1, float: true}"
+    )
+
+
 class DataSetSpec(_Strict):
     """The samples of one data set."""
 
     data: Samples = Field(description="measured events: a file, {file: …, weight: …}, or a list of them")
     phase_space: Samples = Field(description="events for the normalisation: a file, or {generate: 500000, seed: 1}")
     background: Samples = Field(default_factory=list, description="events whose contribution is subtracted, with weights and scale > 0")
+    backgrounds: dict[str, BackgroundSpec] = Field(
+        default_factory=dict, description="backgrounds in the data as densities, by name: {density: flat, fraction: 0.1}"
+    )
     truth: Samples = Field(default_factory=list, description="phase space before acceptance, for efficiency-corrected fractions")
 
 
-Pair = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
@@ -283,6 +351,10 @@ class FitSpec(_Strict):
     reference_wave: str | None = Field(None, description="the coupling that is fixed to 1; the first if left out")
     couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")
     constraints: dict[str, Pair] = Field(default_factory=dict, description="Gaussian constraints: parameter: [mean, standard deviation]")
+    extended: bool = Field(False, description="fit yields of signal and backgrounds instead of fractions")
+    subtraction: Literal["bounded", "plain"] = Field(
+        "bounded", description="how events count negatively: bounded, or plain: the signed sum, which has no lower limit"
+    )
     limits: dict[str, Pair] = Field(default_factory=dict, description="limits that a fit respects: parameter: [lower, upper]")
     fix: Annotated[dict[str, Finite | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
         default_factory=dict, description="parameters that are fixed: names, or {parameter: value}"
@@ -310,11 +382,6 @@ class ProjectionEntry(_Strict):
         """A projection may also be just a variable."""
         schema = handler.resolve_ref_schema(handler(core_schema))
         return {"anyOf": [{"type": "string"}, schema], "title": "ProjectionEntry"}
-
-
-def _projection_list(value: Any) -> Any:
-    entries = [value] if isinstance(value, str) else value
-    return [{"variable": entry} if isinstance(entry, str) else entry for entry in entries] if isinstance(entries, list) else entries
 
 
 class ModelSpec(_Strict):

@@ -13,9 +13,13 @@ from ctpwa.base.words import counted
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
 from ctpwa.config.problems import MAX_PROBLEMS
 from ctpwa.config.schema import (
+    BackgroundSpec,
     ChainSpec,
     DataSetSpec,
+    DensityAxisSpec,
+    DensitySpec,
     FitSpec,
+    FractionSpec,
     ModelSpec,
     ParameterSpec,
     ParticleSpec,
@@ -48,6 +52,10 @@ _ADVICE = {
     "resonances": "write one indented line per resonance, such as  phi(1020): {in: K+ K-}",
     "chains": "write a list with one line per chain:  - J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-",
     "couplings": "write one indented line per coupling, such as  phi(1020)[K+ K-] (1,1)(1,0): [0.5, 0.1]",
+    "backgrounds": "write one indented line per background, such as  sideband: {density: flat, fraction: 0.1}",
+    "fraction": "write a number, or {value: 0.1, float: true}",
+    "density": "write flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: …}",
+    "variables": "write a variable, or a list of one to three of them",
     "data_sets": "write one indented line per data set, such as  '2018': {data: data.root, phase_space: {generate: 500000}}",
     "momenta": "write one stem per particle, such as {K+: kp}; for text files a list of the particles in the order of their lines",
     "mass_tolerance": "write a number of GeV, or one per particle, such as {eta: 0.02}",
@@ -167,7 +175,8 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     if value is None:
         what = f"{_named(path)} is empty"
     if kind in ("model_type", "model_attributes_type"):
-        example = _FILE if _section(path) is DataSetSpec else _EXAMPLES.get(str(path[0]), "{in: K+ K-}")
+        own = {DataSetSpec: _FILE, BackgroundSpec: "{density: flat, fraction: 0.1}"}
+        example = own.get(_section(path)) or _EXAMPLES.get(str(path[0]), "{in: K+ K-}")
         if isinstance(path[-1], int):
             return Problem(what, path, f"write  - {example}")
         return Problem(what, path, f"write  {name}: {example}", at_key=value is None)
@@ -219,6 +228,8 @@ def _section(path: Path) -> type[BaseModel]:
     match path:
         case ("fit", _, *_):
             return FitSpec
+        case ("samples", "backgrounds", _, *inside) | ("data_sets", _, "backgrounds", _, *inside):
+            return _background_section(inside)
         case ("samples", _) | ("data_sets", _, _) | ("samples", _, int()) | ("data_sets", _, _, int()):
             return DataSetSpec
         case ("samples", _, _, *_) | ("data_sets", _, _, _, *_):
@@ -226,6 +237,20 @@ def _section(path: Path) -> type[BaseModel]:
         case (section, _, _, *_):
             return _SECTIONS.get(str(section), ModelSpec)
     return ModelSpec
+
+
+def _background_section(inside: list[str | int]) -> type[BaseModel]:
+    """The same for a path inside a background."""
+    match inside:
+        case ["fraction", _, *_]:
+            return FractionSpec
+        case ["density", "variables", _, *_]:
+            return DensityAxisSpec
+        case ["density", "sideband", _, *_]:
+            return SampleSpec
+        case ["density", _]:
+            return DensitySpec
+    return BackgroundSpec
 
 
 def _keys_at(path: Path) -> list[str]:

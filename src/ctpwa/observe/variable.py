@@ -71,6 +71,11 @@ class Variable:
             values[start : start + chunk] = finite(self._tree.value(momenta), self.name, momenta)
         return values
 
+    @property
+    def shuffled(self) -> frozenset[str]:
+        """Names of identical particles whose order it does not know, so that they are shuffled event by event."""
+        return self._shuffled
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.name, self.decay, self.label, self.unit, self.limits)
 

@@ -8,8 +8,9 @@ import pytest
 import ctpwa
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import FileSource, GeneratedSource, data_sets
-from ctpwa.config.schema import FitSpec
+from ctpwa.config.samples import data_sets
+from ctpwa.config.schema import FitSpec, ModelSpec
+from ctpwa.config.sources import FileSource, GeneratedSource
 from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE
 from ctpwa.model.parameters import PARTS
@@ -34,7 +35,7 @@ def with_fit(text):
 def read(load, tmp_path, text):
     load(text)
     document = load_document(tmp_path / "model.yml")
-    return data_sets(document.spec, document.folder)
+    return data_sets(document.spec, document.model.decay, document.folder)
 
 
 def test_no_samples(load, tmp_path):
@@ -74,7 +75,7 @@ def test_a_folder_whose_name_looks_like_a_pattern(tmp_path):
     folder.mkdir()
     (folder / "model.yml").write_text(samples("data: [a.npz, b_*.npz]"), encoding="utf-8")
     document = load_document(folder / "model.yml")
-    one, pattern = (source.files[0] for source in data_sets(document.spec, document.folder)[0].data)
+    one, pattern = (source.files[0] for source in data_sets(document.spec, document.model.decay, document.folder)[0].data)
     assert one == folder / "a.npz"
     (folder / "b_1.npz").touch()
     assert list(Path("/").glob(str(pattern).lstrip("/"))) == [folder / "b_1.npz"]
@@ -173,7 +174,7 @@ def test_a_mapping_has_no_lines_but_paths():
 
 
 def test_defaults_of_the_fit_are_those_of_its_settings():
-    assert fit_settings(FitSpec.model_validate({})) == FitSettings()
+    assert fit_settings(ModelSpec.model_validate({"decay": ""})) == FitSettings()
 
 
 def test_choices_are_those_of_the_layers_that_use_them():
@@ -201,7 +202,7 @@ def test_all_keys_of_the_fit(load, tmp_path):
   start: {{phi(1680).mass: 1.7, "{PHI}.abs": 2}}
   minos: [phi(1680).mass]"""
     load(with_fit(text))
-    settings = fit_settings(load_document(tmp_path / "model.yml").spec.fit)
+    settings = fit_settings(load_document(tmp_path / "model.yml").spec)
     assert settings == FitSettings(
         "minuit", 3, 4, "cpu", "cpu", "mixed", "4 GB", 1e9, "/big", "polar", KSTAR, "wave",
         {"phi(1680).mass": (1.68, 0.02)}, {"phi(1680).mass": (1.6, 1.8)}, {},
@@ -212,7 +213,7 @@ def test_all_keys_of_the_fit(load, tmp_path):
 @pytest.mark.parametrize(("factor", "value"), [("-1", -1), ("0.5", 0.5), ("0.5+0.1j", 0.5 + 0.1j), ("1 - 2j", 1 - 2j)])
 def test_factors_of_ties(load, tmp_path, factor, value):
     load(with_fit(f'ties: {{"{KSTAR}": ["{PHI}", {factor}]}}'))
-    assert fit_settings(load_document(tmp_path / "model.yml").spec.fit).ties == {KSTAR: (PHI, value)}
+    assert fit_settings(load_document(tmp_path / "model.yml").spec).ties == {KSTAR: (PHI, value)}
 
 
 @pytest.mark.parametrize(

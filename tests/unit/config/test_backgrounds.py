@@ -1,0 +1,163 @@
+"""The section backgrounds and what fit says about it: every mistake has a place and advice, and no file is opened."""
+
+import pytest
+
+from ctpwa.config.fit_settings import fit_settings
+from ctpwa.config.read import load_document
+from ctpwa.config.samples import data_sets
+
+MODEL = """decay: J/psi(1S) -> K+ K- eta
+columns: [b, {vector}]
+resonances:
+  phi(1680): {in: K+ K-, mass: 1.68, width: 0.15, float: mass}
+""".replace("[b, {vector}]", "{b: {}, v: {size: 3}}")
+START = "samples:\n  data: data.root\n  phase_space: mc.root\n  backgrounds:\n"
+SIDE = "{density: flat, fraction: {value: 0.1, float: true}}"
+
+
+def text(*entries, fit="{}"):
+    return MODEL + START + "".join(f"    {entry}\n" for entry in entries) + f"fit: {fit}\n"
+
+
+def read(load, tmp_path, content):
+    load(content)
+    document = load_document(tmp_path / "model.yml")
+    return data_sets(document.spec, document.model.decay, document.folder)[0].backgrounds, fit_settings(document.spec)
+
+
+def test_all_densities(load, tmp_path):
+    found, settings = read(
+        load,
+        tmp_path,
+        text(
+            "one: {density: flat, fraction: 0.1}",
+            "two: {density: 1 + mass2(K+ K-), fraction: {value: 0.2, float: true, limits: [0.1, 0.3]}}",
+            "three: {density: {column: b}, fraction: 0}",
+            "four: {density: {histogram: b.json}, fraction: 0}",
+            'five: {density: {sideband: [low.root, {file: high.root, scale: 2}], variables: ["mass(K+, K-)"], smoothing: 0}, fraction: 0}',
+            "six: {density: {formula: 1 + mass2(K+ K-)}, fraction: 0}",
+            "seven: {density: {sideband: low.root, variables: {variable: mass(K+ K-), bins: 5, range: [1, 2]}}, fraction: 0}".replace(
+                "variables: {", "variables: [{").replace("2]}}", "2]}]}"),
+            fit="{subtraction: plain}",
+        ),
+    )  # fmt: skip
+    assert [own.name for own in found] == ["one", "two", "three", "four", "five", "six", "seven"]
+    assert [(own.fraction, own.floating) for own in found[:3]] == [(0.1, False), (0.2, True), (0, False)]
+    densities = [own.density for own in found]
+    assert densities[1].formula == densities[5].formula == "1 + mass2(K+ K-)"
+    assert (densities[0].formula, densities[2].column, densities[3].histogram) == (None, "b", tmp_path / "b.json")
+    assert [source.files[0].name for source in densities[4].sideband.sources] == ["low.root", "high.root"]
+    assert densities[4].sideband.smoothing == 0
+    (axis,) = densities[6].sideband.axes
+    assert (axis.variable.name, axis.bins, axis.range, densities[6].sideband.smoothing) == ("mass(K+ K-)", 5, (1, 2), 1)
+    assert settings.limits == {"two.fraction": (0.1, 0.3)}
+    assert (settings.extended, settings.subtraction) == (False, "plain")
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        "{constraints: {side.fraction: [0.1, 0.02]}, limits: {side.fraction: [0, 0.4]}, start: {side.fraction: 0.2}, minos: side.fraction}",
+        "{fix: {side.fraction: 0.3}}",
+        "{fix: side.fraction}",
+        "{relations: {other.fraction: 0.1*side.fraction}}",
+        "{extended: true, constraints: {signal.yield: [100, 10]}, limits: {side.yield: [0, 500]}, minos: [side.yield, signal.yield]}",
+        "{extended: true, fix: {other.yield: 12}}",
+    ],
+)
+def test_the_fit_knows_their_parameters(load, fit):
+    load(text(f"side: {SIDE}", "other: {density: flat, fraction: 0.05}", fit=fit))
+
+
+@pytest.mark.parametrize(
+    ("entry", "place", "what", "fix"),
+    [
+        ("x: {density: flat, fraction: 1.2}", "9:34", "the fraction of 'x' is 1.2", "give a number from 0 to 1"),
+        ("x: {density: flat, fraction: -0.1}", "9:34", "the fraction of 'x' is -0.1", "give a number from 0 to 1"),
+        ("x: {density: flat, fraction: 1}", "8:3", "the fractions add up to 1", "leave something for the signal"),
+        ("x: {density: flat}", "9:8", "key 'fraction' is missing", "add fraction: its part of all events"),
+        ("x: {fraction: 0.1}", "9:8", "key 'density' is missing", "add density: flat, a formula"),
+        ("x: 0.1", "9:8", "'x' must be a mapping of keys, not 0.1", "write  x: {density: flat, fraction: 0.1}"),
+        ("x: {density: {column: c}, fraction: 0.1}", "9:27", "the model declares no event column 'c'", "b"),
+        ("x: {density: {column: v}, fraction: 0.1}", "9:27", "event column 'v' is a vector", "one number for each event"),
+        ("x: {density: {}, fraction: 0.1}", "9:18", "a density with nothing", "write  density: flat"),
+        ("x: {density: {column: b, histogram: b.json}, fraction: 0}", "9:18", "a density with column and histogram", "write  density"),
+        ("x: {density: flatt, fraction: 0.1}", "9:18", "flatt", ""),
+        ("x: {density: 1 + mass(K+ pi-), fraction: 0.1}", "9:30", "pi-", ""),
+        ("x: {density: {sideband: s.root}, fraction: 0.1}", "9:18", "sideband events without variables", "write  variables"),
+        ("x: {density: {sideband: s.rot, variables: mass(K+ K-)}, fraction: 0}", "9:29", "unknown suffix '.rot'", "use one of"),
+        (
+            "x: {density: {sideband: s.root, variables: [{variable: mass(K+ K-), range: [2, 1]}]}, fraction: 0}",
+            "9:80",
+            "the range [2.0, 1.0] is empty",
+            "write [lowest",
+        ),
+        (
+            "x: {density: {sideband: s.root, variables: 2*mass(K+ K-)*mass(K+ eta)}, fraction: 0}",
+            "9:48",
+            "has no range of its own",
+            "write  {variable",
+        ),
+        ("x: {density: {histogram: b.json, smoothing: 1}, fraction: 0}", "9:49", "'smoothing' without sideband events", "leave it out"),
+        ("x: {density: {sideband: s.root, variables: [mass(K+ K-)], smoothing: -1}, fraction: 0}", "9:74", "'smoothing' is -1", ">= 0"),
+        ("x: {density: {colum: b}, fraction: 0}", "9:19", "unknown key 'colum'", "did you mean 'column'"),
+        ("x: {density: flat, fraction: {value: 0.1, flot: true}}", "9:47", "unknown key 'flot'", "did you mean 'float'"),
+        (
+            "x: {density: flat, fraction: {value: 0.1, limits: [0, 0.3]}}",
+            "9:55",
+            "limits of the fraction of 'x': it does not float",
+            "float: true",
+        ),
+        ("x: {density: flat, fraction: {value: 0.1, float: true, limits: [0, 3]}}", "9:68", "are 0 and 3", "both from 0 to 1"),
+        (
+            "x: {density: flat, fraction: {value: 0.1, float: true, limits: [0.2, 0.3]}}",
+            "9:42",
+            "outside its limits 0.2 to 0.3",
+            "correct it",
+        ),
+        ("signal: {density: flat, fraction: 0.1}", "9:5", "a background cannot be called 'signal'", "give it another name"),
+    ],
+)
+def test_mistakes(problems, entry, place, what, fix):
+    (found,) = problems(text(entry))
+    assert what in found.what
+    assert fix in found.fix
+    assert found.location.endswith(f"model.yml:{place}"), found.location
+
+
+@pytest.mark.parametrize(
+    ("fit", "what", "fix"),
+    [
+        (
+            "{constraints: {other.fraction: [0.1, 0.02]}}",
+            "'other.fraction' is not a free parameter",
+            "fraction: {value: 0.05, float: true}",
+        ),
+        ("{limits: {side.fraction: [0, 2]}}", "the limits of 'side.fraction' are 0 and 2", "stay in 0 to 1"),
+        ("{start: {side.fraction: 1.5}}", "'side.fraction' is 1.5", "give a number from 0 to 1"),
+        ("{fix: {side.fraction: 1.5}}", "'side.fraction' is 1.5", "give a number from 0 to 1"),
+        ("{minos: sid.fraction}", "'sid.fraction' is not a free parameter", "did you mean 'side.fraction'"),
+        ("{minos: side.yield}", "'side.yield' is not a free parameter", ""),
+        ("{relations: {side.fraction: 0.1*other.fraction}}", "'side.fraction' is a formula and cannot float", "let the parameters"),
+        ("{extended: true, minos: side.fraction}", "'side.fraction' is not a free parameter", ""),
+        ("{subtraction: bound}", "'bound' is not a value of 'subtraction'", "did you mean 'bounded'"),
+    ],
+)
+def test_mistakes_in_the_fit(problems, fit, what, fix):
+    (found,) = problems(text(f"side: {SIDE}", "other: {density: flat, fraction: 0.05}", fit=fit))
+    assert what in found.what
+    assert fix in found.fix
+
+
+def test_several_data_sets(load, problems):
+    entry = "{data: DATA.root, phase_space: mc.root, backgrounds: {side: {density: flat, fraction: FRACTION}}}"
+
+    def sets(fractions, fit="{}"):
+        lines = (f"  '{k}': " + entry.replace("DATA", f"d{k}").replace("FRACTION", f) for k, f in enumerate(fractions))
+        return MODEL + "data_sets:\n" + "\n".join(lines) + f"\nfit: {fit}\n"
+
+    load(sets(["{value: 0.1, float: true}"] * 2, "{minos: side.fraction}"))
+    (found,) = problems(sets(["0.1", "0.2"]))
+    assert found.what == "'side' has another fraction in another data set, and is one parameter"
+    (found,) = problems(sets(["0.1", "0.1"], "{extended: true}"))
+    assert "signal.yield would be the same in all" in found.what
