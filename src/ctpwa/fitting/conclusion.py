@@ -15,7 +15,7 @@ from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
-from ctpwa.fitting.fractions import FractionCalculator, wave_groups
+from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
 from ctpwa.fitting.precision import measure_bias
 from ctpwa.fitting.remarks import masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
@@ -207,12 +207,9 @@ def _fractions(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, trut
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
         own = covariance[np.ix_(index, index)]
         calculator = FractionCalculator(term, x[index], truth)
-        groups = {kind: calculator.fractions(members, own) for kind, members in wave_groups(term.model).items()}
-        resonances = groups["resonances"]
-        yields = {
-            name: (term.weight * f, float(np.sqrt((term.weight * e) ** 2 + f**2 * term.weight_variance)))
-            for name, f, e in zip(resonances.names, resonances.values.tolist(), resonances.errors.tolist(), strict=True)
-        }
+        members = wave_groups(term.model)
+        groups = {kind: calculator.fractions(own_members, own) for kind, own_members in members.items()}
+        yields = calculator.yields(members["resonances"], own, SignalEvents.of(term, x[index]))
         name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
         result.append(FractionSet(name, "phase space" if truth is None else "truth", groups, yields))
     return tuple(result)

@@ -65,6 +65,37 @@ def spin_parity(wave: Wave) -> str:
     return " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in top) or "none"
 
 
+@dataclass(frozen=True)
+class SignalEvents:
+    """How many events of the data are signal.
+
+    Attributes:
+        value:     N
+        slope:     ∂N over the free parameters
+        variance:  of N, where no parameter knows it: the data might have been more
+    """
+
+    value: float
+    slope: np.ndarray
+    variance: float
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, x: np.ndarray) -> SignalEvents:
+        """Σ w of data minus background, without what densities of background explain; or the yield of an extended likelihood."""
+        mixture, parameters = likelihood.mixture, likelihood.parameters
+        if mixture is None:
+            return cls(likelihood.weight, np.zeros(len(x)), likelihood.weight_variance)
+        full = dict(zip((p.name for p in parameters.all), parameters.full(x), strict=True))
+        share = mixture.signal.constant + sum(factor * full[name] for name, factor in mixture.signal.slopes.items())
+        over_theta = parameters.jacobian(x)[2 * likelihood.plan.n_couplings :]
+        slope = np.zeros(len(x))
+        for name, factor in mixture.signal.slopes.items():
+            slope += factor * over_theta[parameters.theta_names.index(name)]
+        if mixture.extended:
+            return cls(float(share), slope, 0.0)
+        return cls(float(likelihood.weight * share), likelihood.weight * slope, float(share**2 * likelihood.weight_variance))
+
+
 class FractionCalculator:
     """All fractions at a point of a likelihood.
 
@@ -91,6 +122,30 @@ class FractionCalculator:
             groups:      name → indices of waves
             covariance:  of the free parameters
         """
+        values, grads = self._matrix(groups)
+        variances = ((grads @ covariance) * grads).sum(axis=-1)
+        own = grads[np.arange(len(values)), np.arange(len(values))]
+        errors = np.sqrt(variances.clip(min=0))
+        return Fractions(tuple(groups), np.diag(values).copy(), own @ covariance @ own.T, values, errors)
+
+    def yields(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, signal: SignalEvents) -> dict[str, tuple[float, float]]:
+        """Events of every group with their standard deviation: N f, with ∂(N f) = N ∂f + f ∂N.
+
+        Args:
+            groups:      name → indices of waves
+            covariance:  of the free parameters
+            signal:      N
+        """
+        values, grads = self._matrix(groups)
+        found = {}
+        for k, name in enumerate(groups):
+            slope = signal.value * grads[k, k] + values[k, k] * signal.slope
+            variance = float(slope @ covariance @ slope) + values[k, k] ** 2 * signal.variance
+            found[name] = (float(signal.value * values[k, k]), float(np.sqrt(max(variance, 0.0))))
+        return found
+
+    def _matrix(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+        """Fractions and interferences [group, group], and their gradients over the free parameters."""
         members = np.array([np.isin(self.integrals.wave, list(waves)) for waves in groups.values()], dtype=float)
         every = np.ones((1, len(self._c)))
         products, slopes = self._products(np.concatenate([members, every]))
@@ -98,11 +153,7 @@ class FractionCalculator:
         n = len(members)
         factor = 2.0 - np.eye(n)
         values = factor * products[:n, :n] / total
-        grads = factor[..., None] * slopes[:n, :n] / total - values[..., None] * d_total / total
-        variances = ((grads @ covariance) * grads).sum(axis=-1)
-        own = grads[np.arange(n), np.arange(n)]
-        errors = np.sqrt(variances.clip(min=0))
-        return Fractions(tuple(groups), np.diag(values).copy(), own @ covariance @ own.T, values, errors)
+        return values, factor[..., None] * slopes[:n, :n] / total - values[..., None] * d_total / total
 
     def _products(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Re ∫ conj(Σ_G c A) Σ_H c A of all pairs of groups, [group, group], and its gradient over the free parameters.
