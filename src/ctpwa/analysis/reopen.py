@@ -19,15 +19,17 @@ from ctpwa.config.read import load_document
 from ctpwa.config.samples import data_sets, event_sources, histogram_files
 from ctpwa.config.sources import DataSet, FileSource
 from ctpwa.data.columns import sha256_of
+from ctpwa.data.density import Density
 from ctpwa.data.events import Events
 from ctpwa.data.stream import picked_events
+from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.values import ModelValues
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projected
-from ctpwa.observables.projections import dalitz_pair, project
+from ctpwa.observables.projections import dalitz_pair, event_weights, project
 
 FILES = ("files", "weight_files")
 WEIGHT_ROUNDING = 1e-6  # other machines round otherwise; other events differ by more
@@ -43,6 +45,7 @@ class LoadedSamples:
         phase_space:    events for the normalisation, or some of them
         background:     events whose contribution is subtracted; None if there are none
         n_phase_space:  how many events for the normalisation there are
+        backgrounds:    backgrounds in the data as densities
     """
 
     name: str
@@ -50,6 +53,13 @@ class LoadedSamples:
     phase_space: Events
     background: Events | None
     n_phase_space: int
+    backgrounds: tuple[Background, ...] = ()
+
+    @property
+    def weight(self) -> float:
+        """Σ w of data minus background."""
+        subtracted = 0.0 if self.background is None else float(event_weights(self.background).sum())
+        return float(event_weights(self.data).sum()) - subtracted
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,29 @@ class OpenedFit:
         _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
         return tuple(_loaded(samples, phase_space) for samples in read)
 
+    def added(self, samples: LoadedSamples) -> dict[str, tuple[Density, float]]:
+        """Background of a data set → its density, and how many events of it were found.
+
+        Args:
+            samples:  of the data set
+        """
+        return {own.name: (own.density, self._amount(own.name, samples.weight)) for own in samples.backgrounds}
+
+    def signal(self, samples: LoadedSamples) -> float:
+        """How many events of a data set are signal.
+
+        Args:
+            samples:  of the data set
+        """
+        if self.analysis.settings.extended:
+            return self._amount(SIGNAL, samples.weight)
+        return samples.weight - sum(number for _, number in self.added(samples).values())
+
+    def _amount(self, name: str, weight: float) -> float:
+        """Events of a background, or of signal."""
+        values = self.result.values
+        return values[f"{name}.{YIELD}"] if self.analysis.settings.extended else weight * values[f"{name}.{FRACTION}"]
+
     def project(
         self, engine: str = "auto", device: str | None = None, *, phase_space: int | None = None, progress: bool | None = None
     ) -> dict[str, Projected]:
@@ -121,6 +154,8 @@ class OpenedFit:
                 samples.background,
                 axes=self.analysis.projections,
                 grids=[] if pair is None else [pair],
+                added=self.added(samples),
+                signal=self.signal(samples),
                 progress=progress,
             )
         return result
@@ -171,6 +206,7 @@ def _loaded(samples: SampleSet, phase_space: int | None) -> LoadedSamples:
         picked_events(samples.phase_space, phase_space),
         samples.background,
         samples.phase_space.n_events,
+        samples.backgrounds,
     )
 
 

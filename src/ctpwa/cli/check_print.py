@@ -25,6 +25,7 @@ def print_plain(report: CheckReport) -> None:
     for parameter in report.channels.theta:
         state = _state(parameter) if parameter.fixed else f"floating {_limits(parameter)}".strip()
         echo(f"  {parameter.name:<32} {parameter.value:<12g} {state}")
+    _print_backgrounds(report)
     echo(f"\n{_free(report)}")
 
 
@@ -38,7 +39,17 @@ def print_tables(report: CheckReport) -> None:
         console.print(_parameter_table(report))
     for note in model.notes:
         console.print(Text.assemble(("note: ", "yellow"), note))
+    _print_backgrounds(report)
     console.print(_free(report))
+
+
+def _print_backgrounds(report: CheckReport) -> None:
+    """A line for each background: its part of the data, and what it looks like."""
+    if report.amounts:
+        echo("\nbackgrounds")
+    for parameter, look in report.amounts:
+        state = _state(parameter) if parameter.fixed else f"floating {_limits(parameter)}".strip()
+        echo(f"  {parameter.name:<32} {f'{100 * parameter.value:g} %':<12} {state}" + (f", {look}" if look else ""))
 
 
 def print_samples(report: CheckReport, read: SampleReport | None) -> None:
@@ -121,4 +132,6 @@ def _limits(parameter: Parameter) -> str:
 
 
 def _free(report: CheckReport) -> str:
-    return f"{counted(report.n_free, 'free parameter')}: {report.n_of_couplings} of couplings, {report.n_floating} of lineshapes"
+    parts = [f"{report.n_of_couplings} of couplings", f"{report.n_floating} of lineshapes"]
+    parts += [f"{report.n_of_backgrounds} of backgrounds"] if report.amounts else []
+    return f"{counted(report.n_free, 'free parameter')}: {', '.join(parts)}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from ctpwa.analysis.analysis import Analysis, SampleSet
 from ctpwa.base.ranks import ONE
+from ctpwa.config.sources import BackgroundSource
+from ctpwa.data.density import Flat
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream, Piece
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.backends.registry import choose_backend
+from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
@@ -24,6 +27,7 @@ from ctpwa.engine.samples.precision import planned
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model
+from ctpwa.model.parameters import Parameter
 from ctpwa.spin.rotate import RowRotation
 
 PROBE_EVENTS = 200  # of phase space, to see how many rows of K are needed
@@ -40,6 +44,7 @@ class CheckReport:
         plan:       what is cached for every event
         n_numbers:  complex numbers that are fitted
         n_held:     parts of them that are fixed, or follow from other parameters
+        amounts:    fractions or yields of backgrounds, and what they look like
     """
 
     model: Model
@@ -47,6 +52,7 @@ class CheckReport:
     plan: Plan
     n_numbers: int
     n_held: int = 0
+    amounts: tuple[tuple[Parameter, str], ...] = ()
 
     @classmethod
     def of(cls, analysis: Analysis) -> CheckReport:
@@ -56,9 +62,10 @@ class CheckReport:
         probe = generate_phase_space(model, PROBE_EVENTS, seed=0, progress=False)
         numbers = map_couplings(model, channels.couplings, settings.couplings, settings.ties, settings.reference_wave)
         free = [name for name in numbers.numbers if name not in numbers.fixed]
-        held = {*settings.fix, *model.relations} - {p.name for p in channels.theta}
+        amounts = tuple(_amounts(analysis))
+        held = {*settings.fix, *model.relations} - {p.name for p in channels.theta} - {p.name for p, _ in amounts}
         plan = _plan(analysis, channels, find_rotation(model, [_piece(model, probe)]))
-        return cls(model, channels, plan, len(free), len(held))
+        return cls(model, channels, plan, len(free), len(held), amounts)
 
     @property
     def n_of_couplings(self) -> int:
@@ -78,7 +85,12 @@ class CheckReport:
     @property
     def n_free(self) -> int:
         """Everything that is fitted."""
-        return self.n_of_couplings + self.n_floating
+        return self.n_of_couplings + self.n_floating + self.n_of_backgrounds
+
+    @property
+    def n_of_backgrounds(self) -> int:
+        """Fractions or yields that are fitted."""
+        return sum(not parameter.fixed for parameter, _ in self.amounts)
 
     @staticmethod
     def limit(value: float) -> float | None:
@@ -113,16 +125,16 @@ class SampleReport:
             rotation = find_rotation(report.model, [share.first(PROBE_EVENTS) for share in shares.values()])
             counts = {name: share.part.count for name, share in shares.items()}
             backend, device = choose_backend(analysis.settings.engine, analysis.settings.device)
-            own = backend.adapt(_plan(analysis, report.channels, rotation))
+            own = backend.adapt(replace(_plan(analysis, report.channels, rotation), n_added=len(data_set.backgrounds)))
             separate = backend.own_memory(device)
             plans[data_set.name] = plan_memory(own, counts, device, analysis.memory_limits, separate=separate)
-            size = _size(analysis, shares["phase space"])
+            size = _size(analysis, shares["phase space"], data_set.backgrounds)
             sizes |= {} if size is None else {data_set.name: size}
             analysis.forget()
         return cls(tuple(summaries), MemoryPlan.joined(plans), sizes)
 
 
-def _size(analysis: Analysis, share: Share) -> NormalisationSize | None:
+def _size(analysis: Analysis, share: Share, backgrounds: Sequence[BackgroundSource]) -> NormalisationSize | None:
     """Effective size of the first events of phase space at the start values; None if their weights do not add up to more than 0."""
     with closing(share.pieces(SIZED_EVENTS)) as pieces:
         piece = next(pieces, None)
@@ -142,10 +154,31 @@ def _size(analysis: Analysis, share: Share) -> NormalisationSize | None:
         couplings=settings.couplings,
         ties=settings.ties,
         limits=settings.limits,
+        backgrounds=[Background(own.name, Flat(), own.fraction, own.floating) for own in backgrounds],  # what they look like neither
+        extended=settings.extended,
         progress=False,
         ranks=ONE,
     )
     return likelihood.normalisation_size(analysis.start(likelihood))
+
+
+def _amounts(analysis: Analysis) -> Iterator[tuple[Parameter, str]]:
+    """Fractions or yields of all backgrounds with what they look like; the same name in several data sets is one parameter.
+
+    The value of a yield is its part of all events, since how many there are is not known yet.
+    """
+    settings, relations = analysis.settings, analysis.model.relations
+    found = {own.name: own for data_set in analysis.data_sets for own in data_set.backgrounds}
+    shares = [(own.name, own.fraction, own.floating, f"density: {own.density}") for own in found.values()]
+    if settings.extended:
+        shares.insert(0, (SIGNAL, 1 - sum(share for _, share, _, _ in shares), True, ""))
+    kind, most = (YIELD, float("inf")) if settings.extended else (FRACTION, 1.0)
+    for name, share, floating, look in shares:
+        parameter = f"{name}.{kind}"
+        value = settings.fix.get(parameter) if not settings.extended else None
+        free = (floating or settings.extended) and parameter not in settings.fix and parameter not in relations
+        limits = settings.limits.get(parameter, (0.0, most))
+        yield Parameter(parameter, share if value is None else value, not free, *limits, relations.get(parameter, "")), look
 
 
 def _plan(analysis: Analysis, channels: ModelChannels, rotation: RowRotation) -> Plan:

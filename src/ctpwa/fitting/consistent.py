@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ctpwa.data.summary import SampleSummary
+from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.plain import build
 from ctpwa.minimise.verdict import SMALL_EDM, Verdict
@@ -65,7 +66,7 @@ def _check(result: FitResult) -> None:
     _unique([entry.data_set for entry in result.fractions], "fractions", "data_set")
     _simulation(result)
     for i, entry in enumerate(result.fractions):
-        _fraction_set(entry, f"fractions[{i}]", result.weight if len(result.fractions) == 1 else None, _sound(result.verdict))
+        _fraction_set(entry, f"fractions[{i}]", _signal(result, entry), _sound(result.verdict))
     for i, sample in enumerate(result.samples):
         _sample(sample, f"samples[{i}]")
     measured = [sample["n_events"] for sample in result.samples if _OF_DATA.search(sample["name"])]
@@ -236,6 +237,21 @@ def _minima(result: FitResult) -> None:
 
 
 # fractions and samples
+
+
+def _signal(result: FitResult, entry: FractionSet) -> float | None:
+    """Events that fractions refer to; None if the parts of several data sets are not known.
+
+    With backgrounds that are densities it is a parameter, or what all resonances say.
+    """
+    values = dict(result.fixed) | {p.name: p.value for p in result.parameters}
+    if f"{SIGNAL}.{YIELD}" in values:
+        return values[f"{SIGNAL}.{YIELD}"]
+    if not any(name.endswith(f".{FRACTION}") for name in (*values, *(p.name for p in result.derived))):
+        return result.weight if len(result.fractions) == 1 else None
+    f = entry.groups["resonances"].values if "resonances" in entry.groups else np.zeros(0)
+    events = [entry.yields[name][0] for name in entry.groups["resonances"].names if name in entry.yields] if len(f) else []
+    return float(f @ np.array(events) / (f @ f)) if len(events) == len(f) and f.any() else None
 
 
 def _fraction_set(entry: FractionSet, where: str, weight: float | None, sound: bool) -> None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from ctpwa.base.errors import PhysicsError
+from ctpwa.engine.likelihood.backgrounds import FRACTION, YIELD
 from ctpwa.engine.plan.channels import ModelChannels
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.couplings import VERTEX, WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import CARTESIAN, PARTS, POLAR, Parameters, make_parameters
+from ctpwa.model.parameters import CARTESIAN, PARTS, POLAR, Parameter, Parameters, make_parameters
 
 AGREEMENT = 1e-9  # relative difference of couplings of the result and those that its free parameters make
 
@@ -30,7 +31,9 @@ def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) 
     per_wave = any(f"{name}.{part}" in known for name in channels.couplings)
     ties = _ties(result)
     mapped = map_couplings(model, channels.couplings, WAVE if per_wave else VERTEX, ties if per_wave else {}, None)
-    theta = [replace(p, fixed=p.name not in result.names) for p in channels.theta]
+    lineshapes = {p.name for p in channels.theta}
+    amounts = [Parameter(name, 0.0) for name in dict.fromkeys([*known, *model.relations]) if name not in lineshapes and _is_amount(name)]
+    theta = [replace(p, fixed=p.name not in result.names) for p in (*channels.theta, *amounts)]
     try:
         parameters = make_parameters(
             mapped.numbers,
@@ -39,7 +42,7 @@ def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) 
             representation=representation,
             values=known,
             fixed=[n for n in known if n in result.fixed],
-            formulas={name: text for name, text in model.relations.items() if name not in {p.name for p in theta}},
+            formulas={name: text for name, text in model.relations.items() if name not in lineshapes},
         )
     except PhysicsError as problem:
         raise _other_model(problem.what) from None
@@ -63,6 +66,11 @@ def ordered_covariance(result: FitResult, parameters: Parameters) -> np.ndarray:
     """The covariance of a result in the order of the parameters."""
     index = [result.names.index(name) for name in parameters.names]
     return result.covariance[np.ix_(index, index)]
+
+
+def _is_amount(name: str) -> bool:
+    """Whether a parameter says how much there is of signal or of a background."""
+    return name.rpartition(".")[2] in (FRACTION, YIELD)
 
 
 def _owners(names: dict[str, float]) -> set[str]:

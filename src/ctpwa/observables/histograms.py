@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
@@ -54,6 +54,8 @@ class Projection:
         variance:             of ``total``, because the phase-space sample is finite
         outside:              measured and expected events beyond the edges
         poisson:              whether all measured events have weight 1
+        added:                backgrounds that are densities: name → events [fine bin]
+        added_variance:       what they add to ``variance`` [fine bin]; None if there are none
     """
 
     variable: Variable
@@ -70,6 +72,8 @@ class Projection:
     variance: np.ndarray
     outside: tuple[float, float]
     poisson: bool
+    added: Mapping[str, np.ndarray] = field(default_factory=dict)
+    added_variance: np.ndarray | None = None
 
     @property
     def fine_edges(self) -> np.ndarray:
@@ -107,7 +111,18 @@ class Projection:
     @property
     def expected(self) -> np.ndarray:
         """Signal and background in the bins of the data."""
-        return self.rebinned(self.total) + self.background
+        return self.rebinned(self.modelled) + self.background
+
+    @property
+    def modelled(self) -> np.ndarray:
+        """Signal and densities of background: all that is drawn with the phase-space sample, [fine bin]."""
+        return self.total + sum(self.added.values())
+
+    @property
+    def expected_variance(self) -> np.ndarray:
+        """Of ``expected``, because the samples that it is made from are finite."""
+        drawn = self.variance if self.added_variance is None else self.variance + self.added_variance
+        return self.background_variance + self.rebinned(drawn)
 
     @property
     def pulls(self) -> np.ndarray:
@@ -117,7 +132,7 @@ class Projection:
     @property
     def chi2(self) -> Chi2:
         """χ² of bins with at least ten expected events each, not counted by weight; what is left over at the end goes into the last."""
-        expected, model_variance = self.expected, self.background_variance + self.rebinned(self.variance)
+        expected, model_variance = self.expected, self.expected_variance
         of = _merged(expected, CHI2_EVENTS * self.typical_weight)
         if not len(of):
             return Chi2(0.0, 0)
@@ -135,7 +150,7 @@ class Projection:
     def _variance(self) -> np.ndarray:
         """Of data − expected: that of the counts, of the background sample and of the phase-space sample."""
         own = _variance_of_data(self.data_variance, self.expected, self.poisson, self.typical_weight)
-        return own + self.background_variance + self.rebinned(self.variance)
+        return own + self.expected_variance
 
     def _group(self, name: str) -> int:
         if name not in self.groups:
@@ -184,9 +199,10 @@ class Projected:
     Attributes:
         projections:  one for each axis
         grids:        one for each pair of axes
-        weights:      events that every phase-space event stands for, [event]
+        weights:      events of signal that every phase-space event stands for, [event]
         scale:        these, divided by weight times intensity of the event
         groups:       name of a group → names of its waves
+        added:        background that is a density → events of it that every phase-space event stands for, [event]
     """
 
     projections: tuple[Projection, ...]
@@ -194,6 +210,12 @@ class Projected:
     weights: np.ndarray
     scale: float
     groups: Mapping[str, tuple[str, ...]]
+    added: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def all_weights(self) -> np.ndarray:
+        """Events of signal and densities of background that every phase-space event stands for, [event]."""
+        return self.weights + sum(self.added.values())
 
 
 def _variance_of_data(data_variance: np.ndarray, expected: np.ndarray, poisson: bool, typical_weight: float) -> np.ndarray:

@@ -11,13 +11,16 @@ so that contributions (M_gg), interferences (2 M_gh) and the coherent sum of any
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ctpwa.base.errors import DataError
+from ctpwa.data.density import Density, checked_density
 from ctpwa.data.events import Events
+from ctpwa.data.stream import Piece
 from ctpwa.decay.chain import Decay
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.fitting.fractions import spin_parity
@@ -60,6 +63,8 @@ def project(
     axes: Sequence[ProjectionSpec] = (),
     grids: Sequence[tuple[ProjectionSpec, ProjectionSpec]] = (),
     groups: Mapping[str, Sequence[int]] | None = None,
+    added: Mapping[str, tuple[Density, float]] | None = None,
+    signal: float | None = None,
     progress: bool | None = None,
     at_once: int = SLICE,
 ) -> Projected:
@@ -73,6 +78,8 @@ def project(
         axes:         variables and their bins
         grids:        pairs of them
         groups:       name → waves that are drawn together, every wave in exactly one; default: by resonance
+        added:        background → its density, and how many events of it are in the data
+        signal:       how many events are signal; default: all that are not background
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
         at_once:      events whose contributions are in memory at a time
     """
@@ -80,7 +87,8 @@ def project(
     own = resonance_groups(model) if groups is None else groups
     if sorted(index for waves in own.values() for index in waves) != list(range(len(model.waves))):
         raise DataError("some wave is in no group, or in several\n fix: put every wave into exactly one group")
-    samples = _Samples(data, phase_space, background)
+    of_events = _added_weights(added or {}, phase_space, model.decay)
+    samples = _Samples(data, phase_space, background, sum(number for _, number in (added or {}).values()), signal)
     fillers = [_line(axis, samples) for axis in axes]
     cells = [_plane(pair, samples) for pair in grids]
     columns = _Columns(model, own)
@@ -99,23 +107,57 @@ def project(
     if not weights.sum() > 0:
         raise DataError("the intensities of the phase-space events do not add up to more than 0\n fix: check couplings and weights")
     scale = samples.signal / float(weights.sum())
+    drawn = _Drawn(scale * weights, of_events)
     return Projected(
-        tuple(_projection(axis, filler, columns, samples, scale) for axis, filler in zip(axes, fillers, strict=True)),
-        tuple(_grid(pair, cell, samples, scale) for pair, cell in zip(grids, cells, strict=True)),
+        tuple(_projection(axis, filler, columns, samples, scale, drawn) for axis, filler in zip(axes, fillers, strict=True)),
+        tuple(_grid(pair, cell, samples, scale, drawn) for pair, cell in zip(grids, cells, strict=True)),
         scale * weights,
         scale,
         {name: tuple(model.waves[i].name for i in waves) for name, waves in own.items()},
+        of_events,
     )
+
+
+def _added_weights(added: Mapping[str, tuple[Density, float]], phase_space: Events, decay: Decay) -> dict[str, np.ndarray]:
+    """Events of every background that a phase-space event stands for: N v b / Σ v b."""
+    piece = Piece([phase_space[label] for label in decay.labels], phase_space.weights, dict(phase_space.columns))
+    v, found = event_weights(phase_space), {}
+    for name, (density, number) in added.items():
+        b = checked_density(density(piece), name, "phase space", 0, positive=False).cpu().numpy()
+        total = float((v * b).sum())
+        if not total > 0:
+            raise DataError(f"phase space: the density of background {name!r} adds up to {total:.6g}\n fix: check it")
+        found[name] = number / total * v * b
+    return found
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What every phase-space event stands for: events of signal, and of each background."""
+
+    signal: np.ndarray
+    added: Mapping[str, np.ndarray]
+
+    def sums(self, index: np.ndarray, n: int) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
+        """Events of each background in bins, those outside in the last; and what they add to the variance: Σ (s + b)² − Σ s²."""
+        if not self.added:
+            return {}, None
+        all_ = sum(self.added.values())
+        variance = np.bincount(index, all_ * (2 * self.signal + all_), minlength=n + 1)
+        return {name: np.bincount(index, own, minlength=n + 1) for name, own in self.added.items()}, variance
 
 
 class _Samples:
     """All samples with their weights."""
 
-    def __init__(self, data: Events, phase_space: Events, background: Events | None) -> None:
+    def __init__(
+        self, data: Events, phase_space: Events, background: Events | None, added: float = 0.0, signal: float | None = None
+    ) -> None:
         self.events = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
         self.w = {name: event_weights(events) for name, events in self.events.items()}
         self.poisson = bool((self.w["data"] == 1).all())
-        self.signal = float(self.w["data"].sum()) - (float(self.w["background"].sum()) if background is not None else 0.0)
+        left = float(self.w["data"].sum()) - (float(self.w["background"].sum()) if background is not None else 0.0)
+        self.signal = left - added if signal is None else signal
         if self.signal <= 0:
             raise DataError(f"the weights of the data minus the background add up to {self.signal:.6g}\n fix: check the weights")
 
@@ -249,16 +291,18 @@ def _edges(axis: ProjectionSpec, values: Any) -> np.ndarray:
     return np.linspace(low, high, axis.bins + 1)
 
 
-def _projection(axis: ProjectionSpec, line: _Line, columns: _Columns, samples: _Samples, scale: float) -> Projection:
+def _projection(axis: ProjectionSpec, line: _Line, columns: _Columns, samples: _Samples, scale: float, drawn: _Drawn) -> Projection:
     def count(name: str) -> tuple[np.ndarray, np.ndarray]:
         return _counted(lambda: _bin(line.values[name], line.edges), samples.w.get(name), axis.bins)
 
     sums = np.asarray(line.sums)
     matrix, others, total = columns.split(scale * sums[:-1])
     (data, data_variance), (background, background_variance) = count("data"), count("background")
+    added, added_variance = drawn.sums(line.index, line.n_bins)
     w = samples.w
     measured = float(w["data"].sum() - data.sum())
     expected = float(scale * sums[-1, -2]) + (float(w["background"].sum() - background.sum()) if "background" in w else 0.0)
+    expected += sum(float(own[-1]) for own in added.values())
     return Projection(
         variable=axis.variable,
         edges=line.edges,
@@ -274,10 +318,12 @@ def _projection(axis: ProjectionSpec, line: _Line, columns: _Columns, samples: _
         variance=scale**2 * sums[:-1, -1],
         outside=(measured, expected),
         poisson=samples.poisson,
+        added={name: own[:-1] for name, own in added.items()},
+        added_variance=None if added_variance is None else added_variance[:-1],
     )
 
 
-def _grid(pair: tuple[ProjectionSpec, ProjectionSpec], plane: _Plane, samples: _Samples, scale: float) -> Grid:
+def _grid(pair: tuple[ProjectionSpec, ProjectionSpec], plane: _Plane, samples: _Samples, scale: float, drawn: _Drawn) -> Grid:
     def count(name: str) -> tuple[np.ndarray, np.ndarray]:
         n = plane.shape[0] * plane.shape[1]
         sums, squares = _counted(lambda: plane.cell(*plane.values[name]), samples.w.get(name), n)
@@ -285,6 +331,10 @@ def _grid(pair: tuple[ProjectionSpec, ProjectionSpec], plane: _Plane, samples: _
 
     signal, variance = np.asarray(plane.sums)[:-1].T.reshape(2, *plane.shape)
     (data, data_variance), (background, background_variance) = count("data"), count("background")
+    added, added_variance = drawn.sums(plane.index, plane.n_bins)
+    if added_variance is not None:
+        background = background + np.sum([own[:-1] for own in added.values()], axis=0).reshape(plane.shape)
+        background_variance = background_variance + added_variance[:-1].reshape(plane.shape)
     return Grid(
         (pair[0].variable, pair[1].variable),
         plane.edges,

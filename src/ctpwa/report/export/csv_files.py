@@ -161,13 +161,14 @@ def _projection(projection: Projection) -> str:
         projection.expected,
         projection.pulls,
     ]
-    parts = {name: projection.rebinned(part) for name, part in _contributions(projection).items()}
+    parts = {f"background {name}": projection.rebinned(own) for name, own in projection.added.items()}
+    parts |= {name: projection.rebinned(part) for name, part in _contributions(projection).items()}
     return _table((*PROJECTION, *parts), zip(*numbers, *parts.values(), strict=True))
 
 
 def _fine(projection: Projection) -> str:
     edges = projection.fine_edges
-    parts = _contributions(projection)
+    parts = {f"background {name}": own for name, own in projection.added.items()} | _contributions(projection)
     numbers = [edges[:-1], edges[1:], projection.total, np.sqrt(projection.variance)]
     return _table((*FINE, *parts), zip(*numbers, *parts.values(), strict=True))
 

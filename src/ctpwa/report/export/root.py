@@ -4,12 +4,14 @@ For every data set, in a folder of its name if it has one:
 
     projections/VARIABLE/data, background, fit, interference          TH1D in bins of the data
     projections/VARIABLE/groups/…, waves/…, jp/…                      contributions
+    projections/VARIABLE/backgrounds/…                                backgrounds that are densities, if there are any
     projections/VARIABLE/fine/signal, interference, groups/…, …       the same in narrower bins, without background, if there are any
     dalitz/data, fit, pull                                            TH2D
-    phase_space                                                       TTree: weight, fit, group_…, wave_…
+    phase_space                                                       TTree: weight, fit, group_…, wave_…, background_…
     data, background                                                  TTree: weight, intensity, group_…, wave_…
 
-``fit`` and the branches next to it say how many events a phase-space event stands for; their sum is the measured signal. ``names`` is a
+``fit`` and the branches next to it say how many events a phase-space event stands for; the sum of ``fit`` is the measured signal, and
+that of ``background_…`` what the fit found of it. ``names`` is a
 text in JSON: what every name in the file stands for. ``made_by`` says that ctpwa has written the file.
 """
 
@@ -31,7 +33,7 @@ from ctpwa.observables.projections import event_weights
 from ctpwa.observe.variable import Variable
 from ctpwa.report.export.safe_names import safe_names
 
-GROUP, WAVE = "group_", "wave_"
+GROUP, WAVE, BACKGROUND = "group_", "wave_", "background_"
 MADE_BY = "ctpwa export"
 
 
@@ -92,9 +94,12 @@ def _write_set(
         GROUP: safe_names(projected.groups),
         WAVE: safe_names([wave.name for wave in intensity.model.waves]),
         "jp": safe_names(projected.projections[0].others["jp"] if projected.projections else []),
+        BACKGROUND: safe_names(projected.added),
     }
     names["variables"] = {safe: name for name, safe in variables.items()}
-    names["groups"], names["waves"], names["jp"] = ({safe: name for name, safe in own.items()} for own in columns.values())
+    for kind, own in zip(("groups", "waves", "jp", "backgrounds"), columns.values(), strict=True):
+        if own or kind != "backgrounds":
+            names.setdefault(kind, {}).update({safe: name for name, safe in own.items()})
     for projection in projected.projections:
         _write_projection(out, f"{folder}projections/{variables[projection.variable.name]}", projection, columns)
     for k, grid in enumerate(projected.grids):
@@ -107,8 +112,9 @@ def _write_set(
         flat = name == "phase_space"
         factor = projected.scale * event_weights(events) if flat else np.ones(events.n_events)
         total = "fit" if flat else "intensity"
-        rows = _rows(intensity, events, projected, columns, total, factor, progress)
-        out.tree(f"{folder}{name}", ["weight", total, *branches], rows)
+        more = {BACKGROUND + columns[BACKGROUND][own]: numbers for own, numbers in projected.added.items()} if flat else {}
+        rows = _rows(intensity, events, projected, columns, total, factor, more, progress)
+        out.tree(f"{folder}{name}", ["weight", total, *branches, *more], rows)
 
 
 def _rows(
@@ -118,9 +124,10 @@ def _rows(
     columns: Mapping[str, Mapping[str, str]],
     total: str,
     factor: np.ndarray,
+    more: Mapping[str, np.ndarray],
     progress: bool | None,
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Intensities of some events at a time, each times its factor."""
+    """Intensities of some events at a time, each times its factor, and more numbers of them."""
     chosen: dict[str, Sequence[str]] = {GROUP + columns[GROUP][name]: waves for name, waves in projected.groups.items()}
     chosen |= {WAVE + safe: [name] for name, safe in columns[WAVE].items()}
     w = event_weights(events)
@@ -128,7 +135,7 @@ def _rows(
         part = slice(sums.start, sums.stop)
         squares = (sums.psi.abs() ** 2).sum(dim=1).cpu().numpy() * factor[part]
         row = {"weight": w[part], total: sums.intensity.cpu().numpy() * factor[part]}
-        yield row | dict(zip(chosen, squares, strict=True))
+        yield row | dict(zip(chosen, squares, strict=True)) | {name: numbers[part] for name, numbers in more.items()}
 
 
 def _write_projection(out: RootOutput, folder: str, projection: Projection, columns: Mapping[str, Mapping[str, str]]) -> None:
@@ -140,8 +147,9 @@ def _write_projection(out: RootOutput, folder: str, projection: Projection, colu
 
     write("data", "data", edges, projection.data, projection.data_variance)
     write("background", "background", edges, projection.background, projection.background_variance)
-    variance = projection.background_variance + projection.rebinned(projection.variance)
-    write("fit", "fit, background included", edges, projection.expected, variance)
+    for name, safe in columns[BACKGROUND].items():
+        write(f"backgrounds/{safe}", name, edges, projection.rebinned(projection.added[name]))
+    write("fit", "fit, background included", edges, projection.expected, projection.expected_variance)
     write("interference", "interference of all groups", edges, projection.rebinned(projection.all_interference))
     for kind, own in (("groups", columns[GROUP]), ("waves", columns[WAVE]), ("jp", columns["jp"])):
         for name, safe in own.items():
@@ -149,6 +157,8 @@ def _write_projection(out: RootOutput, folder: str, projection: Projection, colu
     if projection.fine > 1:
         fine = projection.fine_edges
         write("fine/signal", "fit, background not included", fine, projection.total, projection.variance)
+        for name, safe in columns[BACKGROUND].items():
+            write(f"fine/backgrounds/{safe}", name, fine, projection.added[name])
         write("fine/interference", "interference of all groups", fine, projection.all_interference)
         for kind, own in (("groups", columns[GROUP]), ("waves", columns[WAVE]), ("jp", columns["jp"])):
             for name, safe in own.items():

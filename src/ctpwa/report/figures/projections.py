@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from ctpwa.fitting.labels import group_label
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projection
-from ctpwa.report.figures.style import FIT_COLOUR, LINES, STYLE, WIDTH, Figure, axis_label, figure_label
+from ctpwa.report.figures.style import FILLS, FIT_COLOUR, LINES, STYLE, WIDTH, Figure, axis_label, figure_label
 
 ROW_HEIGHT = 2.55  # inches, pulls included
 LEGEND_ROW, LEGEND_COLUMNS = 0.19, 5
@@ -66,7 +66,7 @@ def _columns(n: int) -> int:
 
 
 def _page(page: Sequence[Projection], columns: int, model: Model, names: Sequence[str], interference: bool, title: str) -> Figure:
-    rows, entries = -(-len(page) // columns), len(names) + 3 + interference
+    rows, entries = -(-len(page) // columns), len(names) + 3 + interference + len(page[0].added)
     legend_rows = -(-entries // LEGEND_COLUMNS)
     width = WIDTH if columns > 1 else 0.62 * WIDTH
     height = rows * (ROW_HEIGHT if columns > 2 else 1.12 * ROW_HEIGHT) + LEGEND_ROW * legend_rows + (0.25 if title else 0.05)
@@ -95,9 +95,12 @@ def _page(page: Sequence[Projection], columns: int, model: Model, names: Sequenc
 def _draw_upper(axes: Axes, projection: Projection, model: Model, names: Sequence[str], interference: bool) -> None:
     fine = projection.fine_edges
     background = np.repeat(projection.background, projection.fine)
-    fit = projection.fine * projection.total + background
+    fit = projection.fine * projection.modelled + background
     if (projection.background != 0).any():
         axes.stairs(background, fine, fill=True, color=BACKGROUND_COLOUR, label="background", zorder=1)
+    for (name, own), colour in zip(projection.added.items(), cycle(FILLS), strict=False):  # one on the other
+        lower, background = background, background + projection.fine * own
+        axes.stairs(background, fine, baseline=lower, fill=True, color=colour, label="background " + name.replace("$", r"\$"), zorder=1)
     for name, (colour, style) in zip(names, cycle(LINES), strict=False):
         curve = projection.fine * projection.component(name)
         axes.stairs(curve, fine, color=colour, linestyle=style, linewidth=0.9, label=figure_label(group_label(model, name)), zorder=2)

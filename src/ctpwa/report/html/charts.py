@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Grid, Projection
 from ctpwa.report.content import DataSetView, ReportContent
 from ctpwa.report.figures.dalitz import decay_boundary, drawn_cells
-from ctpwa.report.figures.style import LINES
+from ctpwa.report.figures.style import FILLS, LINES
 from ctpwa.report.html.markup import Html
 from ctpwa.report.html.mathml import labelled, math
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
@@ -81,6 +82,10 @@ def _projection(projection: Projection) -> dict[str, Any]:
         "data": rounded(projection.data),
         "errors": rounded(np.sqrt(projection.data_variance)),
         "background": rounded(projection.background) if has_background else None,
+        "added": [
+            {"name": name, "colour": colour, "events": rounded(own)}
+            for (name, own), colour in zip(projection.added.items(), cycle(FILLS), strict=False)
+        ],
         "expected": rounded(projection.expected),
         "total": rounded(projection.total),
         "groups": list(projection.groups),

@@ -195,7 +195,9 @@ class ProjectionChart {
     this.backButton.hidden = this.zoom === null;
     const range = this.zoom ?? chart.range;
     const background = chart.background, below = (bin) => (background ? background[Math.floor(bin / fine)] : 0);
-    const fit = chart.total.map((v, bin) => v * fine + below(bin));
+    const heights = [chart.total.map((_, bin) => below(bin))]; // backgrounds one on the other
+    for (const own of chart.added) heights.push(heights[heights.length - 1].map((v, bin) => v + fine * own.events[bin]));
+    const fit = chart.total.map((v, bin) => v * fine + heights[heights.length - 1][bin]);
     const visible = (k) => this.edges[k + 1] > range[0] && this.edges[k] < range[1];
     let top = 1e-12;
     chart.data.forEach((v, k) => { if (visible(k)) top = Math.max(top, v + chart.errors[k]); });
@@ -210,6 +212,10 @@ class ProjectionChart {
     const yRange = log ? [Math.max(0.3, top * 1e-4), top * 2] : [low * 1.1, top * 1.08];
     const area = new Area(svg, [66, 10, 562, 300], range, yRange, { log, bare: true, yLabel: chart.yLabel });
     this.area = area;
+    chart.added.map((own, k) => [own, heights[k + 1]]).reverse().forEach(([own, values]) => {
+      const shape = values.flatMap((v, bin) => [[this.fineEdges[bin], v], [this.fineEdges[bin + 1], v]]);
+      area.path([[this.fineEdges[0], yRange[0]], ...shape, [this.fineEdges[this.fineEdges.length - 1], yRange[0]]], { fill: own.colour, stroke: "none", "data-background": own.name });
+    });
     if (background) {
       const shape = [];
       background.forEach((v, k) => shape.push([this.edges[k], v], [this.edges[k + 1], v]));
@@ -281,6 +287,7 @@ for (const host of document.querySelectorAll("[data-projections]")) {
   const boxes = set.groups.map((group, g) => tick(chosen.groups.has(g), (on) => chosen.groups[on ? "add" : "delete"](g), sample(colours(g)), labelled(group.label), group.name));
   const all = (on) => () => { boxes.forEach((box, g) => { box.firstChild.checked = on; chosen.groups[on ? "add" : "delete"](g); }); redraw(); };
   legend.append(...boxes, tick(false, (on) => { chosen.interference = on; }, sample({ stroke: css("--soft"), "stroke-dasharray": "2 3" }), "interference of all", "interference"), tick(false, (on) => { chosen.coherent = on; }, sample({ stroke: css("--accent") }), "coherent sum of those ticked", "coherent"));
+  for (const own of set.projections[0]?.added ?? []) legend.append(element("span", { "data-background": own.name }, sample({ stroke: own.colour, "stroke-width": 9 }), own.name));
   const panels = element("div", { class: "panels" });
   host.append(element("div", { class: "tools" }, element("button", { onclick: all(true) }, "all"), element("button", { onclick: all(false) }, "none")), legend, panels);
   for (const chart of set.projections) {

@@ -1,0 +1,259 @@
+"""Backgrounds as densities from a model file to projections, reports and exports."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import ctpwa
+from ctpwa.analysis.export import export
+from ctpwa.analysis.reopen import open_fit
+from ctpwa.analysis.write_report import goodness_rows, write_report
+from ctpwa.base.errors import DataError
+from ctpwa.cli.main import app
+from ctpwa.data.density import Flat
+from ctpwa.engine.likelihood.backgrounds import Background
+from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
+from ctpwa.observe.densities import formula_density, sideband_density
+from ctpwa.observe.variable import ProjectionSpec, parse_variable
+
+MODEL = """decay: J/psi(1S) -> K+ K- eta
+polarisation: transverse
+columns: [b]
+resonances:
+  phi(1680):   {in: K+ K-, mass: 1.659, width: 0.164, float: mass}
+  K(2)*(1430): {in: [K+ eta, K- eta]}
+couplings:
+  K(2)*(1430)+[K+ eta] (2,2)(2,0): 8
+"""
+FORMULA = "1 + mass2(K+, K-)"
+SIDE = 'side: {density: {sideband: side.npz, variables: ["mass(K+, K-)"], smoothing: 2}, fraction: {value: 0.1, float: true}}'
+FLAT = "flat: {density: flat, fraction: 0.02}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """230 events of signal and 70 of background that is flat; sideband events; phase space with a column; a histogram."""
+    folder = tmp_path_factory.mktemp("backgrounds")
+    (folder / "model.yml").write_text(MODEL)
+    model = ctpwa.load_model(folder / "model.yml")
+    signal, flat = ctpwa.generate_toy(model, 230, seed=1, columns={"b": 1.0}), ctpwa.generate_phase_space(model, 1270, seed=2)
+    momenta = {name: torch.cat([signal[name], flat[name][:70]]) for name in flat}
+    column = {"b": torch.linspace(1, 2, 300, dtype=torch.float64)}
+    ctpwa.write_events(folder / "data.npz", ctpwa.Events(momenta, None, column))
+    ctpwa.write_events(folder / "side.npz", ctpwa.Events({name: p[70:270] for name, p in flat.items()}, None, {"b": torch.ones(200)}))
+    b = torch.linspace(1, 3, 1000, dtype=torch.float64)
+    ctpwa.write_events(folder / "mc.npz", ctpwa.Events({name: p[270:] for name, p in flat.items()}, b.flip(0), {"b": b}))
+    histogram = {"axes": [{"variable": "mass(K+, K-)", "edges": [0.9, 1.5, 2.6]}], "values": [1, 30]}
+    (folder / "b.json").write_text(json.dumps(histogram))
+    (folder / "hole.json").write_text(json.dumps(histogram | {"values": [0, 1]}))
+    return folder
+
+
+@pytest.fixture
+def analysis(folder):
+    def load(*backgrounds, fit="", more=""):
+        entries = "".join(f"    {own}\n" for own in backgrounds)
+        samples = f"samples:\n  data: data.npz\n  phase_space: mc.npz\n{more}  backgrounds:\n{entries}"
+        (folder / "model.yml").write_text(MODEL + samples + f"fit: {{engine: reference, starts: 1{fit}}}\n")
+        return ctpwa.load_analysis(folder / "model.yml")
+
+    return load
+
+
+@pytest.fixture(scope="module")
+def fitted(folder):
+    """A result with one background that floats and one that is fixed."""
+    entries = f"    {SIDE}\n    {FLAT}\n"
+    text = MODEL + f"samples:\n  data: data.npz\n  phase_space: mc.npz\n  backgrounds:\n{entries}fit: {{engine: reference, starts: 1}}\n"
+    (folder / "fitted.yml").write_text(text)
+    result = ctpwa.load_analysis(folder / "fitted.yml").fit(progress=False)
+    result.save(folder / "fitted.json")
+    return folder / "fitted.json"
+
+
+def test_a_likelihood_is_that_of_the_same_densities(analysis):
+    """The densities that a file describes are those made by hand."""
+    loaded = analysis(SIDE, f"formula: {{density: '{FORMULA}', fraction: 0.03}}", FLAT, "column: {density: {column: b}, fraction: 0.04}")
+    samples, decay = loaded.read(), loaded.model.decay
+    side = ctpwa.read_events(loaded.model, loaded.data_sets[0].backgrounds[0].density.sideband.sources[0].files[0])
+    axes = [ProjectionSpec(parse_variable("mass(K+, K-)", decay), 20)]
+    by_hand = [
+        Background("side", sideband_density(side, samples.phase_space, axes, 2, ""), 0.1, floating=True),
+        Background("formula", formula_density(FORMULA, decay), 0.03),
+        Background("flat", Flat(), 0.02),
+        Background("column", lambda piece: piece.columns["b"], 0.04),
+    ]
+    expected = ctpwa.build_likelihood(loaded.model, samples.data, samples.phase_space, engine="reference", backgrounds=by_hand)
+    found = loaded.likelihood()
+    assert found.names == expected.names
+    assert "side.fraction" in found.names
+    x = loaded.start(found)
+    assert found.value(x) == pytest.approx(expected.value(x), rel=1e-13)
+
+
+def test_settings_reach_the_likelihood(analysis):
+    loaded = analysis(SIDE, FLAT, fit=", extended: true, limits: {side.yield: [1, 99]}, start: {side.yield: 7}")
+    likelihood = loaded.likelihood()
+    start = dict(zip(likelihood.names, loaded.start(likelihood), strict=True))
+    assert start["side.yield"] == 7
+    assert start["flat.yield"] == pytest.approx(0.02 * 300)
+    assert start["signal.yield"] == pytest.approx(0.88 * 300)
+    assert likelihood.bounds[likelihood.names.index("side.yield")].tolist() == [1, 99]
+    related = analysis(SIDE, FLAT, fit=", relations: {flat.fraction: side.fraction/5}").likelihood()
+    assert "flat.fraction" in related.parameters.derived
+    subtracted = "  background: {file: side.npz, scale: 0.2}\n"
+    ratios = [analysis(FLAT, fit=f", subtraction: {kind}", more=subtracted).likelihood().samples.floor for kind in ("plain", "bounded")]
+    assert ratios[0] is None
+    assert ratios[1].ratio == pytest.approx(40 / 260)
+
+
+def test_histograms_are_remembered(analysis, folder):
+    loaded = analysis(SIDE, "map: {density: {histogram: b.json}, fraction: 0.1}")
+    assert [summary.name for summary in loaded.summaries] == ["data", "phase space", "sideband 'side'", "background 'map'"]
+    assert {folder / "b.json", folder / "side.npz"} <= set(loaded.files)
+    result = loaded.fit(progress=False)
+    opened = open_fit(result)
+    assert [own.name for own in opened.read()[0].backgrounds] == ["side", "map"]
+    content = (folder / "b.json").read_text()
+    (folder / "b.json").write_text(content.replace("30", "31"))
+    with pytest.raises(DataError, match=r"b.json' is not the file that was fitted"):
+        open_fit(result).read()
+    (folder / "b.json").write_text(content)
+
+
+@pytest.mark.parametrize(
+    ("density", "message"),
+    [
+        ("{histogram: hole.json}", r"data: the density of background 'x' is 0 at event \d+\n fix: .*smooth it, or use fewer bins"),
+        (
+            '{sideband: side.npz, variables: [{variable: "mass(K+, K-)", bins: 60}], smoothing: 0}',
+            "density of background 'x' is 0 at event",
+        ),
+        ('"mass(K+, K-) - 1.5"', r"the density of background 'x' is -0\.\d+ at event \d+\n fix: a density is finite and not negative"),
+        ("{histogram: none.json}", r"there is no file .*none.json'\n fix: "),
+        ("{sideband: none.npz, variables: mass(K+ K-)}", r"none.npz"),
+    ],
+)
+def test_what_is_wrong_with_events(analysis, density, message):
+    with pytest.raises(DataError, match=message):
+        analysis(f"x: {{density: {density}, fraction: 0.1}}").likelihood()
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_yields_are_of_the_signal(analysis, extended):
+    """N f and its error from numerical derivatives over all parameters, and that of the number of events."""
+    loaded = analysis(SIDE, FLAT, fit=", extended: true" if extended else "")
+    likelihood = loaded.likelihood()
+    result = loaded.fit(likelihood=likelihood, progress=False)
+    groups = wave_groups(likelihood.model)["resonances"]
+
+    def events(x):
+        values = dict(zip(likelihood.names, x, strict=True))
+        signal = values["signal.yield"] if extended else 300 * (0.98 - values["side.fraction"])
+        f = FractionCalculator(likelihood, x).fractions(groups, np.zeros((len(x), len(x)))).values
+        return signal * f
+
+    x, h = result.x, 1e-6
+    slopes = np.array([(events(x + h * e) - events(x - h * e)) / (2 * h) for e in np.eye(len(x))]).T
+    variances = np.einsum("gi,ij,gj->g", slopes, result.covariance, slopes)
+    own = events(x)
+    if not extended:
+        variances += own**2 / 300
+    found = result.fractions[0].yields
+    np.testing.assert_allclose([found[name][0] for name in groups], own, rtol=1e-12)
+    np.testing.assert_allclose([found[name][1] for name in groups], np.sqrt(variances), rtol=1e-6)
+    assert SignalEvents.of(likelihood, x).value < 290
+
+
+def test_projections_hold_backgrounds(fitted):
+    """Every bin against sums over weighted phase space; everything adds up to the data."""
+    opened = open_fit(fitted)
+    (samples,), projected = opened.read(), opened.project(engine="reference")[""]
+    f = opened.result.value("side.fraction")
+    v = samples.phase_space.weights.numpy()
+    spec = ProjectionSpec(parse_variable("mass(K+, K-)", opened.model.decay), 20)
+    side = ctpwa.read_events(opened.model, opened.analysis.data_sets[0].backgrounds[0].density.sideband.sources[0].files[0])
+    density = sideband_density(side, samples.phase_space, [spec], 2, "")
+    x = spec.variable(samples.phase_space)
+    b = density.values[np.clip(np.searchsorted(density.axes[0][1], x, side="right") - 1, 0, 19)]
+    weights = {"side": 300 * f * v * b / (v * b).sum(), "flat": 300 * 0.02 * v / v.sum()}
+    for name, own in weights.items():
+        np.testing.assert_allclose(projected.added[name], own, rtol=1e-12)
+    assert projected.weights.sum() == pytest.approx(300 * (0.98 - f), rel=1e-12)
+    projection = projected.projections[0]
+    for name, own in weights.items():
+        expected = np.histogram(x, projection.fine_edges, weights=own)[0]
+        np.testing.assert_allclose(projection.added[name], expected, rtol=1e-10, atol=1e-12)
+    assert projection.expected.sum() + projection.outside[1] == pytest.approx(300, rel=1e-12)
+    everything = projected.weights + weights["side"] + weights["flat"]
+    np.testing.assert_allclose(projected.all_weights, everything, rtol=1e-12)
+    variance = np.histogram(x, projection.edges, weights=everything**2)[0]
+    np.testing.assert_allclose(projection.expected_variance, variance, rtol=1e-10, atol=1e-12)
+    assert projected.grids[0].expected.sum() == pytest.approx(300, rel=1e-6)
+
+
+def test_an_extended_fit_draws_its_yields(analysis):
+    opened = open_fit(analysis(SIDE, FLAT, fit=", extended: true, constraints: {side.yield: [200, 1]}").fit(progress=False))
+    projected = opened.project(engine="reference")[""]
+    assert projected.added["side"].sum() == pytest.approx(opened.result.value("side.yield"), rel=1e-12)
+    assert projected.weights.sum() == pytest.approx(opened.result.value("signal.yield"), rel=1e-12)
+
+
+def test_tests_of_the_fit_count_backgrounds(fitted):
+    opened = open_fit(fitted)
+    (samples,), projected = opened.read(), opened.project(engine="reference")[""]
+    with_them = goodness_rows(opened, samples, projected)
+    without = goodness_rows(opened, samples, replace(projected, added={}))
+    assert [row.p_value for row in with_them] != [row.p_value for row in without]
+
+
+def test_everything_that_is_written(fitted, tmp_path):
+    """Report, figures, CSV and ROOT files name every background."""
+    import uproot
+
+    opened = open_fit(fitted)
+    write_report(opened, tmp_path / "report.html", engine="reference", progress=False)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '"name":"side"' in page.replace(" ", "")
+    export(opened, root=tmp_path / "fit.root", csv=tmp_path / "csv", engine="reference", progress=False)
+    projected = opened.project(engine="reference")[""]
+    head = min((tmp_path / "csv").glob("projection_*.csv")).read_text(encoding="utf-8").splitlines()[0]
+    assert "background side,background flat" in head
+    with uproot.open(tmp_path / "fit.root") as root:
+        tree = root["phase_space"].arrays(library="np")
+        np.testing.assert_allclose(tree["background_side"], projected.added["side"], rtol=1e-12)
+        name = next(key for key in root.keys(cycle=False) if key.endswith("backgrounds/side"))
+        assert root[name].values().sum() <= projected.added["side"].sum() * (1 + 1e-12)
+        assert json.loads(str(root["names"]))["backgrounds"] == {"side": "side", "flat": "flat"}
+
+
+def test_check_lists_them(analysis, folder):
+    analysis(SIDE, FLAT)
+    shown = CliRunner().invoke(app, ["check", str(folder / "model.yml")], catch_exceptions=False).output
+    assert "  side.fraction                    10 %         floating 0 to 1, density: sideband in mass(K+, K-)\n" in shown
+    assert "  flat.fraction                    2 %          fixed, density: flat\n" in shown
+    assert "1 of lineshapes, 1 of backgrounds" in shown
+    analysis(SIDE, FLAT, fit=", extended: true, limits: {side.yield: [1, 50]}, fix: [flat.yield]")
+    shown = CliRunner().invoke(app, ["check", str(folder / "model.yml")], catch_exceptions=False).output
+    assert "  signal.yield                     88 %         floating > 0\n" in shown
+    assert "  side.yield                       10 %         floating 1 to 50, density: sideband" in shown
+    assert "1 of lineshapes, 2 of backgrounds" in shown
+
+
+def test_several_data_sets_share_a_fraction(folder, fitted):
+    entry = "{data: DATA, phase_space: mc.npz, backgrounds: {flat: {density: flat, fraction: {value: 0.1, float: true}}}}"
+    model = ctpwa.load_model(folder / "fitted.yml")
+    other = ctpwa.generate_phase_space(model, 100, seed=9)
+    ctpwa.write_events(folder / "other.npz", replace(other, columns={"b": torch.ones(100, dtype=torch.float64)}))
+    sets = "".join(f"  '{k}': {entry.replace('DATA', name)}\n" for k, name in enumerate(("data.npz", "other.npz")))
+    (folder / "sets.yml").write_text(MODEL + f"data_sets:\n{sets}fit: {{engine: reference, starts: 1}}\n")
+    result = ctpwa.load_analysis(folder / "sets.yml").fit(progress=False)
+    f = result.value("flat.fraction")
+    for samples, projected in zip(open_fit(result).read(), open_fit(result).project(engine="reference").values(), strict=True):
+        assert projected.added["flat"].sum() == pytest.approx(f * samples.data.n_events, rel=1e-12)
+    result.save(folder / "sets.json")
+    assert ctpwa.FitResult.load(folder / "sets.json").value("flat.fraction") == f
