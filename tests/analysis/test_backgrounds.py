@@ -40,7 +40,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("backgrounds")
     (folder / "model.yml").write_text(MODEL)
     model = ctpwa.load_model(folder / "model.yml")
-    signal, flat = ctpwa.generate_toy(model, 230, seed=1, columns={"b": 1.0}), ctpwa.generate_phase_space(model, 1270, seed=2)
+    signal = ctpwa.generate_toy(model, 230, seed=1, columns={"b": 1.0}, engine="reference")
+    flat = ctpwa.generate_phase_space(model, 1270, seed=2)
     momenta = {name: torch.cat([signal[name], flat[name][:70]]) for name in flat}
     column = {"b": torch.linspace(1, 2, 300, dtype=torch.float64)}
     ctpwa.write_events(folder / "data.npz", ctpwa.Events(momenta, None, column))
