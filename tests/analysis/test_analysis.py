@@ -128,7 +128,8 @@ fit:
 
 def test_background_is_subtracted(analysis, folder):
     """−Σ ln I + Σ_b w ln I + (N − W_b) ln σ, from the intensities of each sample."""
-    with_background = analysis("samples: {data: data.root, phase_space: phsp.root, background: {file: side.parquet, scale: 0.2}}")
+    subtracted = "samples: {data: data.root, phase_space: phsp.root, background: {file: side.parquet, scale: 0.2}}"
+    with_background = analysis(f"{subtracted}\nfit: {{subtraction: plain}}")
     likelihood = with_background.likelihood(engine="reference")
     x = with_background.start(likelihood)
     I = {name: likelihood.intensity(x, name).numpy() for name in ("data", "background", "phase space")}

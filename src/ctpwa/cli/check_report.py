@@ -18,6 +18,7 @@ from ctpwa.engine.backends.registry import choose_backend
 from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.simulation import NormalisationSize
+from ctpwa.engine.likelihood.subtraction import BOUNDED, FLOOR, floor_ratio, floor_share
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import find_rotation
@@ -123,9 +124,12 @@ class SampleReport:
             summaries += samples.summaries
             shares = {name: own_share(name, events, report.model, analysis.ranks) for name, events in _parts(samples).items()}
             rotation = find_rotation(report.model, [share.first(PROBE_EVENTS) for share in shares.values()])
+            n_added = len(data_set.backgrounds)
+            if analysis.settings.subtraction == BOUNDED and floor_ratio(shares, analysis.ranks):
+                shares[FLOOR], n_added = floor_share(shares, analysis.ranks), n_added + 1
             counts = {name: share.part.count for name, share in shares.items()}
             backend, device = choose_backend(analysis.settings.engine, analysis.settings.device)
-            own = backend.adapt(replace(_plan(analysis, report.channels, rotation), n_added=len(data_set.backgrounds)))
+            own = backend.adapt(replace(_plan(analysis, report.channels, rotation), n_added=n_added))
             separate = backend.own_memory(device)
             plans[data_set.name] = plan_memory(own, counts, device, analysis.memory_limits, separate=separate)
             size = _size(analysis, shares["phase space"], data_set.backgrounds)
