@@ -78,7 +78,8 @@ def test_generate_phase_space():
 
 def test_generate_toy():
     arguments = ["couplings=None", "parameters=None", "efficiency=None", "columns=None", "device='cpu'", "engine='auto'"]
-    assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *arguments, "progress=None"]
+    with_backgrounds = [*arguments[:4], "backgrounds=()", *arguments[4:]]
+    assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *with_backgrounds, "progress=None"]
     assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments, f"settings={ctpwa.generate.ToySettings()}"]
     assert parameters(ctpwa.generate.ToyGenerator.generate) == ["self", "n", "seed=0", "progress=None"]
 

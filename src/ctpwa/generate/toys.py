@@ -11,9 +11,12 @@ from torch import Tensor
 
 from ctpwa.base.errors import GenerationError
 from ctpwa.base.progress import Progress
+from ctpwa.data.density import Density
 from ctpwa.data.event_column import constant_columns
-from ctpwa.data.events import Events
+from ctpwa.data.events import Events, concatenate
 from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.generate.accepted import SAFETY, Accepted
+from ctpwa.generate.background_toys import generate_background, parts_of
 from ctpwa.generate.phase_space import checked_device
 from ctpwa.generate.proposal import EventProposal
 from ctpwa.generate.room import check_count
@@ -21,7 +24,6 @@ from ctpwa.model.model import Model
 
 Efficiency = Callable[[Events], Any]
 PILOT_SEED = 0x70C1_70C1  # the proposal is part of the generator: it does not depend on the seed of the toy
-SAFETY = 1.05  # between the largest weight seen and the one that is allowed for
 MIN_BLOCK, BLOCK, GPU_BLOCK = 1 << 10, 1 << 15, 1 << 19  # events tried at a time; a GPU is idle with few of them
 
 
@@ -56,6 +58,7 @@ def generate_toy(
     parameters: Mapping[str, float] | None = None,
     efficiency: Efficiency | None = None,
     columns: Mapping[str, float | Sequence[float]] | None = None,
+    backgrounds: Sequence[tuple[Density, float]] = (),
     device: str | torch.device = "cpu",
     engine: str = "auto",
     progress: bool | None = None,
@@ -73,6 +76,7 @@ def generate_toy(
         parameters:  true values of lineshape parameters by name; those left out have the model's value
         efficiency:  function of events: the probability in [0, 1] of keeping each; default: all are kept
         columns:     event columns of the model by name, with the numbers that all events get
+        backgrounds: densities of background, each with the fraction of all events that it has on average; the order of events is random
         device:      where to generate
         engine:      engine that computes intensities
         progress:    show a progress bar; default: on a terminal when it takes more than two seconds
@@ -81,7 +85,13 @@ def generate_toy(
     generator = ToyGenerator(
         model, couplings=couplings, parameters=parameters, efficiency=efficiency, columns=columns, device=device, engine=engine
     )
-    return generator.generate(n, seed, progress=progress).events
+    if not backgrounds:
+        return generator.generate(n, seed, progress=progress).events
+    n_signal, *numbers = parts_of(n, [fraction for _, fraction in backgrounds], seed)
+    parts = [generator.generate(n_signal, seed, progress=progress).events]
+    for k, ((density, _), number) in enumerate(zip(backgrounds, numbers, strict=True)):
+        parts.append(generate_background(model, density, number, seed, k, efficiency=efficiency, columns=columns, device=device))
+    return concatenate(parts).picked(torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(generator.device))
 
 
 @dataclass(frozen=True)
@@ -161,7 +171,7 @@ class ToyGenerator:
         random = torch.Generator(device=self.device).manual_seed(seed)
         block = self.settings.block or (BLOCK if self.device.type == "cpu" else GPU_BLOCK)
         size = min(block, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
-        accepted = _Accepted(n, self.maximum, self.device, len(self.model.final_names))
+        accepted = Accepted(n, self.maximum, self.device, len(self.model.final_names))
         with Progress("toy events", n, show=progress) as bar:
             while accepted.n < n:
                 before = accepted.n
@@ -204,62 +214,6 @@ class ToyGenerator:
             raise GenerationError(
                 f"{what} zero for all of {len(w)} events\n fix: give some couplings other values than 0, and check the efficiency"
             )
-
-
-class _Accepted:
-    """Events accepted so far; the result does not depend on how the events that are tried are cut into blocks.
-
-    Args:
-        n:            how many are wanted
-        maximum:      the largest weight that is allowed for
-        device:       where the events are
-        n_particles:  final particles
-    """
-
-    def __init__(self, n: int, maximum: float, device: torch.device, n_particles: int) -> None:
-        self.wanted, self.maximum = n, maximum
-        self.tried = self.raised = self.n = 0
-        self._p4 = [torch.zeros(n_particles, 4, 0, dtype=torch.float64, device=device)]
-        self._largest = [torch.zeros(0, dtype=torch.float64, device=device)]
-
-    def add(self, p4: Tensor, w: Tensor, uniform: Tensor) -> None:
-        """Accept or reject events until there are enough.
-
-        An event is accepted while the maximum is below w/u, with one number u for all times.
-        """
-        largest = w / uniform
-        start = 0
-        while start < len(w) and self.n < self.wanted:
-            (above,) = torch.nonzero(w[start:] > self.maximum, as_tuple=True)
-            stop = start + int(above[0]) if len(above) else len(w)
-            start += self._accept(p4[..., start:stop], largest[start:stop])
-            if start < len(w) and start == stop and self.n < self.wanted:
-                self._raise(SAFETY * float(w[stop]))
-
-    def _accept(self, p4: Tensor, largest: Tensor) -> int:
-        """Events whose weights are allowed for; returns how many had to be tried."""
-        (passed,) = torch.nonzero(largest > self.maximum, as_tuple=True)
-        missing = self.wanted - self.n
-        tried = int(passed[missing - 1]) + 1 if len(passed) >= missing else len(largest)
-        passed = passed[:missing]
-        self._p4.append(p4[..., passed])
-        self._largest.append(largest[passed])
-        self.n += len(passed)
-        self.tried += tried
-        return tried
-
-    def _raise(self, maximum: float) -> None:
-        """A larger maximum: some of the events accepted so far would not have been."""
-        self.maximum = maximum
-        self.raised += 1
-        p4, largest = torch.cat(self._p4, dim=-1), torch.cat(self._largest)
-        keep = largest > maximum
-        self._p4, self._largest = [p4[..., keep]], [largest[keep]]
-        self.n = int(keep.sum())
-
-    def momenta(self) -> Tensor:
-        """[particle, 4, event]."""
-        return torch.cat(self._p4, dim=-1)
 
 
 def _checked_efficiency(values: Any, p4: Tensor) -> Tensor:

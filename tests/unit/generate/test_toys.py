@@ -9,7 +9,8 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.stats import chi2, kstest
 
 import ctpwa
-from ctpwa.generate.toys import ToyGenerator, ToySettings, _Accepted
+from ctpwa.generate.accepted import Accepted
+from ctpwa.generate.toys import ToyGenerator, ToySettings
 
 NARROW = {"decay": "J/psi(1S) -> K+ K- eta", "polarisation": "transverse", "resonances": {"phi(1020)": {"in": "K+ K-"}}}
 PHI, K2 = "phi(1020)[K+ K-] (1,1)(1,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
@@ -156,7 +157,7 @@ def test_no_events(interfering):
 
 
 def accept(w, u, maximum, n, size):
-    accepted = _Accepted(n, maximum, torch.device("cpu"), 1)
+    accepted = Accepted(n, maximum, torch.device("cpu"), 1)
     p4 = torch.arange(len(w), dtype=torch.float64).expand(1, 4, -1)
     for start in range(0, len(w), size):
         accepted.add(p4[..., start : start + size], w[start : start + size], u[start : start + size])
