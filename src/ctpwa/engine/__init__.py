@@ -1,7 +1,8 @@
-"""The likelihood from below: values of its parameters by name, and the backends that compute it."""
+"""The likelihood from below: backgrounds, values of its parameters by name, and the backends that compute it."""
 
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.registry import Backend, register_backend
+from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.values import ModelValues, free_parameters, model_values
 
-__all__ = ["Backend", "Engine", "ModelValues", "free_parameters", "model_values", "register_backend"]
+__all__ = ["Backend", "Background", "Engine", "ModelValues", "free_parameters", "model_values", "register_backend"]
