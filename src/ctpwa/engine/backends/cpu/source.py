@@ -266,7 +266,8 @@ def intensities(K, E, ranges, channels, rows, c_re, c_im, P, beta, I_out, thread
     n_structures, n_events = K.shape[0], K.shape[2]
     psi_re, psi_im = np.empty((ROWS, BLOCK)), np.empty((ROWS, BLOCK))
     u_re, u_im = np.empty(BLOCK), np.empty(BLOCK)
-    for block in range(thread, (n_events + BLOCK - 1) // BLOCK, n_threads):
+    n_blocks = (n_events + BLOCK - 1) // BLOCK
+    for block in range(n_blocks * thread // n_threads, n_blocks * (thread + 1) // n_threads):
         begin = block * BLOCK
         n = min(BLOCK, n_events - begin)
         psi_re[:] = 0.0
@@ -292,7 +293,8 @@ def columns(
     n_structures = K.shape[0]
     psi_re, psi_im = np.empty((ROWS, BLOCK)), np.empty((ROWS, BLOCK))
     u_re, u_im = np.empty(BLOCK), np.empty(BLOCK)
-    for block in range(thread, (n_events + BLOCK - 1) // BLOCK, n_threads):
+    n_blocks = (n_events + BLOCK - 1) // BLOCK
+    for block in range(n_blocks * thread // n_threads, n_blocks * (thread + 1) // n_threads):  # neighbours: threads write far apart
         at = block * BLOCK
         begin = first_event + at
         n = min(BLOCK, n_events - at)
