@@ -35,7 +35,7 @@ class Engine(Protocol):
         """Begin ``evaluate``; what is returned waits for the result."""
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
-        """I of every event."""
+        """I of every point."""
 
     # for samples in many chunks: numbers are set once, results stay on the device until they are all added up
 
@@ -55,7 +55,7 @@ class Engine(Protocol):
         """The Gram matrices of a row of sums."""
 
     def intensities(self, sample: Sample) -> torch.Tensor:
-        """I of every event, on the device."""
+        """I of every point, on the device."""
 
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], at the numbers used last."""

@@ -13,6 +13,7 @@ from ctpwa.base.errors import DataError, PhysicsError
 from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_rank
 from ctpwa.base.turns import TURN
 from ctpwa.data.density import Density, Flat
+from ctpwa.data.resolution import Resolution
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.backgrounds import Background, DensitySums, checked_backgrounds, make_mixture, mixture_parameters
 from ctpwa.engine.likelihood.collapsed import collapsed
@@ -26,7 +27,7 @@ from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation, spin_stage
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt, checked_precision, planned
-from ctpwa.engine.samples.prepare import Preparation
+from ctpwa.engine.samples.prepare import Preparation, points_of
 from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.engine.samples.streamer import Streamer
 from ctpwa.model.couplings import WAVE, Ties, map_couplings
@@ -53,6 +54,7 @@ def build_likelihood(
     backgrounds: Sequence[Background] = (),
     extended: bool = False,
     subtraction: str = BOUNDED,
+    resolution: Resolution | None = None,
     fix: Mapping[str, float | None] | None = None,
     relations: Mapping[str, str] | None = None,
     device_memory: float | str | None = None,
@@ -82,6 +84,7 @@ def build_likelihood(
         extended:        fit yields of signal and backgrounds instead of fractions, with a Poisson term for their sum
         subtraction:     of ``background`` and of events with negative weights: ``bounded``, or ``plain``: the signed sum of −ln I,
                          which has no lower limit
+        resolution:      makes several points of phase space of every measured event, whose intensities are added up
         fix:             parameter name → value, of parameters that are fixed besides; None: the value that it has
         relations:       parameter name → formula of other parameters, besides those of the model
         device_memory:   bytes, or a size such as ``"4 GB"``, that prepared events may take on a GPU; the rest passes through it
@@ -101,11 +104,18 @@ def build_likelihood(
     ranks = current_ranks() if ranks is None else ranks
     progress = progress if ranks.first else False
     given = {"data": data, "phase space": phase_space} | ({} if background is None else {"background": background})
-    shares = {name: own_share(name, sample, model, ranks) for name, sample in given.items()}
+    more = () if resolution is None else resolution.columns
+    shares = {name: own_share(name, sample, model, ranks, () if name == "phase space" else more) for name, sample in given.items()}
     ratio = floor_ratio(shares, ranks) if checked_subtraction(subtraction) == BOUNDED else 0.0
     densities = [(own.name, own.density) for own in checked_backgrounds(backgrounds)]
     if ratio:
         densities.append((FLOOR, Flat()))
+        if more:
+            raise DataError(
+                "events with negative weights, or background that is subtracted, and points of the resolution that are known for"
+                " measured events only\n fix: describe the background by a density, give the resolution of a mass, or use"
+                " subtraction: plain"
+            )
     channels = model_channels(model)
     first = ranks.together(lambda: [share.first(PROBE_EVENTS) for share in shares.values()])
     rotation = find_rotation(model, first, [share.part for share in shares.values()], ranks)
@@ -119,7 +129,7 @@ def build_likelihood(
     parameters = _parameters(amplitude, channels.theta, added, representation, limits, fix or {})
     _check_constraints(model, parameters, constraints, fix or {})
     _check_ranks(ranks, amplitude, parameters, constraints, shares, precision)
-    resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities))
+    resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities), resolution)
     stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
     samples = _fit_samples(stored, shares, resources, len(parameters.names), ratio, subtraction == BOUNDED)
     norm, means = _normalisation(amplitude, stored, shares, resources, progress)
@@ -211,14 +221,15 @@ def _resources(
     precision: str,
     limits: Limits,
     densities: tuple[tuple[str, Density], ...],
+    resolution: Resolution | None,
 ) -> Resources:
     engine = amplitude.engine
     separate = all_backends()[engine.name].own_memory(engine.device)
-    counts = {name: share.part.count for name, share in shares.items()}
+    counts = {name: share.part.count * points_of(resolution, name) for name, share in shares.items()}
     memory = plan_memory(engine.plan, counts, engine.device, limits, separate=separate)
     streamer = Streamer(engine.device, separate)
     stage = spin_stage(amplitude.model, rotation, engine.device, memory.working_bytes)
-    preparation = Preparation(engine.plan, memory, streamer, stage, densities)
+    preparation = Preparation(engine.plan, memory, streamer, stage, densities, resolution)
     return Resources(ranks, precision, limits, memory, streamer, preparation)
 
 
@@ -232,7 +243,8 @@ def _fit_samples(
     momenta = shares if resources.precision == MIXED else {}  # for ``in_double``
     distinct = {name: count_distinct(shares[name], n_free, resources.ranks) for name in ("data", "phase space")}
     floor = make_floor(stored[FLOOR], ratio, resources.ranks) if ratio else None
-    return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta, floor, bounded)
+    resolution = resources.preparation.resolution
+    return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta, floor, bounded, resolution)
 
 
 def _normalisation(

@@ -249,7 +249,8 @@ class Evaluation:
     def shares_passes(self, order: int) -> bool:
         """Whether the vectors of a batch share their passes over the events."""
         few = order < 2 or self.samples.n_summed <= self.engine.most_together
-        return isinstance(self.norm.source, Collapsed) and self.engine.shares_passes and few and self.mixture is None
+        simple = self.mixture is None and self.samples.resolution is None
+        return isinstance(self.norm.source, Collapsed) and self.engine.shares_passes and few and simple
 
     @in_turn
     def _local_batch(self, x: np.ndarray, order: int) -> tuple[np.ndarray, Normalised]:

@@ -100,19 +100,19 @@ def intensities(engine: Engine, stored: StoredSample, c: np.ndarray, p: np.ndarr
         parts = []
         for sample in stored.resident:
             refresh(sample, 0)
-            parts.append(original_order(engine.intensities(sample), sample.order))
+            parts.append(original_order(_of_events(engine, sample), sample.order))
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
     result = stored.streamer.host_block(8 * stored.n_events).view(torch.float64)
     done, moved = 0, []
     for sample in stored.resident:
         refresh(sample, 0)
-        result[done : done + sample.n_events].copy_(original_order(engine.intensities(sample), sample.order), non_blocking=True)
+        result[done : done + sample.n_events].copy_(original_order(_of_events(engine, sample), sample.order), non_blocking=True)
         done += sample.n_events
     with closing(stored.passing()) as samples:
         for sample in samples:
             refresh(sample, 0)
             part = result[done : done + sample.n_events]
-            part.copy_(engine.intensities(sample), non_blocking=True)
+            part.copy_(_of_events(engine, sample), non_blocking=True)
             moved.append(part)
             done += sample.n_events
     if engine.device.type == "cuda":
@@ -120,6 +120,12 @@ def intensities(engine: Engine, stored: StoredSample, c: np.ndarray, p: np.ndarr
     for part, order in zip(moved, stored.orders(), strict=True):
         part.copy_(original_order(part, order))
     return result
+
+
+def _of_events(engine: Engine, sample: Sample) -> Tensor:
+    """I of every event; the sum over its points, with their weights, if it has several."""
+    I = engine.intensities(sample)
+    return I if sample.v is None else (I.view(sample.v.shape) * sample.v).sum(dim=1)
 
 
 def add_up(parts: Sequence[Expansion], size: int, order: int) -> Expansion:

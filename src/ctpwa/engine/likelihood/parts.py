@@ -10,6 +10,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks
 from ctpwa.data.checks import is_positive_total
 from ctpwa.data.own_part import OwnPart
+from ctpwa.data.resolution import Resolution
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.integrals import Integrator, WaveIntegrals
@@ -118,6 +119,7 @@ class FitSamples:
         shares:      the momenta, if samples are computed again from them; empty otherwise
         floor:       what keeps −ln L of events that count negatively from falling without limit; None: nothing does, or none do
         bounded:     whether it must
+        resolution:  what makes several points of every one of these events; None: each is one
     """
 
     data: SampleSource
@@ -129,6 +131,7 @@ class FitSamples:
     shares: Mapping[str, Share] = field(default_factory=dict)
     floor: Floor | None = None
     bounded: bool = True
+    resolution: Resolution | None = None
 
     def __post_init__(self) -> None:
         if self.subtracts and self.totals.background <= 0:

@@ -23,6 +23,7 @@ from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.memory_plan import plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, count_distinct, own_share
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt
+from ctpwa.engine.samples.prepare import points_of
 from ctpwa.engine.samples.reweighted import reweighted
 from ctpwa.engine.samples.sample import checked_weights
 from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
@@ -76,8 +77,10 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     if resources.precision == MIXED:
         raise DataError("other data for a likelihood in mixed precision\n fix: build it with precision='double', or build a new one")
     given = {"data": data} | ({} if background is None else {"background": background})
-    shares = {name: own_share(name, sample, likelihood.model, resources.ranks) for name, sample in given.items()}
-    counts = {name: share.part.count for name, share in shares.items()}
+    resolution = likelihood.samples.resolution
+    more = () if resolution is None else resolution.columns
+    shares = {name: own_share(name, sample, likelihood.model, resources.ranks, more) for name, sample in given.items()}
+    counts = {name: share.part.count * points_of(resolution, name) for name, share in shares.items()}
     separate = all_backends()[likelihood.engine.name].own_memory(likelihood.engine.device)
     memory = plan_memory(likelihood.plan, counts, likelihood.engine.device, resources.limits, separate=separate)
     preparation = replace(resources.preparation, memory=memory)
@@ -89,7 +92,9 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     n_summed = sum(share.part.total for share in shares.values())
     distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], len(likelihood.names), resources.ranks)}
     totals, before = _totals(stored["data"], subtracted, likelihood), likelihood.samples
-    samples = FitSamples(stored["data"], subtracted, own, totals, n_summed, distinct, floor=before.floor, bounded=before.bounded)
+    samples = FitSamples(
+        stored["data"], subtracted, own, totals, n_summed, distinct, floor=before.floor, bounded=before.bounded, resolution=resolution
+    )
     kept = {name: placed for name, placed in resources.memory.placed.items() if name == "phase space"}  # shared with the other one
     whole = replace(memory, placed={**memory.placed, **kept}, integrated=resources.memory.integrated)
     return _floored(replace(likelihood, resources=replace(resources, preparation=preparation, memory=whole)), samples)

@@ -29,7 +29,7 @@ from ctpwa.engine.backends.expansion import score_products
 from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.build import CallbackValues
-from ctpwa.engine.samples.sample import Sample, picked_inputs
+from ctpwa.engine.samples.sample import Sample
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -219,8 +219,7 @@ def _with_weights(sample: Sample, w: Tensor) -> Sample:
     if bool((w > 0).all()):
         return replace(sample, w=w, n_positive=sample.n_events)
     kept = torch.nonzero(w > 0)[:, 0]
-    inputs = picked_inputs(sample.inputs, kept)
-    return Sample(sample.K[..., kept].contiguous(), sample.E[:, kept].contiguous(), w[kept], len(kept), None, inputs)
+    return sample.picked(kept, w[kept], None)
 
 
 def _wave_sums(engine: Engine, sample: Sample, numbers: np.ndarray) -> Tensor:

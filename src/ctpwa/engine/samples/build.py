@@ -13,6 +13,7 @@ from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
+from ctpwa.data.resolution import Resolution, checked_points
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.sample import CHUNK_EVENTS, Sample, build_sample, callback_point, fill_callback, fill_table, vertex_variables
@@ -79,6 +80,7 @@ def sample_of(
     one_weight: bool = False,
     first: int = 0,
     added: Sequence[Callable[[Piece, int], Tensor]] = (),
+    resolution: Resolution | None = None,
 ) -> Sample:
     """A sample on the device of ``stage``, ready for the kernels.
 
@@ -92,35 +94,44 @@ def sample_of(
         one_weight: keep one number instead of weights that are all 1
         first:     number of the first event, for messages
         added:     densities that are added to the intensity, of a piece and the number of its first event
+        resolution: makes several points of every event
 
     Raises:
         RowsNeeded: some event needs more rows than ``stage`` keeps
     """
     storage = None if plan.exponents is None else Storage(plan.exponents, single=not exact)
-    K = stage.allocate(n_events, storage)
-    E = torch.empty(plan.n_event_rows, n_events, dtype=torch.float64, device=stage.device)
+    k = 1 if resolution is None else resolution.n_points
+    n_points = k * n_events
+    K = stage.allocate(n_points, storage)
+    E = torch.empty(plan.n_event_rows, n_points, dtype=torch.float64, device=stage.device)
     w = torch.ones(1, dtype=torch.float64, device=stage.device).expand(n_events)
-    inputs = {callback.inputs: E.new_empty(2 + len(callback.lineshape.columns), n_events) for callback in plan.callbacks}
+    v = None if resolution is None else torch.empty(n_events, k, dtype=torch.float64, device=stage.device)
+    inputs = {callback.inputs: E.new_empty(2 + len(callback.lineshape.columns), n_points) for callback in plan.callbacks}
     start = 0
-    with Progress("spin amplitudes", n_events, show=progress) as bar:
+    with Progress("spin amplitudes", n_points, show=progress) as bar:
         for given in pieces:
-            piece = given.to(stage.device)
-            here = slice(start, start + piece.n_events)
-            stage.fill(K[..., here], piece.p4, piece.columns, storage=storage, first=first + start, advance=bar.advance)
+            whole = given.to(stage.device)
+            events = slice(start, start + whole.n_events)
+            piece = whole
+            if v is not None and resolution is not None:
+                points = checked_points(resolution, whole, first + start)
+                piece, v[events] = points.piece, points.v
+            here = slice(k * events.start, k * events.stop)
+            stage.fill(K[..., here], piece.p4, piece.columns, storage=storage, first=k * (first + start), advance=bar.advance)
             fill_table(plan, E[:, here], piece.p4, piece.columns)
             for b, density in enumerate(added):
-                E[plan.added_row + b, here] = density(piece, first + start)
+                E[plan.added_row + b, here] = density(piece, k * (first + start))
             for (system, daughters, columns), table in inputs.items():
                 table[0, here], table[1, here] = vertex_variables([p.T for p in piece.p4], system, daughters)
                 for i, name in enumerate(columns):
                     table[2 + i, here] = piece.columns[name]
-            if piece.weights is not None:
+            if whole.weights is not None:
                 w = w.contiguous()  # one for each event from now on
-                w[here] = piece.weights
-            start = here.stop
-            del piece, given  # before the next one takes as much again
+                w[events] = whole.weights
+            start = events.stop
+            del piece, whole, given  # before the next one takes as much again
         stage.finish()
-    return build_sample(K, E, w if one_weight else w.contiguous(), {place: tuple(table) for place, table in inputs.items()})
+    return build_sample(K, E, w if one_weight else w.contiguous(), {place: tuple(table) for place, table in inputs.items()}, v)
 
 
 def in_pieces(events: Piece, size: int = CHUNK_EVENTS) -> Iterator[Piece]:

@@ -1,6 +1,6 @@
 """A chunk of a sample as one block of bytes, so that it moves with one copy between disk, main memory and device.
 
-    event table | weights | inputs of callbacks | K | order
+    event table | weights | weights of points | inputs of callbacks | K | order
 
 Each part begins at a multiple of ``ALIGNMENT``. Only results per event need the order, on the host: it stands last and does not move.
 """
@@ -33,6 +33,7 @@ class ChunkLayout:
         dtype:       type of K
         ordered:     whether events moved
         weights:     how many weights are in it; 1 if all are the same
+        points:      points of an event
     """
 
     n_events: int
@@ -44,22 +45,26 @@ class ChunkLayout:
     dtype: torch.dtype
     ordered: bool
     weights: int
+    points: int = 1
 
     @classmethod
     def of(cls, sample: Sample) -> ChunkLayout:
         """That of a sample."""
-        structures, rows, n = sample.K.shape
+        (structures, rows, _), n = sample.K.shape, sample.n_events
         places = tuple(sample.inputs)
         weights = 1 if sample.w.stride(0) == 0 else n
-        event_rows = sample.E.shape[0]
-        return cls(n, sample.n_positive, structures, rows, event_rows, places, sample.K.dtype, sample.order is not None, weights)
+        ordered = sample.order is not None
+        shape = structures, rows, sample.E.shape[0]
+        return cls(n, sample.n_positive, *shape, places, sample.K.dtype, ordered, weights, sample.points_per_event)
 
     @property
     def _parts(self) -> list[tuple[tuple[int, ...], torch.dtype]]:
-        n = self.n_events
+        n = self.n_events * self.points
         real = torch.float64
         inputs = [((2 + len(columns), n), real) for *_, columns in self.inputs]
-        return [((self.event_rows, n), real), ((self.weights,), real), *inputs, ((self.structures, self.rows, n), self.dtype)]
+        of_points = (self.n_events, self.points if self.points > 1 else 0)
+        table = [((self.event_rows, n), real), ((self.weights,), real), (of_points, real)]
+        return [*table, *inputs, ((self.structures, self.rows, n), self.dtype)]
 
     @property
     def moved(self) -> int:
@@ -84,9 +89,9 @@ class ChunkLayout:
             tensors.append(block[start : start + length].view(dtype).view(shape))
             start += _aligned(length)
         order = block[start : start + 8 * self.n_events].view(torch.int64) if self.ordered and with_order else None
-        E, w, *tables, K = tensors
+        E, w, v, *tables, K = tensors
         inputs = {place: tuple(table) for place, table in zip(self.inputs, tables, strict=True)}
-        return Sample(K, E, w.expand(self.n_events), self.n_positive, order, inputs)
+        return Sample(K, E, w.expand(self.n_events), self.n_positive, order, inputs, v if self.points > 1 else None)
 
     def pack(self, sample: Sample, block: Tensor) -> None:
         """Copy a sample into a block."""
@@ -94,6 +99,8 @@ class ChunkLayout:
         goal.E.copy_(sample.E)
         goal.w[: self.weights].copy_(sample.w[: self.weights])
         goal.K.copy_(sample.K)
+        if goal.v is not None and sample.v is not None:
+            goal.v.copy_(sample.v)
         for place, own in goal.inputs.items():
             for into, values in zip(own, sample.inputs[place], strict=True):
                 into.copy_(values)

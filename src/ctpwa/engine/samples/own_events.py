@@ -111,7 +111,7 @@ def count_distinct(share: Share, enough: int, ranks: Ranks) -> int:
     return int(ranks.sum(1, lambda: np.array([float(count)]), b"distinct")[0])
 
 
-def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks) -> Share:
+def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks, more: tuple[EventColumn, ...] = ()) -> Share:
     """The events of a sample that belong to this rank, on the device they came on.
 
     Args:
@@ -119,26 +119,27 @@ def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks) -> Sha
         sample:  all events, or those of this rank if the sample says so
         model:   gives the final particles
         ranks:   processes that share the events
+        more:    event columns that are needed besides those of the model
     """
-    labels = tuple(model.decay.labels)
+    labels, declared = tuple(model.decay.labels), (*model.columns, *more)
     if isinstance(sample, EventStream):
         if sample.part is None and ranks.size > 1:
             raise DataError(f"{name}: every process has the whole sample\n fix: open it with ranks=…, so that each reads its own part")
         part = OwnPart(((0, sample.n_events),), sample.n_events) if sample.part is None else sample.part
-        return Share(name, _checked_part(name, part, sample.n_events, ranks), labels, model.columns, [], None, {}, sample)
+        return Share(name, _checked_part(name, part, sample.n_events, ranks), labels, declared, [], None, {}, sample)
     p4, weights, shared = _read(name, sample, model), getattr(sample, "weights", None), getattr(sample, "part", None)
     n = len(p4[0])
-    columns = checked_columns(getattr(sample, "columns", {}), model.columns, n, name)
+    columns = checked_columns(getattr(sample, "columns", {}), declared, n, name)
     if weights is not None and len(weights) != n:
         raise DataError(f"{name}: {counted(len(weights), 'weight')} for {counted(n, 'event')}\n fix: give one weight per event")
     if shared is not None:
-        return Share(name, _checked_part(name, shared, n, ranks), labels, model.columns, p4, weights, columns)
+        return Share(name, _checked_part(name, shared, n, ranks), labels, declared, p4, weights, columns)
     same_arrays(ranks, name, [*p4, None if weights is None else torch.as_tensor(weights), *columns.values()])
     first, last = ranks.share(n)
     if ranks.size > 1:
         p4, weights = [p[first:last] for p in p4], None if weights is None else weights[first:last]
         columns = {name: values[first:last] for name, values in columns.items()}
-    return Share(name, OwnPart(((first, last),), n), labels, model.columns, p4, weights, columns)
+    return Share(name, OwnPart(((first, last),), n), labels, declared, p4, weights, columns)
 
 
 def _checked_part(name: str, part: OwnPart, n: int, ranks: Ranks) -> OwnPart:

@@ -14,6 +14,7 @@ from ctpwa.base.memory import processes_here
 from ctpwa.base.progress import Progress
 from ctpwa.base.turns import in_turn
 from ctpwa.data.density import Density, checked_density
+from ctpwa.data.resolution import Resolution
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import PROBE_EVENTS, sample_of
@@ -40,6 +41,7 @@ class Preparation:
         streamer:  brings chunks to the device later
         stage:     computes spin amplitudes, in the rows that are kept
         densities: those that are added to the intensity, with their names
+        resolution: makes several points of every event that a logarithm is taken of; None: each is one
     """
 
     plan: Plan
@@ -47,6 +49,7 @@ class Preparation:
     streamer: Streamer
     stage: SpinStage
     densities: tuple[tuple[str, Density], ...] = ()
+    resolution: Resolution | None = None
 
     def stored(self, shares: Mapping[str, Share], progress: bool | None) -> dict[str, StoredSample]:
         """All samples that are kept."""
@@ -61,15 +64,15 @@ class Preparation:
             result.keep(self._whole(share, progress))
             return result
         file = ScratchFile(self.memory.scratch) if placed.disk else None
-        done = 0
+        done, k = 0, points_of(self.resolution, share.name)
         with Progress(f"preparing {share.name}", share.part.count, show=progress) as bar:
-            for piece in share.pieces(size):
+            for piece in share.pieces(max(size // k, 1)):
                 sample = self.sample(share.name, piece.n_events, [piece], False, first=done)
-                if done < placed.device:
+                done += sample.n_events
+                if k * done <= placed.device:
                     result.keep(sample)
                 else:
-                    result.add(self._chunk(sample, None if done < placed.device + placed.host else file), WeightSums.of(sample.w))
-                done += sample.n_events
+                    result.add(self._chunk(sample, None if k * done <= placed.device + placed.host else file), WeightSums.of(sample.w))
                 bar.advance(sample.n_events)
         return result
 
@@ -100,7 +103,8 @@ class Preparation:
         """A sample in double precision, piece by piece on the device; nothing of it is kept."""
         done = 0
         with Progress(f"integrating {share.name}", share.part.count, show=progress) as bar:
-            for piece in share.pieces(_equal_parts(share.part.count, self.memory.piece_events)):
+            size = max(self.memory.piece_events // points_of(self.resolution, share.name), 1)
+            for piece in share.pieces(_equal_parts(share.part.count, size)):
                 sample = self.sample(share.name, piece.n_events, [piece], False, exact=True, first=done)
                 yield sample
                 done += sample.n_events
@@ -112,10 +116,13 @@ class Preparation:
         self, name: str, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0
     ) -> Sample:
         """Events on the device, or what is wrong with them; see ``sample_of``."""
-        added = [partial(_density, density, own, name) for own, density in self.densities]
+        resolution = None if name == "phase space" else self.resolution
+        positive = name == "data" and resolution is None
+        added = [partial(_density, density, own, name, positive) for own, density in self.densities]
         separate = self.memory.separate
+        prepare = partial(sample_of, self.stage, self.plan, exact=exact, one_weight=separate, first=first, added=added)
         try:
-            return sample_of(self.stage, self.plan, n_events, pieces, progress, exact=exact, one_weight=separate, first=first, added=added)
+            return prepare(n_events, pieces, progress, resolution=resolution)
         except RowsNeeded:
             raise DataError(
                 f"some events need more rows of spin amplitudes than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
@@ -123,9 +130,14 @@ class Preparation:
             ) from None
 
 
-def _density(density: Density, name: str, sample: str, piece: Piece, first: int) -> Tensor:
+def points_of(resolution: Resolution | None, sample: str) -> int:
+    """How many points the events of a sample have: those of phase space are what happened, not what was measured."""
+    return 1 if resolution is None or sample == "phase space" else resolution.n_points
+
+
+def _density(density: Density, name: str, sample: str, positive: bool, piece: Piece, first: int) -> Tensor:
     """The density of a background at some events of a sample, of which ``first`` is the number of the first."""
-    return checked_density(density(piece), name, sample, first, positive=sample == "data")
+    return checked_density(density(piece), name, sample, first, positive=positive)
 
 
 def _equal_parts(n: int, most: int) -> int:

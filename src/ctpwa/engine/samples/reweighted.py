@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ctpwa.engine.samples.sample import Sample, picked_inputs
+from ctpwa.engine.samples.sample import Sample
 from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample, WeightSums
 
 
@@ -63,7 +63,4 @@ def _reweighted(sample: Sample, w: Tensor) -> Sample:
     if not bool(negative.any()):
         return replace(sample, w=w, n_positive=len(w))
     order = torch.argsort(negative.to(torch.int8), stable=True)
-    inputs = picked_inputs(sample.inputs, order)
-    original = order if sample.order is None else sample.order[order]
-    n_positive = int((~negative).sum())
-    return Sample(sample.K[..., order].contiguous(), sample.E[:, order].contiguous(), w[order], n_positive, original, inputs)
+    return sample.picked(order, w[order], order if sample.order is None else sample.order[order])

@@ -29,13 +29,16 @@ Inputs = Mapping[CallbackInputs, tuple[Tensor, ...]]  # s, q² and event columns
 class Sample:
     """Events ready for the kernels; events of positive weight come first, so that every chunk has weights of one sign.
 
+    With a finite resolution an event is several points of phase space, one after the other; otherwise it is one.
+
     Attributes:
-        K:          [structure, row, event]; in mixed precision in single precision, of which kernels make double when they read it
-        E:          event table [row, event]
+        K:          [structure, row, point]; in mixed precision in single precision, of which kernels make double when they read it
+        E:          event table [row, point]
         w:          weights [event]; on a GPU with a step of 0 if all are 1
         n_positive: events with weight ≥ 0
         order:      original position of every event; None if nothing moved
         inputs:     what callbacks are functions of
+        v:          weights of the points of every event [event, point of it]; None if an event is one point
         number:     no two samples have the same
     """
 
@@ -45,16 +48,50 @@ class Sample:
     n_positive: int
     order: Tensor | None
     inputs: Inputs
+    v: Tensor | None = None
     number: int = field(default_factory=count().__next__, init=False)
 
     def __reduce__(self) -> tuple[type[Sample], tuple[object, ...]]:
         """Pickled without its number: it gets one of its own wherever it arrives."""
-        return Sample, (self.K, self.E, self.w, self.n_positive, self.order, self.inputs)
+        return Sample, (self.K, self.E, self.w, self.n_positive, self.order, self.inputs, self.v)
 
     @property
     def n_events(self) -> int:
         """Number of events."""
         return self.w.shape[0]
+
+    @property
+    def n_points(self) -> int:
+        """Number of points of all events."""
+        return self.K.shape[-1]
+
+    @property
+    def points_per_event(self) -> int:
+        """Number of points of an event."""
+        return 1 if self.v is None else self.v.shape[1]
+
+    def at_points(self, w: Tensor) -> Sample:
+        """A sample in which every point is an event of its own.
+
+        Args:
+            w:  weights of the points, of the same sign as those of their events
+        """
+        return Sample(self.K, self.E, w, self.n_positive * self.points_per_event, None, self.inputs)
+
+    def picked(self, events: Tensor, w: Tensor, order: Tensor | None) -> Sample:
+        """Some events with other weights, or all in another order; those with weight ≥ 0 come first.
+
+        Args:
+            events:  their numbers in this sample
+            w:       their weights
+            order:   their original positions
+        """
+        k = self.points_per_event
+        points = events if k == 1 else (k * events[:, None] + torch.arange(k, device=events.device)).flatten()
+        inputs = picked_inputs(self.inputs, points)
+        v = None if self.v is None else self.v[events]
+        n_positive = int((w >= 0).sum())
+        return Sample(self.K[..., points].contiguous(), self.E[:, points].contiguous(), w, n_positive, order, inputs, v)
 
     def to(self, device: torch.device) -> Sample:
         """The same sample on another device."""
@@ -62,7 +99,8 @@ class Sample:
             return self
         inputs = {place: tuple(values.to(device) for values in own) for place, own in self.inputs.items()}
         order = None if self.order is None else self.order.to(device)
-        return Sample(self.K.to(device), self.E.to(device), self.w.to(device), self.n_positive, order, inputs)
+        v = None if self.v is None else self.v.to(device)
+        return Sample(self.K.to(device), self.E.to(device), self.w.to(device), self.n_positive, order, inputs, v)
 
     def chunks(self, size: int) -> Iterator[tuple[int, int]]:
         """Ranges of at most ``size`` events whose weights have one sign."""
@@ -76,21 +114,24 @@ def picked_inputs(inputs: Inputs, which: Tensor) -> Inputs:
     return {place: tuple(values[which] for values in own) for place, own in inputs.items()}
 
 
-def build_sample(K: Tensor, E: Tensor, w: Tensor, inputs: Inputs) -> Sample:
+def build_sample(K: Tensor, E: Tensor, w: Tensor, inputs: Inputs, v: Tensor | None = None) -> Sample:
     """A sample of what was computed of its events, which is taken over, and put in order where it is.
 
     Args:
-        K:       spin amplitudes [structure, row, event]
+        K:       spin amplitudes [structure, row, point]
         E:       event table
-        w:       weights
+        w:       weights of the events
         inputs:  what callbacks are functions of
+        v:       weights of the points of every event, if it has several
     """
     if not bool((w < 0).any()):
-        return Sample(K, E, w, len(w), None, inputs)
+        return Sample(K, E, w, len(w), None, inputs, v)
     order = torch.argsort((w < 0).to(torch.int8), stable=True)
+    points = order if v is None else torch.arange(v.numel(), device=v.device).view(v.shape)[order].flatten()
     for row in (*K.flatten(0, 1), *E):  # one at a time: a second copy of the whole sample may not fit
-        row.copy_(row[order])
-    return Sample(K, E, w[order], int((w >= 0).sum()), order, picked_inputs(inputs, order))
+        row.copy_(row[points])
+    moved = None if v is None else v[order]
+    return Sample(K, E, w[order], int((w >= 0).sum()), order, picked_inputs(inputs, points), moved)
 
 
 def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.data.own_part import OwnPart
-from ctpwa.engine.samples.sample import Sample, picked_inputs
+from ctpwa.engine.samples.sample import Sample
 
 ROUNDS = 6
 MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -71,10 +71,7 @@ def random_part(sample: Sample, numbers: np.ndarray, total: int, n: int, seed: i
     here[places[np.isin(numbers[places], kept)]] = True
     keep = torch.from_numpy(here).to(sample.w.device)
     chosen = (keep if sample.order is None else keep[sample.order]).nonzero()[:, 0]
-    w = sample.w[chosen] * (total / n)
-    inputs = picked_inputs(sample.inputs, chosen)
-    part = Sample(sample.K[..., chosen].contiguous(), sample.E[:, chosen].contiguous(), w, int((w >= 0).sum()), None, inputs)
-    return part.to(device)
+    return sample.picked(chosen, sample.w[chosen] * (total / n), None).to(device)
 
 
 def random_part_of(samples: Iterable[Sample], own: OwnPart, share: float, seed: int, device: torch.device) -> Sample | None:
@@ -101,9 +98,10 @@ def _joined(parts: Sequence[Sample]) -> Sample:
     w = torch.cat([part.w for part in parts])
     order = torch.argsort((w < 0).to(torch.int8), stable=True)
 
-    def events(tensors: Sequence[Tensor]) -> Tensor:
-        return torch.cat(list(tensors), dim=-1)[..., order].contiguous()
+    def points(tensors: Sequence[Tensor]) -> Tensor:
+        return torch.cat(list(tensors), dim=-1)
 
-    inputs = {place: tuple(map(events, zip(*(part.inputs[place] for part in parts), strict=True))) for place in parts[0].inputs}
-    K, E = events([part.K for part in parts]), events([part.E for part in parts])
-    return Sample(K, E, w[order], int((w >= 0).sum()), None, inputs)
+    inputs = {place: tuple(map(points, zip(*(part.inputs[place] for part in parts), strict=True))) for place in parts[0].inputs}
+    v = None if parts[0].v is None else torch.cat([part.v for part in parts if part.v is not None])
+    whole = Sample(points([part.K for part in parts]), points([part.E for part in parts]), w, 0, None, inputs, v)
+    return whole.picked(order, w[order], None)

@@ -17,6 +17,7 @@ from ctpwa.engine.backends.cpu.threads import ThreadedKernel
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
+from ctpwa.engine.backends.points import log_gram_row, log_row
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.machine_code import code_path
 from ctpwa.engine.plan.plan import Plan
@@ -88,6 +89,8 @@ class CpuEngine:
 
     def sum_row(self, sample: Sample, mode: int, order: int) -> torch.Tensor:
         """Sums of every channel, and to second order the Gram matrices after them."""
+        if sample.v is not None:
+            return log_row(self, sample, order)
         row = torch.from_numpy(self.sums(sample, mode, *self._present, order).row)
         return torch.cat([row, self.gram_row(sample, mode)]) if order >= 2 else row
 
@@ -100,7 +103,7 @@ class CpuEngine:
         return gram_from_row(row)
 
     def intensities(self, sample: Sample) -> torch.Tensor:
-        """I of every event."""
+        """I of every point."""
         return self.intensity(sample, *self._present)
 
     def sums(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray, order: int) -> ChannelSums:
@@ -114,14 +117,33 @@ class CpuEngine:
 
     def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
+        if sample.v is not None:
+            return log_gram_row(self, sample)
         plan = self.plan
         total = ScaledGramAccumulator(plan.n_columns, self.device)
         arguments = self._column_arguments(*self._present)
         only_z = mode == LOG and plan.n_rows == 1 and not plan.n_added
-        for start, stop in sample.chunks(GRAM_CHUNK):
+        for start, stop in sample.chunks(self.gram_chunk(mode)):
             D, z = self._columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
             total.add(D[:0] if only_z else D, z, negative=start >= sample.n_positive)
         return total.sums.flatten()
+
+    def plain_row(self, sample: Sample, order: int) -> torch.Tensor:
+        """Sums of every channel for Σ w I."""
+        return torch.from_numpy(self.sums(sample, PLAIN, *self._present, order).row)
+
+    def plain_columns(self, sample: Sample, start: int, n: int) -> torch.Tensor:
+        """∂ψ times √|w| of some points [re | im · column, row · point]."""
+        return self._columns(sample, sample.w.numpy(), PLAIN, start, n, self._column_arguments(*self._present))[0]
+
+    def present(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Couplings and β."""
+        c, p = self._present
+        return torch.from_numpy(c), torch.from_numpy(self.plan.beta(p))
+
+    def gram_chunk(self, mode: int) -> int:
+        """How many points a matrix product takes at a time."""
+        return GRAM_CHUNK
 
     def _columns(
         self, sample: Sample, w: np.ndarray, mode: int, start: int, n: int, arguments: tuple[Any, ...]
@@ -159,10 +181,10 @@ class CpuEngine:
         return weigh(psi, w)
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
-        """I of every event, in the order of the sample."""
-        I = np.empty(sample.n_events)
+        """I of every point, in the order of the sample."""
+        I = np.empty(sample.n_points)
         arrays = sample.K.numpy(), sample.E.numpy()
-        self._kernels["intensities"](_threads(sample.n_events), *arrays, *self._channel_arguments(c, p), I)
+        self._kernels["intensities"](_threads(sample.n_points), *arrays, *self._channel_arguments(c, p), I)
         return torch.from_numpy(I)
 
 

@@ -17,6 +17,7 @@ from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.backends.kept_columns import MOST_BYTES, Columns, KeptColumns
+from ctpwa.engine.backends.points import log_gram_row, log_row
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.triton_files import ready_triton_folder
 from ctpwa.engine.plan.plan import Plan
@@ -86,6 +87,7 @@ class CudaEngine:
         self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
         self._numbers = _Buffer((max(len(plan.channels), 1), n_numbers(plan)), device)
         self._beta = _Buffer((plan.n_added,), device)
+        self._couplings = _Buffer((plan.n_couplings, 2), device)  # as they are: what points of events need
         self._present = np.zeros(0)
         self._mixes: dict[int, _Buffer] = {}
         self._one = torch.ones(1, dtype=torch.float64, device=device)
@@ -111,11 +113,14 @@ class CudaEngine:
         if self.plan.n_added:
             self._beta.wait()
             self._beta.array[:] = self.plan.beta(p)
+        self._couplings.wait()
+        self._couplings.array[:, 0], self._couplings.array[:, 1] = c.real, c.imag
 
     def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
         """The couplings and iteration numbers of what follows."""
         self._fill_numbers(c, p)
         self._upload_numbers()
+        self._couplings.upload()
         self._present = c
 
     @property
@@ -155,7 +160,8 @@ class CudaEngine:
         """Begin some work with the present numbers; what is returned waits for the result. With a key it is one CUDA graph from the
         second time on.
         """
-        inputs = (*self._changing, *inputs)
+        of_points = (self._couplings,) if any(sample.v is not None for sample, _ in tasks) else ()
+        inputs = (*self._changing, *of_points, *inputs)
         if key is not None:
             if key not in self._graphs and key in self._seen and self.device.type == "cuda":
                 self._record(key, tasks, work, inputs)
@@ -176,10 +182,14 @@ class CudaEngine:
 
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
         """Sums of every sample, and to second order its Gram matrices after them: one row each."""
-        rows = [self.launch_sums(sample, mode, order).sum(dim=0) for sample, mode in tasks]
-        if order >= 2:
-            rows = [torch.cat([row, self.gram_row(*task)]) for row, task in zip(rows, tasks, strict=True)]
+        rows = [self._result(sample, mode, order) for sample, mode in tasks]
         return torch.stack(rows) if len(rows) > 1 else rows[0][None]
+
+    def _result(self, sample: Sample, mode: int, order: int) -> Tensor:
+        if sample.v is not None:
+            return log_row(self, sample, order)
+        row = self.launch_sums(sample, mode, order).sum(dim=0)
+        return torch.cat([row, self.gram_row(sample, mode)]) if order >= 2 else row
 
     def launch_sums(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Results of every block of events, [block, 1 + results per channel]."""
@@ -203,13 +213,30 @@ class CudaEngine:
 
     def gram_row(self, sample: Sample, mode: int) -> Tensor:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
-        size = max(min(GRAM_BYTES // self._column_bytes(mode) // BLOCK * BLOCK, sample.n_events), 1)
+        if sample.v is not None:
+            return log_gram_row(self, sample)
         total = ScaledGramAccumulator(self.plan.n_columns, self.device)
-        for start, stop in sample.chunks(size):
+        for start, stop in sample.chunks(self.gram_chunk(mode)):
             D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
             total.add(D, z, negative=start >= sample.n_positive)
             del D, z  # before the next chunk takes as much again
         return total.sums.flatten()
+
+    def gram_chunk(self, mode: int) -> int:
+        """How many points a matrix product takes at a time."""
+        return max(GRAM_BYTES // self._column_bytes(mode) // BLOCK * BLOCK, 1)
+
+    def plain_row(self, sample: Sample, order: int) -> Tensor:
+        """Sums of every channel for Σ w I."""
+        return self.launch_sums(sample, PLAIN, order).sum(dim=0)
+
+    def plain_columns(self, sample: Sample, start: int, n: int) -> Tensor:
+        """∂ψ times √|w| of some points [re | im · column, row · point]."""
+        return self._launch_columns(sample, sample.w, PLAIN, start, n)[0]
+
+    def present(self) -> tuple[Tensor, Tensor]:
+        """Couplings and β, on the device."""
+        return torch.view_as_complex(self._couplings.device), self._beta.device
 
     def _column_bytes(self, mode: int) -> int:
         """Bytes of the columns of an event: ∂ψ, z."""
@@ -288,13 +315,13 @@ class CudaEngine:
         return weigh(psi, w)
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> Tensor:
-        """I of every event, in the order of the sample."""
+        """I of every point, in the order of the sample."""
         self.set_numbers(c, p)
         return self.intensities(sample)
 
     def intensities(self, sample: Sample) -> Tensor:
-        """I of every event, for the present numbers."""
-        n = sample.n_events
+        """I of every point, for the present numbers."""
+        n = sample.n_points
         I = torch.empty(n, dtype=torch.float64, device=self.device)
         if n:
             self._module.intensities[(n_blocks(n),)](*self._inputs(sample), I, 0, n, n, BLOCK=BLOCK, num_warps=WARPS)

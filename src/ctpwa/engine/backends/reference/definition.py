@@ -58,18 +58,23 @@ def columns(plan: Plan, p: Tensor, K: Tensor, E: Tensor) -> Tensor:
 
 
 def intensity(plan: Plan, c: Tensor, p: Tensor, sample: Sample) -> Tensor:
-    """I [event]."""
+    """I [point]."""
     return amplitude(plan, c, p, sample.K, sample.E).abs().square().sum(dim=0)
 
 
 def added(plan: Plan, beta: Tensor, sample: Sample) -> Tensor:
-    """Σ β b [event]."""
+    """Σ β b [point]."""
     return beta @ sample.E[plan.added_row : plan.added_row + plan.n_added]
 
 
+def over_points(values: Tensor, sample: Sample) -> Tensor:
+    """Σ_k v_k of values [..., point] over the points of every event: [..., event]."""
+    return values if sample.v is None else (values.unflatten(-1, sample.v.shape) * sample.v).sum(dim=-1)
+
+
 def log_sum(plan: Plan, c: Tensor, p: Tensor, beta: Tensor, sample: Sample) -> Tensor:
-    """Σ w ln (I + Σ β b)."""
-    return (sample.w * (intensity(plan, c, p, sample) + added(plan, beta, sample)).log()).sum()
+    """Σ w ln (I + Σ β b); with several points per event, of the mean of I + Σ β b over them with their weights."""
+    return (sample.w * over_points(intensity(plan, c, p, sample) + added(plan, beta, sample), sample).log()).sum()
 
 
 def plain_sum(plan: Plan, c: Tensor, p: Tensor, beta: Tensor, sample: Sample) -> Tensor:

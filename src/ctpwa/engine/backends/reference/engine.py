@@ -99,10 +99,14 @@ class ReferenceEngine:
         none = torch.zeros(plan.n_added, *sample.K.shape[1:], dtype=torch.complex128, device=self.device)
         D = torch.cat([definition.columns(plan, numbers, sample.K, sample.E), *(column[None] for column in over_p), none])
         here = psi(at)
-        I = here.abs().square().sum(dim=0) + definition.added(plan, torch.as_tensor(plan.beta(p), device=self.device), sample)
-        G = torch.einsum("jre,kre,e->jk", D.conj(), D, (sample.w / I if mode == LOG else sample.w).to(D.dtype))
+        each = here.abs().square().sum(dim=0) + definition.added(plan, torch.as_tensor(plan.beta(p), device=self.device), sample)
+        I = definition.over_points(each, sample)
+        omega = sample.w / I if mode == LOG else sample.w
+        at_points = omega if sample.v is None else (omega[:, None] * sample.v).flatten()
+        G = torch.einsum("jre,kre,e->jk", D.conj(), D, at_points.to(D.dtype))
         z = torch.einsum("re,jre->je", here.conj(), D)
         z[plan.n_columns - plan.n_added :] = sample.E[plan.added_row : plan.added_row + plan.n_added] / 2
+        z = definition.over_points(z, sample)
         parts = torch.cat([z.real, z.imag]) if mode == LOG else torch.zeros(2 * len(D), 0, dtype=torch.float64, device=self.device)
         outer = torch.einsum("je,ke,e->jk", parts, parts, sample.w / I**2 if mode == LOG else sample.w[:0])
         return Gram(G.real.cpu().numpy(), G.imag.cpu().numpy(), outer.cpu().numpy())

@@ -1,0 +1,100 @@
+"""Events that are several points of phase space, for engines whose kernels know points only.
+
+    V = Σ_e w ln T,    T = Σ_k v_k (I_k + Σ β b_k)
+
+    ∂V = Σ_e Σ_k ω_k ∂(I_k + Σ β b_k),    ω_k = w v_k / T
+    ∂²V = Σ_e Σ_k ω_k ∂²I_k − 4 Σ_e (w/T²) y y,    y = Σ_k v_k Re ψ̄_k ∂ψ_k  (b/2 for β)
+
+One pass finds T; a second one is that of Σ ω I, whose kernels exist.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ctpwa.engine.backends.gram import ScaledGramAccumulator
+from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.plan.tables import Tables
+from ctpwa.engine.samples.sample import Sample
+
+
+class PointEngine(Protocol):
+    """What is needed of an engine; all of it for the present numbers."""
+
+    plan: Plan
+    tables: Tables
+    device: torch.device
+
+    def intensities(self, sample: Sample) -> Tensor:
+        """I of every point."""
+
+    def plain_row(self, sample: Sample, order: int) -> Tensor:
+        """Sums of every channel for Σ w I."""
+
+    def plain_columns(self, sample: Sample, start: int, n: int) -> Tensor:
+        """∂ψ times √|w| of some points [re | im · column, row · point]."""
+
+    def present(self) -> tuple[Tensor, Tensor]:
+        """Couplings, complex, and β, on the device."""
+
+    def gram_chunk(self, mode: int) -> int:
+        """How many points a matrix product takes at a time."""
+
+
+def event_intensities(engine: PointEngine, sample: Sample) -> tuple[Tensor, Tensor]:
+    """T of every event, and Σ_k v_k b_k of every added density [density, event]."""
+    assert sample.v is not None
+    plan = engine.plan
+    smeared = (engine.intensities(sample).view(sample.v.shape) * sample.v).sum(dim=1)
+    densities = sample.E[plan.added_row : plan.added_row + plan.n_added].view(plan.n_added, *sample.v.shape)
+    b = (densities * sample.v).sum(dim=2)
+    _, beta = engine.present()
+    return smeared + beta @ b, b
+
+
+def log_row(engine: PointEngine, sample: Sample, order: int) -> Tensor:
+    """Sums of every channel for Σ w ln T, and to second order the Gram matrices after them."""
+    T, b = event_intensities(engine, sample)
+    plan, layout = engine.plan, engine.tables.layouts[order]
+    if order == 0:
+        return (sample.w @ T.log())[None]
+    row = engine.plain_row(_weighted(sample, T), order)
+    row[0] = sample.w @ T.log()
+    row[layout.added : layout.added + plan.n_added] = b @ (sample.w / T)
+    return torch.cat([row, _gram_row(engine, sample, T, b)]) if order >= 2 else row
+
+
+def log_gram_row(engine: PointEngine, sample: Sample) -> Tensor:
+    """Gram matrices of Σ w ln T, as a row of numbers."""
+    return _gram_row(engine, sample, *event_intensities(engine, sample))
+
+
+def _weighted(sample: Sample, T: Tensor) -> Sample:
+    """The points with ω."""
+    assert sample.v is not None
+    return sample.at_points(((sample.w / T)[:, None] * sample.v).flatten())
+
+
+def _gram_row(engine: PointEngine, sample: Sample, T: Tensor, b: Tensor) -> Tensor:
+    plan, k = engine.plan, sample.points_per_event
+    points = _weighted(sample, T)
+    total = ScaledGramAccumulator(plan.n_columns, engine.device)
+    c, _ = engine.present()
+    mix = torch.stack([torch.cat([c.real, -c.imag]), torch.cat([c.imag, c.real])])  # (Re D, Im D) → (Re ψ, Im ψ)
+    for start, stop in sample.chunks(max(engine.gram_chunk(0) // k, 1)):
+        D = engine.plain_columns(points, start * k, (stop - start) * k)
+        parts = D.view(2, plan.n_columns, plan.n_rows, stop - start, k)
+        psi = (mix @ parts[:, : plan.n_couplings].flatten(0, 1).flatten(1)).view(2, *parts.shape[2:])
+        z = D.new_empty(2, plan.n_columns, stop - start)  # |ω| ψ̄ ∂ψ of all rows and points: |w|/T times that of the event
+        z[0] = (psi[0] * parts[0]).sum(dim=(1, 3)) + (psi[1] * parts[1]).sum(dim=(1, 3))
+        z[1] = (psi[0] * parts[1]).sum(dim=(1, 3)) - (psi[1] * parts[0]).sum(dim=(1, 3))
+        w = sample.w[start:stop].abs()
+        if plan.n_added:
+            z[0, plan.n_columns - plan.n_added :] = b[:, start:stop] * (w / T[start:stop] / 2)
+            z[1, plan.n_columns - plan.n_added :] = 0.0
+        z *= torch.where(w > 0, w, 1.0).rsqrt()
+        total.add(D, z.flatten(0, 1), negative=start >= sample.n_positive)
+    return total.sums.flatten()

@@ -1,0 +1,136 @@
+"""Resolution of the invariant mass of a pair of particles.
+
+A measured mass m stands for masses m' around it, with a Gaussian R(m | m'). In the rest frame of the decay the pair keeps its direction,
+and in its own rest frame the two particles keep theirs; the others move along with what recoils against the pair. The density of phase
+space in m' is p q: the momentum of the pair times that of a particle in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ctpwa.base.errors import DataError
+from ctpwa.data.event_column import EventColumn
+from ctpwa.data.resolution import Points, Resolution, repeated
+from ctpwa.data.stream import Piece
+from ctpwa.kinematics.lorentz import from_rest_frame, mass_squared, to_rest_frame
+from ctpwa.kinematics.two_body import breakup_momentum_squared
+
+RANGE = 4.0  # standard deviations on each side
+LEAST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class MassResolution:
+    """A Gaussian of the same width for all events.
+
+    The points lie at equal distances: for functions as smooth as a Gaussian or a Breit–Wigner amplitude times one, their sum converges
+    exponentially once they are closer than the width of both.
+
+    Attributes:
+        pair:      positions of the two particles among the final ones
+        sigma:     standard deviation of the measured mass, GeV
+        n_points:  of every event
+    """
+
+    pair: tuple[int, int]
+    sigma: float
+    n_points: int
+    columns: ClassVar[tuple[EventColumn, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.sigma < float("inf"):
+            raise DataError(f"resolution of a mass: {self.sigma} GeV\n fix: give a number above 0")
+        if self.n_points < LEAST_POINTS:
+            raise DataError(f"{self.n_points} resolution points for each event\n fix: give at least {LEAST_POINTS}")
+        if self.pair[0] == self.pair[1]:
+            raise DataError("resolution of the mass of a particle with itself\n fix: name two particles")
+
+    @property
+    def step(self) -> float:
+        """Distance between neighbouring points, GeV."""
+        return 2 * RANGE * self.sigma / (self.n_points - 1)
+
+    def points(self, events: Piece) -> Points:
+        """See ``Resolution``."""
+        k = self.n_points
+        t = torch.linspace(-RANGE, RANGE, k, dtype=torch.float64, device=events.p4[0].device)
+        gauss = torch.exp(-t.square() / 2)
+        shift = (self.sigma * t).repeat(events.n_events)
+        moved, ratio = with_pair_mass([p.repeat_interleave(k, dim=0).T for p in events.p4], self.pair, shift)
+        piece = Piece([p.T.contiguous() for p in moved], None, repeated(events.columns, k))
+        return Points(piece, ratio.view(-1, k) * (gauss / gauss.sum()))
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several resolutions, of pairs that have no particle in common.
+
+    Attributes:
+        parts:  the resolutions
+    """
+
+    parts: tuple[Resolution, ...]
+    columns: ClassVar[tuple[EventColumn, ...]] = ()
+
+    @property
+    def n_points(self) -> int:
+        """The product of those of all."""
+        result = 1
+        for part in self.parts:
+            result *= part.n_points
+        return result
+
+    def points(self, events: Piece) -> Points:
+        """See ``Resolution``."""
+        piece = Piece(events.p4, None, events.columns)
+        v = torch.ones(events.n_events, 1, dtype=torch.float64, device=events.p4[0].device)
+        for part in self.parts:
+            found = part.points(piece)
+            piece, v = found.piece, (v.reshape(-1, 1) * found.v).reshape(events.n_events, -1)
+        return Points(piece, v)
+
+
+def with_pair_mass(p4: list[Tensor], pair: tuple[int, int], shift: Tensor) -> tuple[list[Tensor], Tensor]:
+    """Events with another mass of a pair, and the density of phase space there relative to the old one: 0 where there is none.
+
+    Args:
+        p4:     momenta of all particles, each [4, event]
+        pair:   positions of the two
+        shift:  what is added to the mass [event]; where it leads out of phase space the momenta are some that exist
+    """
+    others = [i for i in range(len(p4)) if i not in pair]
+    if not others:
+        raise DataError("resolution of the mass of all final particles together\n fix: name a pair of three or more")
+    whole = torch.stack(p4).sum(dim=0)
+    M = mass_squared(whole).clamp(min=0).sqrt()
+    at_rest = [to_rest_frame(p, whole, M) for p in p4]
+    S, R = (torch.stack([at_rest[i] for i in group]).sum(dim=0) for group in (pair, others))
+    m, m_R = (mass_squared(p).clamp(min=0).sqrt() for p in (S, R))
+    m_1, m_2 = (mass_squared(p4[i]).clamp(min=0).sqrt() for i in pair)
+    low, high = m_1 + m_2, M - m_R
+    wanted = m + shift
+    inside = (wanted > low) & (wanted < high)
+    new = torch.where(inside, wanted, m)
+
+    def momenta(mass: Tensor) -> tuple[Tensor, Tensor]:
+        p, q = breakup_momentum_squared(M.square(), mass, m_R), breakup_momentum_squared(mass.square(), m_1, m_2)
+        return p.clamp(min=0).sqrt(), q.clamp(min=0).sqrt()
+
+    (p_old, q_old), (p_new, q_new) = momenta(m), momenta(new)
+    stretch = p_new / p_old
+    S_new, R_new = (torch.cat([(mass.square() + p_new.square()).sqrt()[None], p[1:] * stretch]) for p, mass in ((S, new), (R, m_R)))
+    moved = list(p4)
+    for i, mass in zip(pair, (m_1, m_2), strict=True):
+        own = to_rest_frame(at_rest[i], S, m)[1:] * (q_new / q_old)
+        energy = (mass.square() + q_new.square()).sqrt()
+        moved[i] = from_rest_frame(from_rest_frame(torch.cat([energy[None], own]), S_new, new), whole, M)
+    for i in others:
+        there = R_new if len(others) == 1 else from_rest_frame(to_rest_frame(at_rest[i], R, m_R), R_new, m_R)  # it may be a photon
+        moved[i] = from_rest_frame(there, whole, M)
+    ratio = p_new * q_new / (p_old * q_old)
+    return moved, torch.where(inside, ratio, 0.0)
