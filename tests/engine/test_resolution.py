@@ -12,7 +12,7 @@ from ctpwa.data.stream import Piece
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.kinematics.lorentz import mass_squared
-from ctpwa.observe.mass_resolution import MassResolution, Together
+from ctpwa.observe.mass_resolution import MassResolution, SeveralResolutions
 from engine.cases import CUDA, FAST_ENGINES, assert_close, events, model, plain_python, point, streamed_in
 from engine.test_mixture import slope
 
@@ -220,7 +220,7 @@ def test_density_of_phase_space():
 def test_two_pairs():
     data = piece_of(events("four_pions", 6, 1), "four_pions")
     one, other = MassResolution((0, 1), 0.01, 3), MassResolution((2, 3), 0.02, 5)
-    found, turned = Together((one, other)).points(data), Together((other, one)).points(data)
+    found, turned = SeveralResolutions((one, other)).points(data), SeveralResolutions((other, one)).points(data)
     assert found.v.shape == (6, 15)
     for p, q in zip(found.piece.p4, turned.piece.p4, strict=True):
         kept = (found.v.view(6, 3, 5) > 0) & (turned.v.view(6, 5, 3).transpose(1, 2) > 0)

@@ -19,6 +19,7 @@ from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
+from ctpwa.config.resolution import check_spacing
 from ctpwa.config.samples import data_sets, event_sources, histogram_files, refuse_repeated_files
 from ctpwa.config.sources import BackgroundSource, DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
@@ -27,6 +28,7 @@ from ctpwa.data.event_files import EventFiles, open_events
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.located import TEXT
 from ctpwa.data.options import CHUNK
+from ctpwa.data.resolution import GivenPoints, Resolution, group_points
 from ctpwa.data.stream import EventStream, JoinedStream
 from ctpwa.data.summary import FileRecord, SampleSummary, WeightSummary, grouped
 from ctpwa.engine.backends.registry import engine_names
@@ -58,6 +60,7 @@ from ctpwa.observe.efficiency import (
 )
 from ctpwa.observe.variable import ProjectionSpec, default_projections
 
+MEASURED = ("data", "background")
 STREAMED = ("data", "phase_space", "truth")  # samples that may be read in pieces
 MOMENTA_FRACTION = 0.25  # of the main memory that momenta may take; what is computed from them has to find room as well
 SamplePart = Events | EventFiles | EfficientStream
@@ -76,6 +79,7 @@ class SampleSet:
         truth:        phase space before acceptance: as given, or without its efficiency; None if it has none
         sources:      where they come from, in the order data, phase space, background, truth, sidebands of backgrounds
         backgrounds:  backgrounds in the data as densities
+        resolution:   how exactly data and background are measured; None: exactly
 
     Samples in files that are too large for main memory are streams of events.
     """
@@ -87,6 +91,7 @@ class SampleSet:
     truth: Events | EventStream | None
     sources: tuple[SamplePart, ...]
     backgrounds: tuple[Background, ...] = ()
+    resolution: Resolution | None = None
 
     @property
     def summaries(self) -> tuple[SampleSummary, ...]:
@@ -310,6 +315,7 @@ class Analysis:
             backgrounds=samples.backgrounds,
             extended=settings.extended,
             subtraction=settings.subtraction,
+            resolution=samples.resolution,
             fix=settings.fix,
             progress=progress,
             ranks=self.ranks,
@@ -341,10 +347,13 @@ class Analysis:
         for _, source, name in event_sources(data_set):
             if isinstance(source, GeneratedSource):  # before anything is read
                 check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
-        in_pieces = self._too_large(data_set)
+        in_pieces, resolution = self._too_large(data_set), data_set.resolution
+        rows = resolution.n_points if isinstance(resolution, GivenPoints) else 1
         read: dict[str, list[SamplePart]] = {}
         for kind, source, name in event_sources(data_set):
-            read.setdefault(kind, []).append(self._source(source, name, progress, in_pieces and kind in STREAMED))
+            whole = rows > 1 and kind in MEASURED
+            part = self._source(source, name, progress, in_pieces and kind in STREAMED and not whole)
+            read.setdefault(kind, []).append(self._with_points(part, rows, name) if whole else part)
         before = _joined([without_column(part) if isinstance(part, Events) else part for part in read["phase_space"]])
         pairs = list(zip(data_set.phase_space, read["phase_space"], strict=True))
         read["phase_space"] = self.ranks.together(lambda: [self._efficient(source, part) for source, part in pairs])
@@ -359,7 +368,15 @@ class Analysis:
         backgrounds = tuple(
             Background(own.name, self._density(own, samples, data_set.name), own.fraction, own.floating) for own in data_set.backgrounds
         )
-        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), sources, backgrounds)
+        own = (samples["data"], samples["phase_space"], background, samples.get("truth"))
+        return SampleSet(data_set.name, *own, sources, backgrounds, resolution)
+
+    def _with_points(self, part: SamplePart, rows: int, name: str) -> Events:
+        """Events of which each is so many rows of files."""
+        if self.ranks.size > 1:
+            raise DataError(f"{name}: several processes cannot share rows of which {rows} are an event\n fix: run one process")
+        assert isinstance(part, Events)
+        return group_points(replace(part, part=None), rows, name)
 
     def _density(self, background: BackgroundSource, samples: Mapping[str, Events | EventStream], data_set: str) -> Density:
         """The density of a background; that of sideband events needs them and phase space."""
@@ -511,4 +528,6 @@ def load_analysis(
     together.check_same("model file", repr(document.data), "copy the same model file to all machines")
     spec, model = document.spec, document.model
     samples, settings = data_sets(spec, model.decay, document.folder), fit_settings(spec)
+    for data_set in samples:
+        check_spacing(data_set.resolution, model)
     return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay), together)

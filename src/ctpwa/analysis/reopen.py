@@ -21,6 +21,7 @@ from ctpwa.config.sources import DataSet, FileSource
 from ctpwa.data.columns import sha256_of
 from ctpwa.data.density import Density
 from ctpwa.data.events import Events
+from ctpwa.data.resolution import Resolution
 from ctpwa.data.stream import picked_events
 from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
 from ctpwa.engine.likelihood.intensity import ModelIntensity
@@ -30,8 +31,10 @@ from ctpwa.fitting.take_over import fitted_values
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projected
 from ctpwa.observables.projections import dalitz_pair, event_weights, project
+from ctpwa.observe.mass_resolution import measured_events
 
 FILES = ("files", "weight_files")
+SEED = 1  # of random numbers that move masses of phase-space events as a measurement does
 WEIGHT_ROUNDING = 1e-6  # other machines round otherwise; other events differ by more
 
 
@@ -46,6 +49,8 @@ class LoadedSamples:
         background:     events whose contribution is subtracted; None if there are none
         n_phase_space:  how many events for the normalisation there are
         backgrounds:    backgrounds in the data as densities
+        resolution:     how exactly data are measured; None: exactly
+        labels:         the final particles in their order
     """
 
     name: str
@@ -54,6 +59,13 @@ class LoadedSamples:
     background: Events | None
     n_phase_space: int
     backgrounds: tuple[Background, ...] = ()
+    resolution: Resolution | None = None
+    labels: tuple[str, ...] = ()
+
+    @cached_property
+    def measured(self) -> Events:
+        """The events for the normalisation as they would be measured."""
+        return self.phase_space if self.resolution is None else measured_events(self.resolution, self.phase_space, self.labels, SEED)
 
     @property
     def weight(self) -> float:
@@ -107,7 +119,7 @@ class OpenedFit:
         """
         read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
         _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
-        return tuple(_loaded(samples, phase_space) for samples in read)
+        return tuple(_loaded(samples, phase_space, self.model.decay.labels) for samples in read)
 
     def added(self, samples: LoadedSamples) -> dict[str, tuple[Density, float]]:
         """Background of a data set → its density, and how many events of it were found.
@@ -156,6 +168,7 @@ class OpenedFit:
                 grids=[] if pair is None else [pair],
                 added=self.added(samples),
                 signal=self.signal(samples),
+                measured=samples.measured,
                 progress=progress,
             )
         return result
@@ -198,7 +211,7 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
     return OpenedFit(found, _fitted_one(candidates, found), path)
 
 
-def _loaded(samples: SampleSet, phase_space: int | None) -> LoadedSamples:
+def _loaded(samples: SampleSet, phase_space: int | None, labels: Sequence[str]) -> LoadedSamples:
     """Samples in main memory, with at most this many phase-space events."""
     return LoadedSamples(
         samples.name,
@@ -207,6 +220,8 @@ def _loaded(samples: SampleSet, phase_space: int | None) -> LoadedSamples:
         samples.background,
         samples.phase_space.n_events,
         samples.backgrounds,
+        samples.resolution,
+        tuple(labels),
     )
 
 

@@ -109,7 +109,7 @@ def goodness_rows(opened: OpenedFit, samples: LoadedSamples, projected: Projecte
         return ()
     where = "Dalitz plot" if pair else counted(len(variables), "mass", "masses")
     data, w = _values(variables, samples.data), event_weights(samples.data)
-    model, v = _values(variables, samples.phase_space), projected.all_weights
+    model, v = _values(variables, samples.measured), projected.all_weights
     if samples.background is not None:
         model = np.concatenate([model, _values(variables, samples.background)])
         v = np.concatenate([v, event_weights(samples.background)])
@@ -157,7 +157,7 @@ def moment_views(decay: Decay, samples: LoadedSamples, projected: Projected) -> 
         weights = None if samples.data.weights is None else event_weights(samples.data)
         background = None if samples.background is None else sample(samples.background, event_weights(samples.background))
         moments = angular_moments(
-            sample(samples.data, weights), sample(samples.phase_space, projected.all_weights), bins, max_L=4, background=background
+            sample(samples.data, weights), sample(samples.measured, projected.all_weights), bins, max_L=4, background=background
         )
         views.append(MomentsView(f"{first} {second}", f"{decay.final[i].latex}{decay.final[j].latex}", moments))
     return tuple(views)

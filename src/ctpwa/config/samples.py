@@ -13,6 +13,7 @@ from ctpwa.base.words import counted
 from ctpwa.config.backgrounds import BackgroundChecks, background_sources
 from ctpwa.config.columns import check_sample_columns
 from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.resolution import check_resolution, read_resolution
 from ctpwa.config.schema import DataSetSpec, ModelSpec, SampleSpec
 from ctpwa.config.sources import DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.event_column import EventColumn
@@ -47,6 +48,7 @@ def data_sets(spec: ModelSpec, decay: Decay, folder: FilePath) -> tuple[DataSet,
             name,
             **{kind: tuple(map(source, getattr(entry, kind))) for kind in KINDS},
             backgrounds=background_sources(entry.backgrounds, decay, folder, source),
+            resolution=read_resolution(entry.resolution, decay),
         )
         for name, _, entry in _entries(spec)
     )
@@ -106,6 +108,7 @@ def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn],
                 _check_sample(sample, kind, decay, (*path, kind, i), problems)
                 check_sample_columns(sample, columns, (*path, kind, i), problems)
         backgrounds.check(entry.backgrounds, (*path, "backgrounds"))
+        check_resolution(entry.resolution, decay, (*path, "resolution"), problems)
 
 
 def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:

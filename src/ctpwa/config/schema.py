@@ -298,6 +298,16 @@ class BackgroundSpec(_Strict):
     )
 
 
+class ResolutionSpec(_Strict):
+    """How exactly events are measured: masses of pairs, or points in the files."""
+
+    masses: dict[str, Positive] = Field(
+        default_factory=dict, description="pair of particles: standard deviation of its measured mass, GeV, such as K+ K-: 0.0012"
+    )
+    points: int | None = Field(None, ge=3, le=1000, description="points of every event for each mass, within 4 standard deviations; 11")
+    rows: int | None = Field(None, ge=2, le=10_000, description="so many rows of the files of data each are the points of one event")
+
+
 class DataSetSpec(_Strict):
     """The samples of one data set."""
 
@@ -308,6 +318,7 @@ class DataSetSpec(_Strict):
         default_factory=dict, description="backgrounds in the data as densities, by name: {density: flat, fraction: 0.1}"
     )
     truth: Samples = Field(default_factory=list, description="phase space before acceptance, for efficiency-corrected fractions")
+    resolution: ResolutionSpec | None = Field(None, description="how exactly events are measured: {masses: {K+ K-: 0.0012}} or {rows: 8}")
 
 
 Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]

@@ -8,6 +8,7 @@ from pathlib import Path as FilePath
 
 from ctpwa.base.words import counted
 from ctpwa.data.options import ReadOptions
+from ctpwa.data.resolution import Resolution
 from ctpwa.observe.variable import ProjectionSpec
 
 
@@ -140,6 +141,7 @@ class DataSet:
         background:   events whose contribution is subtracted; may be empty
         truth:        phase space before acceptance; may be empty
         backgrounds:  backgrounds in the data as densities
+        resolution:   how exactly events are measured; None: exactly
     """
 
     name: str
@@ -148,3 +150,4 @@ class DataSet:
     background: tuple[Source, ...] = ()
     truth: tuple[Source, ...] = ()
     backgrounds: tuple[BackgroundSource, ...] = ()
+    resolution: Resolution | None = None

@@ -33,15 +33,15 @@ class Points:
 
 
 class Resolution(Protocol):
-    """Makes points of events.
+    """Makes points of events."""
 
-    Attributes:
-        n_points:  of every event
-        columns:   event columns that it needs besides those of the model
-    """
+    @property
+    def n_points(self) -> int:
+        """Points of every event."""
 
-    n_points: int
-    columns: tuple[EventColumn, ...]
+    @property
+    def columns(self) -> tuple[EventColumn, ...]:
+        """Event columns that it needs besides those of the model."""
 
     def points(self, events: Piece) -> Points:
         """The points of some events, on their device."""

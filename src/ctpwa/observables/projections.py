@@ -65,6 +65,7 @@ def project(
     groups: Mapping[str, Sequence[int]] | None = None,
     added: Mapping[str, tuple[Density, float]] | None = None,
     signal: float | None = None,
+    measured: Events | None = None,
     progress: bool | None = None,
     at_once: int = SLICE,
 ) -> Projected:
@@ -80,6 +81,7 @@ def project(
         groups:       name → waves that are drawn together, every wave in exactly one; default: by resonance
         added:        background → its density, and how many events of it are in the data
         signal:       how many events are signal; default: all that are not background
+        measured:     the phase-space events as they would be measured, which are drawn; default: exactly
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
         at_once:      events whose contributions are in memory at a time
     """
@@ -88,7 +90,9 @@ def project(
     if sorted(index for waves in own.values() for index in waves) != list(range(len(model.waves))):
         raise DataError("some wave is in no group, or in several\n fix: put every wave into exactly one group")
     of_events = _added_weights(added or {}, phase_space, model.decay)
-    samples = _Samples(data, phase_space, background, sum(number for _, number in (added or {}).values()), signal)
+    samples = _Samples(
+        data, phase_space if measured is None else measured, background, sum(number for _, number in (added or {}).values()), signal
+    )
     fillers = [_line(axis, samples) for axis in axes]
     cells = [_plane(pair, samples) for pair in grids]
     columns = _Columns(model, own)

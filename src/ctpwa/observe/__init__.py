@@ -1,5 +1,14 @@
-"""Variables of the final state, from text."""
+"""Variables of the final state, from text; and how exactly masses are measured."""
 
+from ctpwa.observe.mass_resolution import MassResolution, SeveralResolutions, measured_events
 from ctpwa.observe.variable import ProjectionSpec, Variable, default_variables, parse_variable
 
-__all__ = ["ProjectionSpec", "Variable", "default_variables", "parse_variable"]
+__all__ = [
+    "MassResolution",
+    "ProjectionSpec",
+    "SeveralResolutions",
+    "Variable",
+    "default_variables",
+    "measured_events",
+    "parse_variable",
+]

@@ -7,7 +7,8 @@ space in m' is p q: the momentum of the pair times that of a particle in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -15,12 +16,14 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.data.event_column import EventColumn
+from ctpwa.data.events import Events
 from ctpwa.data.resolution import Points, Resolution, repeated
 from ctpwa.data.stream import Piece
 from ctpwa.kinematics.lorentz import from_rest_frame, mass_squared, to_rest_frame
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 
 RANGE = 4.0  # standard deviations on each side
+MOST_DRAWS = 100
 LEAST_POINTS = 3
 
 
@@ -67,7 +70,7 @@ class MassResolution:
 
 
 @dataclass(frozen=True)
-class Together:
+class SeveralResolutions:
     """Several resolutions, of pairs that have no particle in common.
 
     Attributes:
@@ -93,6 +96,40 @@ class Together:
             found = part.points(piece)
             piece, v = found.piece, (v.reshape(-1, 1) * found.v).reshape(events.n_events, -1)
         return Points(piece, v)
+
+
+def measured_events(resolution: Resolution | None, events: Events, labels: Sequence[str], seed: int) -> Events:
+    """Events as they are measured: masses of pairs are moved at random. Where the resolution is known by points alone nothing moves.
+
+    Args:
+        resolution:  how exactly they are measured
+        events:      what happened
+        labels:      the final particles in their order
+        seed:        of the random numbers
+    """
+    parts = resolution.parts if isinstance(resolution, SeveralResolutions) else (resolution,)
+    random = torch.Generator().manual_seed(seed)
+    p4 = [events[label].T for label in labels]
+    for part in parts:
+        if isinstance(part, MassResolution):
+            p4 = _moved(p4, part, random)
+    momenta = {label: p.T.contiguous() for label, p in zip(labels, p4, strict=True)}
+    return replace(events, momenta={label: momenta[label] for label in events})
+
+
+def _moved(p4: list[Tensor], resolution: MassResolution, random: torch.Generator) -> list[Tensor]:
+    """Events with the mass of a pair moved by a Gaussian number, which is drawn again where it leads out of phase space."""
+    n, device = p4[0].shape[1], p4[0].device
+    result, left = [p.clone() for p in p4], torch.arange(n, device=device)
+    for _ in range(MOST_DRAWS):
+        if not len(left):
+            break
+        shift = resolution.sigma * torch.randn(len(left), dtype=torch.float64, generator=random).to(device)
+        moved, ratio = with_pair_mass([p[:, left] for p in p4], resolution.pair, shift)
+        for own, new in zip(result, moved, strict=True):
+            own[:, left] = torch.where(ratio > 0, new, own[:, left])
+        left = left[~(ratio > 0)]
+    return result
 
 
 def with_pair_mass(p4: list[Tensor], pair: tuple[int, int], shift: Tensor) -> tuple[list[Tensor], Tensor]:
