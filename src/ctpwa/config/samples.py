@@ -27,6 +27,7 @@ from ctpwa.observe.variable import parse_variable
 
 EFFICIENCY = "write  efficiency: 0.3 + 0.1*cos_theta(K+; K+ K-),  {column: eff}  or  {histogram: efficiency.json}"
 KINDS = ("data", "phase_space", "background", "truth")
+SIDEBAND = "sideband"  # the kind of sideband events, before the name of their background
 GENERATED = ("phase_space", "truth")  # what may be generated; measured events may not
 
 
@@ -127,7 +128,9 @@ def event_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:
     """Kind, source and name of everything with events that a data set reads: its samples, then sidebands of backgrounds."""
     start = f"{data_set.name} " if data_set.name else ""
     own = [(kind, kind.replace("_", " "), getattr(data_set, kind)) for kind in KINDS]
-    own += [(f"sideband {b.name}", f"sideband {b.name!r}", b.density.sideband.sources) for b in data_set.backgrounds if b.density.sideband]
+    own += [
+        (f"{SIDEBAND} {b.name}", f"{SIDEBAND} {b.name!r}", b.density.sideband.sources) for b in data_set.backgrounds if b.density.sideband
+    ]
     for kind, words, sources in own:
         for i, source in enumerate(sources):
             yield kind, source, f"{start}{words}" + (f" {i + 1}" if len(sources) > 1 else "")
