@@ -76,7 +76,7 @@ def test_what_was_written_can_be_fitted(folder):
 
 
 def test_densities_that_need_files(folder):
-    """A histogram, sideband events and generated phase space; the data need not be there."""
+    """A histogram, sideband events, a model of them, and generated phase space; the data need not be there."""
     write(folder, {})
     model = ctpwa.load_model("model.yml")
     flat = ctpwa.generate_phase_space(model, 2000, seed=1)
@@ -87,10 +87,12 @@ def test_densities_that_need_files(folder):
     side = (
         '{density: {sideband: side.npz, variables: [{variable: "mass(K+, K-)", range: [0.9, 2.1], bins: 2}], smoothing: 0}, fraction: 0.4}'
     )
-    write(folder, {"high": "{density: {histogram: b.json}, fraction: 0.5}", "low": side})
+    peak = "{density: {sideband: side.npz, resonances: {X: {in: K+ K-, mass: 1.2, width: 0.1}}}, fraction: 0.05}"
+    write(folder, {"high": "{density: {histogram: b.json}, fraction: 0.5}", "low": side, "peak": peak})
     data = generate_data(ctpwa.load_analysis("model.yml"), 200, 2, engine="reference", settings=SHORT)
     mass = parse_variable("mass(K+, K-)", model.decay)(data.toy.events)
-    assert data.names == ("signal", "high", "low")
+    assert data.names == ("signal", "high", "low", "peak")
+    assert data.counts["peak"] > 0
     assert (mass[data.toy.components == 1] >= 1.5).all()
     assert (mass[data.toy.components == 2] < 1.5).all()
 

@@ -56,6 +56,7 @@ from ctpwa.observe.efficiency import (
     with_efficiency,
     without_column,
 )
+from ctpwa.observe.sideband_model import SidebandModel, fit_sideband
 from ctpwa.observe.variable import ProjectionSpec, default_projections
 
 STREAMED = ("data", "phase_space", "truth")  # samples that may be read in pieces
@@ -90,15 +91,12 @@ class SampleSet:
 
     @property
     def summaries(self) -> tuple[SampleSummary, ...]:
-        """One for each source and each file with a histogram of a background; files that nobody has read to their end yet are read now.
+        """One for each source, and for each histogram and model of a background; files that nobody has read to their end yet are read now.
 
         All ranks must ask for it.
         """
         read = [source.summary for source in self.sources if source.summary is not None]
-        return (
-            *read,
-            *(_histogram_summary(own.name, own.density) for own in self.backgrounds if isinstance(own.density, HistogramDensity)),
-        )
+        return (*read, *(summary for own in self.backgrounds if (summary := _density_summary(own.name, own.density)) is not None))
 
 
 class Analysis:
@@ -416,6 +414,8 @@ class Analysis:
             return Flat()
         events = samples[f"{SIDEBAND} {background.name}"]
         assert isinstance(events, Events)
+        if source.sideband.peaks:
+            return fit_sideband(events, samples["phase_space"], source.sideband.peaks, decay, what, self.ranks)
         return sideband_density(events, samples["phase_space"], source.sideband.axes, source.sideband.smoothing, what, self.ranks)
 
     def _too_large(self, wanted: Sequence[tuple[str, Source, str]]) -> bool:
@@ -509,12 +509,15 @@ class Analysis:
         return weights, f" along the resonances (effective number {grouped(effective)})"
 
 
-def _histogram_summary(name: str, density: HistogramDensity) -> SampleSummary:
-    """The file that the density of a background comes from."""
-    histogram = density.histogram
-    return SampleSummary(
-        f"background {name!r}", (FileRecord(str(histogram.path), 0, histogram.sha256),), 0, notes=(f"density {histogram.name}",)
-    )
+def _density_summary(name: str, density: Density) -> SampleSummary | None:
+    """The file that the density of a background comes from, or what was found in sideband events; None if there is nothing to say."""
+    what = f"background {name!r}"
+    if isinstance(density, HistogramDensity):
+        histogram = density.histogram
+        return SampleSummary(what, (FileRecord(str(histogram.path), 0, histogram.sha256),), 0, notes=(f"density {histogram.name}",))
+    if isinstance(density, SidebandModel):
+        return SampleSummary(what, (), density.n_events, notes=(f"fitted to its sideband: {density}",))
+    return None
 
 
 def _in_pieces(source: FileSource) -> bool:

@@ -47,7 +47,7 @@ def data_sets(spec: ModelSpec, decay: Decay, folder: FilePath) -> tuple[DataSet,
         DataSet(
             name,
             **{kind: tuple(map(source, getattr(entry, kind))) for kind in KINDS},
-            backgrounds=background_sources(entry.backgrounds, decay, folder, source),
+            backgrounds=background_sources(entry.backgrounds, decay, folder, source, spec.particles),
         )
         for name, _, entry in _entries(spec)
     )
@@ -100,7 +100,7 @@ def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn],
         _check_sample(sample, "sideband", decay, place, problems)
         check_sample_columns(sample, columns, place, problems)
 
-    backgrounds = BackgroundChecks(decay, columns, spec.fit.extended, problems, check_sideband)
+    backgrounds = BackgroundChecks(decay, columns, spec.fit.extended, problems, spec.particles, check_sideband)
     for _, path, entry in _entries(spec):
         for kind in KINDS:
             for i, sample in enumerate(getattr(entry, kind)):
