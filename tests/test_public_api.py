@@ -81,7 +81,7 @@ def test_generate_toy():
     with_backgrounds = [*arguments[:4], "backgrounds=()", *arguments[4:]]
     assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *with_backgrounds, "progress=None"]
     assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments, f"settings={ctpwa.generate.ToySettings()}"]
-    assert parameters(ctpwa.generate.ToyGenerator.generate) == ["self", "n", "seed=0", "progress=None"]
+    assert parameters(ctpwa.generate.ToyGenerator.generate) == ["self", "n", "seed=0", "backgrounds=()", "progress=None"]
 
 
 def test_model_intensity():

@@ -18,6 +18,7 @@ from ctpwa.data.density import Flat
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
 from ctpwa.observe.densities import formula_density, sideband_density
+from ctpwa.observe.sideband_model import Peak, fit_sideband
 from ctpwa.observe.variable import ProjectionSpec, parse_variable
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
@@ -126,6 +127,30 @@ def test_histograms_are_remembered(analysis, folder):
     (folder / "b.json").write_text(content)
 
 
+def test_a_model_of_sideband_events(analysis, folder):
+    """The likelihood is that of the same density made by hand; check, fit and result say what was found, and toys follow it."""
+    entry = "model: {density: {sideband: side.npz, resonances: {phi(1680): {in: K+ K-, width: 0.3}}}, fraction: {value: 0.1, float: true}}"
+    loaded = analysis(entry)
+    samples = loaded.read()
+    side = ctpwa.read_events(loaded.model, folder / "side.npz")
+    density = fit_sideband(side, samples.phase_space, [Peak("phi(1680)", ("K+ K-",), 1.68, 0.3)], loaded.model.decay, "")
+    by_hand = [Background("model", density, 0.1, floating=True)]
+    expected = ctpwa.build_likelihood(loaded.model, samples.data, samples.phase_space, engine="reference", backgrounds=by_hand)
+    found = loaded.likelihood()
+    x = loaded.start(found)
+    assert found.value(x) == pytest.approx(expected.value(x), rel=1e-12)
+    line = f"background 'model': 200 events; fitted to its sideband: {density}"
+    shown = CliRunner().invoke(app, ["check", str(folder / "model.yml")], catch_exceptions=False).output
+    assert "density: sideband as phi(1680) and phase space\n" in shown
+    assert line + "\n" in shown
+    result = loaded.fit(likelihood=found, progress=False)
+    result.save(folder / "model.json")
+    opened = open_fit(folder / "model.json")
+    assert [str(ctpwa.data.SampleSummary.from_dict(own)) for own in opened.result.samples][-1] == line
+    assert opened.project(engine="reference")[""].added["model"].sum() == pytest.approx(300 * result.value("model.fraction"), rel=1e-9)
+    assert [own.name for own in loaded.read_backgrounds()] == ["model"]
+
+
 @pytest.mark.parametrize(
     ("density", "message"),
     [
@@ -137,6 +162,7 @@ def test_histograms_are_remembered(analysis, folder):
         ('"mass(K+, K-) - 1.5"', r"the density of background 'x' is -0\.\d+ at event \d+\n fix: a density is finite and not negative"),
         ("{histogram: none.json}", r"there is no file .*none.json'\n fix: "),
         ("{sideband: none.npz, variables: mass(K+ K-)}", r"none.npz"),
+        ("{sideband: side.npz, resonances: {X: {in: K+ K-, mass: 1.5, width: 1.0e-6}}}", r"^background 'x': only \d+ phase-space events"),
     ],
 )
 def test_what_is_wrong_with_events(analysis, density, message):

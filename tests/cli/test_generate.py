@@ -143,7 +143,16 @@ def test_an_interrupted_toy_leaves_nothing(folder, at_step):
     assert files(folder) == ["model.yml"]
 
 
-@pytest.mark.parametrize("options", [["-n", "0", "-o", "x.npz"], ["-n", "5"], ["-o", "x.npz"], ["-n", "5", "-o", "x.npz", "--seed", "-1"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-n", "0", "-o", "x.npz"],
+        ["-n", "5"],
+        ["-o", "x.npz"],
+        ["-n", "5", "-o", "x.npz", "--seed", "-1"],
+        ["-n", "5", "-o", "x.npz", "--phase-space", "--signal-only"],
+    ],
+)
 def test_wrong_usage(folder, options):
     assert generate(*options).exit_code == 2
     assert files(folder) == ["model.yml"]

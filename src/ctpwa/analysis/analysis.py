@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
@@ -20,7 +20,7 @@ from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
 from ctpwa.config.resolution import check_spacing
-from ctpwa.config.samples import data_sets, event_sources, histogram_files, refuse_repeated_files
+from ctpwa.config.samples import SIDEBAND, data_sets, event_sources, histogram_files, refuse_repeated_files
 from ctpwa.config.sources import BackgroundSource, DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
 from ctpwa.data.density import Density, Flat, InColumn
@@ -58,6 +58,7 @@ from ctpwa.observe.efficiency import (
     with_efficiency,
     without_column,
 )
+from ctpwa.observe.sideband_model import SidebandModel, fit_sideband
 from ctpwa.observe.variable import ProjectionSpec, default_projections
 
 MEASURED = ("data", "background")
@@ -95,15 +96,12 @@ class SampleSet:
 
     @property
     def summaries(self) -> tuple[SampleSummary, ...]:
-        """One for each source and each file with a histogram of a background; files that nobody has read to their end yet are read now.
+        """One for each source, and for each histogram and model of a background; files that nobody has read to their end yet are read now.
 
         All ranks must ask for it.
         """
         read = [source.summary for source in self.sources if source.summary is not None]
-        return (
-            *read,
-            *(_histogram_summary(own.name, own.density) for own in self.backgrounds if isinstance(own.density, HistogramDensity)),
-        )
+        return (*read, *(summary for own in self.backgrounds if (summary := _density_summary(own.name, own.density)) is not None))
 
 
 class Analysis:
@@ -343,33 +341,74 @@ class Analysis:
         return None if size is None else max(parse_bytes(size, name) // len(self.data_sets), 1)
 
     def _samples(self, data_set: DataSet, progress: bool | None) -> SampleSet:
+        samples, sources = self._read_kinds(data_set, [kind for kind, _, _ in event_sources(data_set)], progress)
+        background = samples.get("background")
+        assert background is None or isinstance(background, Events)
+        backgrounds = self._backgrounds(data_set, samples)
+        own = (samples["data"], samples["phase_space"], background, samples.get("truth"))
+        return SampleSet(data_set.name, *own, sources, backgrounds, data_set.resolution)
+
+    def read_backgrounds(self, name: str | None = None, *, progress: bool | None = None) -> tuple[Background, ...]:
+        """The backgrounds of a data set; nothing but what their densities need is read.
+
+        Args:
+            name:      of the data set; may be left out if there is only one
+            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+        """
+        data_set = self._data_set(name)
+        sidebands = [kind for kind, _, _ in event_sources(data_set) if kind.startswith(SIDEBAND)]
+        samples = self._read_kinds(data_set, ["phase_space", *sidebands], progress)[0] if sidebands else {}
+        return self._backgrounds(data_set, samples)
+
+    def read_phase_space(self, name: str | None = None, *, progress: bool | None = None) -> Events | EventStream:
+        """The phase space of a data set, and nothing else.
+
+        Args:
+            name:      of the data set; may be left out if there is only one
+            progress:  show progress bars; default: on a terminal when it takes more than two seconds
+        """
+        return self._read_kinds(self._data_set(name), ["phase_space"], progress)[0]["phase_space"]
+
+    def efficiency(self, name: str | None = None) -> Efficiency | None:
+        """The efficiency of a data set as a function of momenta; None if all events are measured, or if only its own events know it.
+
+        Args:
+            name:  of the data set; may be left out if there is only one
+        """
+        given = {source.efficiency for source in self._data_set(name).phase_space}
+        source = given.pop() if len(given) == 1 else None
+        return None if source is None or source.column is not None else self._efficiency(source)
+
+    def _read_kinds(
+        self, data_set: DataSet, kinds: Collection[str], progress: bool | None
+    ) -> tuple[dict[str, Events | EventStream], tuple[SamplePart, ...]]:
+        """Samples of some kinds, phase space among them, and their sources."""
         refuse_repeated_files(self.data_sets)
-        for _, source, name in event_sources(data_set):
+        wanted = [(kind, source, name) for kind, source, name in event_sources(data_set) if kind in kinds]
+        for _, source, name in wanted:
             if isinstance(source, GeneratedSource):  # before anything is read
                 check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
-        in_pieces, resolution = self._too_large(data_set), data_set.resolution
+        in_pieces, resolution = self._too_large(wanted), data_set.resolution
         rows = resolution.n_points if isinstance(resolution, GivenPoints) else 1
         read: dict[str, list[SamplePart]] = {}
-        for kind, source, name in event_sources(data_set):
+        for kind, source, name in wanted:
             whole = rows > 1 and kind in MEASURED
             part = self._source(source, name, progress, in_pieces and kind in STREAMED and not whole)
             read.setdefault(kind, []).append(self._with_points(part, rows, name) if whole else part)
         before = _joined([without_column(part) if isinstance(part, Events) else part for part in read["phase_space"]])
         pairs = list(zip(data_set.phase_space, read["phase_space"], strict=True))
         read["phase_space"] = self.ranks.together(lambda: [self._efficient(source, part) for source, part in pairs])
-        sources = tuple(part for parts in read.values() for part in parts)
         samples = {kind: _joined(parts) for kind, parts in read.items()}
         if any(source.efficiency is not None for source, _ in pairs):
             samples.setdefault("truth", before)
         for kind, sample in samples.items():
             self._check_total(kind, sample, data_set.name)
-        background = samples.get("background")
-        assert background is None or isinstance(background, Events)
-        backgrounds = tuple(
+        return samples, tuple(part for parts in read.values() for part in parts)
+
+    def _backgrounds(self, data_set: DataSet, samples: Mapping[str, Events | EventStream]) -> tuple[Background, ...]:
+        return tuple(
             Background(own.name, self._density(own, samples, data_set.name), own.fraction, own.floating) for own in data_set.backgrounds
         )
-        own = (samples["data"], samples["phase_space"], background, samples.get("truth"))
-        return SampleSet(data_set.name, *own, sources, backgrounds, resolution)
 
     def _with_points(self, part: SamplePart, rows: int, name: str) -> Events:
         """Events of which each is so many rows of files."""
@@ -390,13 +429,15 @@ class Analysis:
             return self.ranks.together(lambda: read_density(path, decay, what))
         if source.sideband is None:
             return Flat()
-        events = samples[f"sideband {background.name}"]
+        events = samples[f"{SIDEBAND} {background.name}"]
         assert isinstance(events, Events)
+        if source.sideband.peaks:
+            return fit_sideband(events, samples["phase_space"], source.sideband.peaks, decay, what, self.ranks)
         return sideband_density(events, samples["phase_space"], source.sideband.axes, source.sideband.smoothing, what, self.ranks)
 
-    def _too_large(self, data_set: DataSet) -> bool:
+    def _too_large(self, wanted: Sequence[tuple[str, Source, str]]) -> bool:
         """Whether momenta in files would take too much of the main memory; if so on one rank, then on all."""
-        files = [(source, name) for kind, source, name in event_sources(data_set) if kind in STREAMED and isinstance(source, FileSource)]
+        files = [(source, name) for kind, source, name in wanted if kind in STREAMED and isinstance(source, FileSource)]
         room = self._part("host_memory")
         if room is None and (free := available_bytes(torch.device("cpu"))) is not None:
             room = free // processes_here()
@@ -485,12 +526,15 @@ class Analysis:
         return weights, f" along the resonances (effective number {grouped(effective)})"
 
 
-def _histogram_summary(name: str, density: HistogramDensity) -> SampleSummary:
-    """The file that the density of a background comes from."""
-    histogram = density.histogram
-    return SampleSummary(
-        f"background {name!r}", (FileRecord(str(histogram.path), 0, histogram.sha256),), 0, notes=(f"density {histogram.name}",)
-    )
+def _density_summary(name: str, density: Density) -> SampleSummary | None:
+    """The file that the density of a background comes from, or what was found in sideband events; None if there is nothing to say."""
+    what = f"background {name!r}"
+    if isinstance(density, HistogramDensity):
+        histogram = density.histogram
+        return SampleSummary(what, (FileRecord(str(histogram.path), 0, histogram.sha256),), 0, notes=(f"density {histogram.name}",))
+    if isinstance(density, SidebandModel):
+        return SampleSummary(what, (), density.n_events, notes=(f"fitted to its sideband: {density}",))
+    return None
 
 
 def _in_pieces(source: FileSource) -> bool:

@@ -211,6 +211,21 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
     return OpenedFit(found, _fitted_one(candidates, found), path)
 
 
+def described_analysis(result: FitResult, path: str) -> Analysis:
+    """The analysis that a result holds, whether its data are still there or not.
+
+    Args:
+        result:  what was found; it holds its model
+        path:    its file
+    """
+    found = [load_document(result.model or {}, folder) for folder in _folders(result, path)]
+    analyses = [
+        Analysis(own.model, data_sets(own.spec, own.model.decay, own.folder), fit_settings(own.spec), own.data, result.model_file)
+        for own in found
+    ]
+    return next((own for own in analyses if all(map(_matches, _patterns(own.data_sets)))), analyses[0])
+
+
 def _loaded(samples: SampleSet, phase_space: int | None, labels: Sequence[str]) -> LoadedSamples:
     """Samples in main memory, with at most this many phase-space events."""
     return LoadedSamples(

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
 
 from ctpwa.base.errors import Path, suggest
+from ctpwa.config.background_resonances import background_peaks, check_peak, particle_table
 from ctpwa.config.problems import Problems, SpecError
-from ctpwa.config.schema import BackgroundSpec, DataSetSpec, DensityAxisSpec, DensitySpec, FractionSpec, ModelSpec, SampleSpec
+from ctpwa.config.schema import BackgroundSpec, DataSetSpec, DensityAxisSpec, DensitySpec, FractionSpec, ModelSpec, ParticleSpec, SampleSpec
 from ctpwa.config.sources import BackgroundSource, DensitySource, SidebandSource, Source
 from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Decay
@@ -19,10 +20,15 @@ FLAT, SIGNAL = "flat", "signal"
 KINDS = ("formula", "column", "histogram", "sideband")
 SMOOTHING = 1.0  # phase-space events for each bin
 DENSITY = "write  density: flat,  a formula of variables,  {column: b},  {histogram: b.json}  or  {sideband: side.root, variables: […]}"
+SIDEBAND = 'write  variables: ["mass(K+, K-)"],  up to three, for a histogram, or  resonances: {phi(1020): K+ K-}  for a model'
 
 
 def background_sources(
-    backgrounds: Mapping[str, BackgroundSpec], decay: Decay, folder: FilePath, source: Callable[[SampleSpec], Source]
+    backgrounds: Mapping[str, BackgroundSpec],
+    decay: Decay,
+    folder: FilePath,
+    source: Callable[[SampleSpec], Source],
+    particles: Mapping[str, ParticleSpec],
 ) -> tuple[BackgroundSource, ...]:
     """Backgrounds that ``BackgroundChecks`` has found right.
 
@@ -31,14 +37,20 @@ def background_sources(
         decay:        the decay
         folder:       what paths are relative to
         source:       makes the source of a sample
+        particles:    the user's own particles
     """
     return tuple(
-        BackgroundSource(name, _density(own.density, decay, folder, source), own.fraction.value, own.fraction.float_)
+        BackgroundSource(name, _density(own.density, decay, folder, source, particles), own.fraction.value, own.fraction.float_)
         for name, own in backgrounds.items()
     )
 
 
-def _density(spec: DensitySpec, decay: Decay, folder: FilePath, source: Callable[[SampleSpec], Source]) -> DensitySource:
+def _density(
+    spec: DensitySpec, decay: Decay, folder: FilePath, source: Callable[[SampleSpec], Source], particles: Mapping[str, ParticleSpec]
+) -> DensitySource:
+    if spec.sideband is not None and spec.resonances is not None:
+        peaks = background_peaks(spec.resonances, decay, particles)
+        return DensitySource(sideband=SidebandSource(tuple(map(source, spec.sideband)), peaks=peaks))
     if spec.sideband is not None:
         axes = tuple(_axis(axis, decay) for axis in spec.variables or ())
         smoothing = SMOOTHING if spec.smoothing is None else spec.smoothing
@@ -79,6 +91,7 @@ class BackgroundChecks:
         columns:         event columns of the model
         extended:        whether yields are fitted
         problems:        where problems go
+        particles:       the user's own particles
         check_sideband:  checks a sample of sideband events that stands at a path
     """
 
@@ -88,10 +101,11 @@ class BackgroundChecks:
         columns: Sequence[EventColumn],
         extended: bool,
         problems: Problems,
+        particles: Mapping[str, ParticleSpec],
         check_sideband: Callable[[SampleSpec, Path], None],
     ) -> None:
         self._decay, self._columns, self._extended = decay, columns, extended
-        self._problems, self._check_sideband = problems, check_sideband
+        self._problems, self._particles, self._check_sideband = problems, particles, check_sideband
         self._seen: dict[str, FractionSpec] = {}
 
     def check(self, backgrounds: Mapping[str, BackgroundSpec], path: Path) -> None:
@@ -142,7 +156,7 @@ class BackgroundChecks:
         named = [key for key in KINDS if getattr(density, key) is not None]
         if len(named) != 1:
             raise SpecError(f"a density with {' and '.join(named) or 'nothing'}", DENSITY)
-        for key in ("variables", "smoothing"):
+        for key in ("variables", "smoothing", "resonances"):
             if getattr(density, key) is not None and density.sideband is None:
                 raise SpecError(f"{key!r} without sideband events", "leave it out", key=("density", key))
         if density.column is not None:
@@ -152,10 +166,23 @@ class BackgroundChecks:
         if density.sideband is not None:
             for i, sample in enumerate(density.sideband):
                 self._check_sideband(sample, (*path, "sideband", i))
+            self._check_shape(density, path)
+
+    def _check_shape(self, density: DensitySpec, path: Path) -> None:
+        """A histogram of sideband events, or a model of them."""
+        if density.resonances is None:
             if density.variables is None:
-                raise SpecError("sideband events without variables", 'write  variables: ["mass(K+, K-)"],  up to three')
+                raise SpecError("sideband events without variables and without resonances", SIDEBAND)
             for i, axis in enumerate(density.variables):
                 self._check_axis(axis, ("density", "variables", i))
+            return
+        for key in ("variables", "smoothing"):
+            if getattr(density, key) is not None:
+                raise SpecError(f"{key!r} beside resonances", SIDEBAND, key=("density", key))
+        table = particle_table(self._particles)
+        for name, resonance in density.resonances.items():
+            with self._problems.collect((*path, "resonances", name), "in"):
+                check_peak(name, resonance, self._decay, table)
 
     def _check_column(self, name: str) -> None:
         known = {column.name: column for column in self._columns}

@@ -28,6 +28,7 @@ from ctpwa.observe.variable import parse_variable
 
 EFFICIENCY = "write  efficiency: 0.3 + 0.1*cos_theta(K+; K+ K-),  {column: eff}  or  {histogram: efficiency.json}"
 KINDS = ("data", "phase_space", "background", "truth")
+SIDEBAND = "sideband"  # the kind of sideband events, before the name of their background
 GENERATED = ("phase_space", "truth")  # what may be generated; measured events may not
 
 
@@ -47,7 +48,7 @@ def data_sets(spec: ModelSpec, decay: Decay, folder: FilePath) -> tuple[DataSet,
         DataSet(
             name,
             **{kind: tuple(map(source, getattr(entry, kind))) for kind in KINDS},
-            backgrounds=background_sources(entry.backgrounds, decay, folder, source),
+            backgrounds=background_sources(entry.backgrounds, decay, folder, source, spec.particles),
             resolution=read_resolution(entry.resolution, decay),
         )
         for name, _, entry in _entries(spec)
@@ -101,7 +102,7 @@ def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn],
         _check_sample(sample, "sideband", decay, place, problems)
         check_sample_columns(sample, columns, place, problems)
 
-    backgrounds = BackgroundChecks(decay, columns, spec.fit.extended, problems, check_sideband)
+    backgrounds = BackgroundChecks(decay, columns, spec.fit.extended, problems, spec.particles, check_sideband)
     for _, path, entry in _entries(spec):
         for kind in KINDS:
             for i, sample in enumerate(getattr(entry, kind)):
@@ -130,7 +131,9 @@ def event_sources(data_set: DataSet) -> Iterator[tuple[str, Source, str]]:
     """Kind, source and name of everything with events that a data set reads: its samples, then sidebands of backgrounds."""
     start = f"{data_set.name} " if data_set.name else ""
     own = [(kind, kind.replace("_", " "), getattr(data_set, kind)) for kind in KINDS]
-    own += [(f"sideband {b.name}", f"sideband {b.name!r}", b.density.sideband.sources) for b in data_set.backgrounds if b.density.sideband]
+    own += [
+        (f"{SIDEBAND} {b.name}", f"{SIDEBAND} {b.name!r}", b.density.sideband.sources) for b in data_set.backgrounds if b.density.sideband
+    ]
     for kind, words, sources in own:
         for i, source in enumerate(sources):
             yield kind, source, f"{start}{words}" + (f" {i + 1}" if len(sources) > 1 else "")

@@ -252,6 +252,25 @@ class DensityAxisSpec(_Strict):
         return {"anyOf": [{"type": "string"}, schema], "title": "DensityAxisSpec"}
 
 
+class DensityResonanceSpec(_Strict):
+    """A resonance of a background, which does not interfere."""
+
+    in_: OneOrMany[str] = Field(default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems")
+    mass: Mass | None = Field(None, description="GeV; from the PDG if left out")
+    width: Width | None = Field(None, description="GeV; from the PDG if left out")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be just what it decays to."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        texts = [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+        return {"anyOf": [*texts, schema], "title": "DensityResonanceSpec"}
+
+
+def _system_text(value: Any) -> Any:
+    return {"in": value} if isinstance(value, (str, list)) else value
+
+
 class DensitySpec(_Strict):
     """What a background looks like, relative to the phase-space sample: one of formula, column, histogram and sideband."""
 
@@ -264,6 +283,13 @@ class DensitySpec(_Strict):
     ) = Field(None, description="of sideband events: one to three variables, each a text or {variable, bins, range}")
     smoothing: NotNegative | None = Field(
         None, description="phase-space events that are added to the sideband events, as many for each bin; 1 if left out"
+    )
+    resonances: (
+        Annotated[dict[str, Annotated[DensityResonanceSpec, BeforeValidator(_system_text)]], Field(min_length=1, max_length=50)] | None
+    ) = Field(
+        None,
+        description="of sideband events, instead of variables: resonances that do not interfere, by name, each with the particles it decays"
+        " to; their fractions and that of phase space are fitted to the sideband events",
     )
 
     @classmethod
@@ -291,7 +317,7 @@ class BackgroundSpec(_Strict):
     """A background that is in the data as a density."""
 
     density: Annotated[DensitySpec, BeforeValidator(_formula_text)] = Field(
-        description="flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: …}"
+        description="flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: … or resonances: …}"
     )
     fraction: Annotated[FractionSpec, BeforeValidator(_parameter_value)] = Field(
         description="its part of all events: a number, or {value: 0.1, float: true}"

@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from ctpwa.base.words import counted
 from ctpwa.data.options import ReadOptions
 from ctpwa.data.resolution import Resolution
+from ctpwa.observe.sideband_model import PHASE_SPACE, Peak
 from ctpwa.observe.variable import ProjectionSpec
 
 
@@ -76,17 +77,24 @@ Source = FileSource | GeneratedSource
 
 @dataclass(frozen=True)
 class SidebandSource:
-    """A histogram of sideband events, divided by that of phase space.
+    """A density made from sideband events: a histogram of them, divided by that of phase space, or a model that is fitted to them.
 
     Attributes:
         sources:    where the events come from
-        axes:       variables with their bins
+        axes:       variables with their bins; empty for a model
         smoothing:  phase-space events for each bin that are added
+        peaks:      resonances of the model; empty for a histogram
     """
 
     sources: tuple[Source, ...]
-    axes: tuple[ProjectionSpec, ...]
-    smoothing: float
+    axes: tuple[ProjectionSpec, ...] = ()
+    smoothing: float = 0.0
+    peaks: tuple[Peak, ...] = ()
+
+    def __str__(self) -> str:
+        if self.peaks:
+            return f"sideband as {', '.join(peak.name for peak in self.peaks)} and {PHASE_SPACE}"
+        return f"sideband in {' and '.join(axis.variable.name for axis in self.axes)}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class DensitySource:
 
     def __str__(self) -> str:
         if self.sideband is not None:
-            return f"sideband in {' and '.join(axis.variable.name for axis in self.sideband.axes)}"
+            return str(self.sideband)
         if self.histogram is not None:
             return self.histogram.name
         return self.formula or (f"column {self.column}" if self.column is not None else "flat")

@@ -17,6 +17,7 @@ from ctpwa.config.schema import (
     ChainSpec,
     DataSetSpec,
     DensityAxisSpec,
+    DensityResonanceSpec,
     DensitySpec,
     FitSpec,
     FractionSpec,
@@ -54,7 +55,7 @@ _ADVICE = {
     "couplings": "write one indented line per coupling, such as  phi(1020)[K+ K-] (1,1)(1,0): [0.5, 0.1]",
     "backgrounds": "write one indented line per background, such as  sideband: {density: flat, fraction: 0.1}",
     "fraction": "write a number, or {value: 0.1, float: true}",
-    "density": "write flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: …}",
+    "density": "write flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: … or resonances: …}",
     "variables": "write a variable, or a list of one to three of them",
     "data_sets": "write one indented line per data set, such as  '2018': {data: data.root, phase_space: {generate: 500000}}",
     "momenta": "write one stem per particle, such as {K+: kp}; for text files a list of the particles in the order of their lines",
@@ -246,6 +247,8 @@ def _background_section(inside: list[str | int]) -> type[BaseModel]:
             return FractionSpec
         case ["density", "variables", _, *_]:
             return DensityAxisSpec
+        case ["density", "resonances", _, _, *_]:
+            return DensityResonanceSpec
         case ["density", "sideband", _, *_]:
             return SampleSpec
         case ["density", _]:

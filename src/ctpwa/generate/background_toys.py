@@ -42,6 +42,7 @@ def generate_background(
     seed: int = 0,
     number: int = 0,
     *,
+    name: str = "",
     efficiency: Callable[[Events], Any] | None = None,
     columns: Mapping[str, float | Sequence[float]] | None = None,
     device: str | torch.device = "cpu",
@@ -55,6 +56,7 @@ def generate_background(
         n:           number of events
         seed:        seed of the random numbers
         number:      of the background, if there are several with one seed
+        name:        of the background, for messages
         efficiency:  function of events: the probability in [0, 1] of keeping each; default: all are kept
         columns:     event columns of the model by name, with the numbers that all events get
         device:      where to generate
@@ -67,7 +69,7 @@ def generate_background(
         (block,) = seeds.spawn(1)
         flat = generate_phase_space(model, BLOCK, int(block.generate_state(1)[0]), columns=columns, device=device, progress=False)
         piece = Piece([flat[label] for label in labels], None, dict(flat.columns))
-        w = checked_density(density(piece), str(number + 1), "toy", accepted.tried, positive=False)
+        w = checked_density(density(piece), name or str(number + 1), "toy", accepted.tried, positive=False)
         if efficiency is not None:
             w = w * torch.as_tensor(efficiency(flat), dtype=torch.float64, device=own_device)
         if not accepted.tried:
@@ -75,7 +77,9 @@ def generate_background(
         uniform = torch.rand(BLOCK, generator=random, dtype=torch.float64, device=own_device)
         accepted.add(torch.stack([p.T for p in piece.p4]), w, uniform)
         if accepted.tried > MOST_TRIES * max(accepted.n, 1):
-            raise GenerationError(f"only {accepted.n} of {accepted.tried} background events were accepted\n fix: check the density")
+            raise GenerationError(
+                f"only {accepted.n} of {accepted.tried} background events were accepted\n fix: check the density of {name or number + 1}"
+            )
     p4 = accepted.momenta()
     momenta = {label: p4[i].T.contiguous() for i, label in enumerate(labels)}
     return Events(momenta, None, constant_columns(dict(columns or {}), model.columns, n))

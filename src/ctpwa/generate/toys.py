@@ -85,13 +85,8 @@ def generate_toy(
     generator = ToyGenerator(
         model, couplings=couplings, parameters=parameters, efficiency=efficiency, columns=columns, device=device, engine=engine
     )
-    if not backgrounds:
-        return generator.generate(n, seed, progress=progress).events
-    n_signal, *numbers = parts_of(n, [fraction for _, fraction in backgrounds], seed)
-    parts = [generator.generate(n_signal, seed, progress=progress).events]
-    for k, ((density, _), number) in enumerate(zip(backgrounds, numbers, strict=True)):
-        parts.append(generate_background(model, density, number, seed, k, efficiency=efficiency, columns=columns, device=device))
-    return concatenate(parts).picked(torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(generator.device))
+    named = [(str(k + 1), density, fraction) for k, (density, fraction) in enumerate(backgrounds)]
+    return generator.generate(n, seed, backgrounds=named, progress=progress).events
 
 
 @dataclass(frozen=True)
@@ -99,19 +94,26 @@ class Toy:
     """Toy data and how they came about.
 
     Attributes:
-        events:  the events
-        tried:   how many were tried
-        raised:  how often a weight above the largest one known turned up
+        events:      the events
+        tried:       how many were tried, of signal
+        raised:      how often a weight above the largest one known turned up
+        components:  0 for an event of signal, 1, 2, … for one of a background, [event]; None if there is only signal
     """
 
     events: Events
     tried: int
     raised: int
+    components: Tensor | None = None
+
+    @property
+    def n_signal(self) -> int:
+        """Events of signal."""
+        return self.events.n_events if self.components is None else int((self.components == 0).sum())
 
     @property
     def acceptance(self) -> float:
         """Accepted events among those that were tried."""
-        return self.events.n_events / self.tried if self.tried else 0.0
+        return self.n_signal / self.tried if self.tried else 0.0
 
 
 class ToyGenerator:
@@ -159,15 +161,31 @@ class ToyGenerator:
         self.maximum = SAFETY * float(w.max())
         self.expected_acceptance = float(w.mean()) / self.maximum
 
-    def generate(self, n: int, seed: int = 0, *, progress: bool | None = None) -> Toy:
+    def generate(
+        self, n: int, seed: int = 0, *, backgrounds: Sequence[tuple[str, Density, float]] = (), progress: bool | None = None
+    ) -> Toy:
         """A toy of ``n`` events.
 
         Args:
-            n:         number of events
-            seed:      seed of the random numbers
-            progress:  show a progress bar; default: on a terminal when it takes more than two seconds
+            n:            number of events
+            seed:         seed of the random numbers
+            backgrounds:  names and densities of background, each with the fraction of all events that it has on average; with them the
+                          order of events is random
+            progress:     show a progress bar; default: on a terminal when it takes more than two seconds
         """
         n = check_count(n, seed, len(self.model.final_names), self.device)
+        if not backgrounds:
+            return self._signal(n, seed, progress)
+        n_signal, *numbers = parts_of(n, [fraction for _, _, fraction in backgrounds], seed)
+        signal = self._signal(n_signal, seed, progress)
+        parts, how = [signal.events], {"efficiency": self.efficiency, "columns": self._columns, "device": self.device}
+        for k, ((name, density, _), number) in enumerate(zip(backgrounds, numbers, strict=True)):
+            parts.append(generate_background(self.model, density, number, seed, k, name=name, **how))  # type: ignore[arg-type]
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(self.device)
+        components = torch.repeat_interleave(torch.tensor([n_signal, *numbers])).to(self.device)[order]
+        return Toy(concatenate(parts).picked(order), signal.tried, signal.raised, components)
+
+    def _signal(self, n: int, seed: int, progress: bool | None) -> Toy:
         random = torch.Generator(device=self.device).manual_seed(seed)
         block = self.settings.block or (BLOCK if self.device.type == "cpu" else GPU_BLOCK)
         size = min(block, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))

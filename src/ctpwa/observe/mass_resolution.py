@@ -117,6 +117,13 @@ def measured_events(resolution: Resolution | None, events: Events, labels: Seque
     return replace(events, momenta={label: momenta[label] for label in events})
 
 
+def named(resolution: Resolution, labels: Sequence[str]) -> str:
+    """Pairs and widths in words; empty if it has none."""
+    parts = resolution.parts if isinstance(resolution, SeveralResolutions) else (resolution,)
+    masses = [part for part in parts if isinstance(part, MassResolution)]
+    return ", ".join(f"{labels[own.pair[0]]} {labels[own.pair[1]]} by {1000 * own.sigma:g} MeV" for own in masses)
+
+
 def _moved(p4: list[Tensor], resolution: MassResolution, random: torch.Generator) -> list[Tensor]:
     """Events with the mass of a pair moved by a Gaussian number, which is drawn again where it leads out of phase space."""
     n, device = p4[0].shape[1], p4[0].device

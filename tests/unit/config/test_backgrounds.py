@@ -54,6 +54,20 @@ def test_all_densities(load, tmp_path):
     assert (settings.extended, settings.subtraction) == (False, "plain")
 
 
+def test_a_model_of_sideband_events(load, tmp_path):
+    """Masses and widths are those of the PDG, of the file's own particles, or given; a structure of no particle needs both."""
+    resonances = (
+        '{phi(1020): K+ K-, "K*(1410)": [K+ eta, K- eta], K(S)0: {in: K+ K-, mass: 1.1, width: 0.01}, X: {in: K+ K-, mass: 1.5, width: 1}}'
+    )
+    found, _ = read(load, tmp_path, text(f"side: {{density: {{sideband: low.root, resonances: {resonances}}}, fraction: 0.1}}"))
+    peaks = found[0].density.sideband.peaks
+    assert [peak.name for peak in peaks] == ["phi(1020)", "K*(1410)", "K(S)0", "X"]
+    assert (peaks[0].mass, peaks[0].width) == (pytest.approx(1.01946, abs=1e-4), pytest.approx(0.00425, abs=1e-4))
+    assert peaks[1].systems == ("K+ eta", "K- eta")
+    assert [(peak.mass, peak.width) for peak in peaks[2:]] == [(1.1, 0.01), (1.5, 1)]
+    assert str(found[0].density) == "sideband as phi(1020), K*(1410), K(S)0, X and phase space"
+
+
 @pytest.mark.parametrize(
     "fit",
     [
@@ -84,7 +98,53 @@ def test_the_fit_knows_their_parameters(load, fit):
         ("x: {density: {column: b, histogram: b.json}, fraction: 0}", "9:18", "a density with column and histogram", "write  density"),
         ("x: {density: flatt, fraction: 0.1}", "9:18", "flatt", ""),
         ("x: {density: 1 + mass(K+ pi-), fraction: 0.1}", "9:30", "pi-", ""),
-        ("x: {density: {sideband: s.root}, fraction: 0.1}", "9:18", "sideband events without variables", "write  variables"),
+        (
+            "x: {density: {sideband: s.root}, fraction: 0.1}",
+            "9:18",
+            "sideband events without variables and without resonances",
+            "write  variables",
+        ),
+        (
+            "x: {density: {sideband: s.root, variables: mass(K+ K-), resonances: {phi(1020): K+ K-}}, fraction: 0}",
+            "9:48",
+            "'variables' beside resonances",
+            "write  variables",
+        ),
+        ("x: {density: {histogram: b.json, resonances: {phi(1020): K+ K-}}, fraction: 0}", "9:50", "'resonances' without", "leave it out"),
+        (
+            "x: {density: {sideband: s.root, resonances: {phi(1020): K+ eta}}, fraction: 0}",
+            "9:61",
+            "'phi(1020)' cannot decay to K+ eta: charge +1",
+            "its states are phi(1020)",
+        ),
+        ("x: {density: {sideband: s.root, resonances: {phi(1020): K+ pi-}}, fraction: 0}", "9:64", "'pi-' is not a final particle", "K-"),
+        ("x: {density: {sideband: s.root, resonances: {K*(892): {in: K+ K- eta}}}, fraction: 0}", "9:64", "is not a part of", "two of"),
+        (
+            "x: {density: {sideband: s.root, resonances: {Upsilon(1S): K+ K-}}, fraction: 0}",
+            "9:50",
+            "'Upsilon(1S)' (mass 9.4604, width 5.4e-05 GeV) is never in K+ K-, whose mass runs from 0.9874 to 2.549 GeV",
+            "remove it",
+        ),
+        ("x: {density: {sideband: s.root, resonances: {X: K+ K-}}, fraction: 0}", "9:50", "no particle is called 'X'", "mass and width"),
+        (
+            "x: {density: {sideband: s.root, resonances: {X: {mass: 1.5}}}, fraction: 0}",
+            "9:50",
+            "resonance 'X' is in no system",
+            "X: K+ K-",
+        ),
+        (
+            "x: {density: {sideband: s.root, resonances: {X: {im: K+ K-}}}, fraction: 0}",
+            "9:54",
+            "unknown key 'im'",
+            "known: in, mass, width",
+        ),
+        (
+            "x: {density: {sideband: s.root, resonances: {phase space: K+ K-}}, fraction: 0}",
+            "9:50",
+            "a resonance cannot be called 'phase space'",
+            "always part",
+        ),
+        ("x: {density: {sideband: s.root, resonances: {X: {in: K+ K-, mass: x}}}, fraction: 0}", "9:71", "must be a number", "in GeV"),
         ("x: {density: {sideband: s.rot, variables: mass(K+ K-)}, fraction: 0}", "9:29", "unknown suffix '.rot'", "use one of"),
         (
             "x: {density: {sideband: s.root, variables: [{variable: mass(K+ K-), range: [2, 1]}]}, fraction: 0}",

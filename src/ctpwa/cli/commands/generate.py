@@ -9,13 +9,17 @@ from typing import Annotated, Any
 import typer
 
 import ctpwa
+from ctpwa.analysis.reopen import described_analysis
+from ctpwa.analysis.toys import COMPONENT, ToyData, generate_data
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.output import check_output
+from ctpwa.base.ranks import ONE
 from ctpwa.base.words import counted
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.cli.settings import CommandSettings
+from ctpwa.data.located import TEXT
 from ctpwa.data.write import check_suffix
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.generate.phase_space import checked_device
@@ -35,49 +39,87 @@ def generate(
         list[str] | None, typer.Option("--column", metavar="NAME=NUMBER", help="an event column, with the number that all events get")
     ] = None,
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
+    signal_only: Annotated[bool, typer.Option("--signal-only", help="leave out the backgrounds of the model file")] = False,
+    data_set: Annotated[
+        str | None, typer.Option("--data-set", metavar="NAME", help="whose backgrounds and efficiency, if the model file has several")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="the same seed gives the same events")] = 0,
     device: Annotated[str, typer.Option(help="where to generate: cpu or cuda")] = "cpu",
     force: Annotated[bool, typer.Option("--force", help="replace an earlier sample of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print for programs")] = False,
 ) -> None:
-    """Make events that are distributed like the intensity of a model, or flat in phase space, and write them to a file."""
+    """Make events that are distributed like the data of a model, with its backgrounds, or flat in phase space, and write them to a file."""
+    if phase_space and (signal_only or data_set is not None):
+        raise typer.BadParameter(
+            f"--phase-space has neither signal nor background: leave out {'--signal-only' if signal_only else '--data-set'}"
+        )
     check_suffix(out)
     check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
-    loaded, values = _model_and_truth(model, fitted)
-    check_count(n, seed, len(loaded.final_names), checked_device(device))
-    check_disk(n, len(loaded.final_names), out)
+    analysis, result = _analysis_and_truth(model, fitted)
+    decay = analysis.model.decay
+    check_count(n, seed, len(decay.labels), checked_device(device))
+    check_disk(n, len(decay.labels), out)
     columns = dict(map(_column, column or ()))
     start = time.monotonic()
-    how: dict[str, Any]
+    how: dict[str, Any] = {"kind": "phase space"}
     if phase_space:
-        events = ctpwa.generate_phase_space(loaded, n, seed, columns=columns, device=device)
-        how = {"kind": "phase space"}
+        events = ctpwa.generate_phase_space(analysis.model, n, seed, columns=columns, device=device)
     else:
-        if not loaded.coupling_values and values is None:
+        if not analysis.model.coupling_values and result is None:
             say(f"{model} gives no couplings: all are 1")
-        couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
+        _warn_of_subtraction(analysis, data_set, model or fitted)
         settings = CommandSettings.of(context)
-        generator = ctpwa.generate.ToyGenerator(
-            loaded,
-            couplings=couplings,
-            parameters=parameters,
+        data = generate_data(
+            analysis,
+            n,
+            seed,
+            values=None if result is None else fitted_values(result, analysis.model),
+            of_fit=None if result is None else result.values,
+            data_set=data_set,
+            signal_only=signal_only,
             columns=columns,
             device=device,
             engine=settings.toy_engine,
             settings=settings.toys,
         )
-        toy = generator.generate(n, seed)
-        events = toy.events
-        how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
-        how |= {"couplings": {name: [c.real, c.imag] for name, c in generator.intensity.couplings.items()}}
-        how |= {"parameters": generator.intensity.parameters}
-    ctpwa.write_events(out, events, model=loaded, made_by=GENERATED)
+        events, how = data.toy.events if out.suffix.lower() in TEXT else data.marked_events, _how(data)
+    ctpwa.write_events(out, events, model=analysis.model, made_by=GENERATED)
     seconds = time.monotonic() - start
     if as_json:
-        print_json({"file": str(out), "decay": str(loaded.decay), "events": n, "seed": seed, "seconds": seconds} | how)
+        print_json({"file": str(out), "decay": str(decay), "events": n, "seed": seed, "seconds": seconds} | how)
         return
-    accepted = "flat in phase space" if phase_space else f"{100 * how['acceptance']:.3g} % of those tried were accepted"
-    echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
+    echo(f"{out}: {counted(n, 'event')} of {decay}, {'flat in phase space' if phase_space else _accepted(data)}, {seconds:.1f} s")
+    if not phase_space and len(data.names) > 1:
+        echo(_components(data, COMPONENT in events.columns))
+    if not phase_space and data.smeared:
+        echo(f"  masses smeared: {data.smeared}")
+
+
+def _how(data: ToyData) -> dict[str, Any]:
+    """How toy data came about, for programs."""
+    how: dict[str, Any] = {"kind": "toy", "tried": data.toy.tried, "acceptance": data.toy.acceptance, "maximum_raised": data.toy.raised}
+    how |= {"components": data.counts, "efficiency": data.efficiency or None, "picked": data.picked}
+    how |= {"smeared": data.smeared or None}
+    how |= {"couplings": {name: [c.real, c.imag] for name, c in data.values.couplings.items()}}
+    return how | {"parameters": dict(data.values.parameters)}
+
+
+def _accepted(data: ToyData) -> str:
+    if data.picked:
+        return f"picked from {counted(data.toy.tried, 'phase-space event')}"
+    efficiency = f" with the efficiency {data.efficiency}" if data.efficiency else ""
+    return f"{100 * data.toy.acceptance:.3g} % of those tried were accepted{efficiency}"
+
+
+def _components(data: ToyData, marked: bool) -> str:
+    """A line that says how many events each component has."""
+    counts = ", ".join(f"{count} {name}" for name, count in data.counts.items())
+    return f"  {counts}" + (f"; column {COMPONENT!r}: {', '.join(f'{k} {name}' for k, name in enumerate(data.names))}" if marked else "")
+
+
+def _warn_of_subtraction(analysis: ctpwa.Analysis, data_set: str | None, path: Path | None) -> None:
+    if any(own.background for own in analysis.data_sets if data_set in (None, own.name)):
+        echo(f"note: {path} subtracts a background sample, and these events do not hold any of it: fit them without it", err=True)
 
 
 def _column(text: str) -> tuple[str, float | list[float]]:
@@ -92,17 +134,18 @@ def _column(text: str) -> tuple[str, float | list[float]]:
     return name, values[0] if len(values) == 1 else values
 
 
-def _model_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Model, ctpwa.engine.ModelValues | None]:
-    """A model from its file or from the result of a fit, and the values of the latter."""
+def _analysis_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Analysis, ctpwa.FitResult | None]:
+    """An analysis from its model file or from the result of a fit, and the latter."""
     if fitted is None:
         if path is None:
             raise typer.BadParameter("give a model file, or the result of a fit with --from")
-        return ctpwa.load_model(path), None
+        return ctpwa.load_analysis(path, ONE), None
     result = ctpwa.FitResult.load(fitted)
-    if path is None and result.model is None:
+    if path is not None:
+        return ctpwa.load_analysis(path, ONE), result
+    if result.model is None:
         raise CtpwaError(f"{str(fitted)!r} does not contain the fitted model\n fix: give the model file as well")
-    model = ctpwa.load_model(path if path is not None else result.model or {})
-    return model, fitted_values(result, model)
+    return described_analysis(result, str(fitted)), result
 
 
 COMMAND = Command(generate, "ctpwa generate model.yml -n 100000 -o toy.root --seed 1", place=30)
