@@ -76,6 +76,7 @@ class SampleSet:
         truth:        phase space before acceptance: as given, or without its efficiency; None if it has none
         sources:      where they come from, in the order data, phase space, background, truth, sidebands of backgrounds
         backgrounds:  backgrounds in the data as densities
+        conjugate:    whether the events are those of the charge-conjugate decay, under CP
 
     Samples in files that are too large for main memory are streams of events.
     """
@@ -87,6 +88,7 @@ class SampleSet:
     truth: Events | EventStream | None
     sources: tuple[SamplePart, ...]
     backgrounds: tuple[Background, ...] = ()
+    conjugate: bool = False
 
     @property
     def summaries(self) -> tuple[SampleSummary, ...]:
@@ -317,6 +319,7 @@ class Analysis:
             scratch=settings.scratch,
             device_memory=self._part("device_memory"),
             host_memory=self._part("host_memory"),
+            conjugate=data_set.conjugate,
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood
@@ -344,7 +347,8 @@ class Analysis:
         in_pieces = self._too_large(data_set)
         read: dict[str, list[SamplePart]] = {}
         for kind, source, name in event_sources(data_set):
-            read.setdefault(kind, []).append(self._source(source, name, progress, in_pieces and kind in STREAMED))
+            part = self._source(source, name, progress, in_pieces and kind in STREAMED, data_set.conjugate)
+            read.setdefault(kind, []).append(part)
         before = _joined([without_column(part) if isinstance(part, Events) else part for part in read["phase_space"]])
         pairs = list(zip(data_set.phase_space, read["phase_space"], strict=True))
         read["phase_space"] = self.ranks.together(lambda: [self._efficient(source, part) for source, part in pairs])
@@ -359,7 +363,16 @@ class Analysis:
         backgrounds = tuple(
             Background(own.name, self._density(own, samples, data_set.name), own.fraction, own.floating) for own in data_set.backgrounds
         )
-        return SampleSet(data_set.name, samples["data"], samples["phase_space"], background, samples.get("truth"), sources, backgrounds)
+        return SampleSet(
+            data_set.name,
+            samples["data"],
+            samples["phase_space"],
+            background,
+            samples.get("truth"),
+            sources,
+            backgrounds,
+            data_set.conjugate,
+        )
 
     def _density(self, background: BackgroundSource, samples: Mapping[str, Events | EventStream], data_set: str) -> Density:
         """The density of a background; that of sideband events needs them and phase space."""
@@ -385,7 +398,7 @@ class Analysis:
             room = free // processes_here()
         if not files or room is None:
             return False
-        n_events = sum(self._open(source, name, None).n_events for source, name in files if _in_pieces(source))
+        n_events = sum(self._open(source, name, None, data_set.conjugate).n_events for source, name in files if _in_pieces(source))
         needed = 8 * (4 * len(self.model.decay.labels) + sum(column.size for column in self.model.columns)) * n_events
         return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
@@ -421,7 +434,7 @@ class Analysis:
         assert source.column is not None
         return ColumnEfficiency(source.column)
 
-    def _open(self, source: FileSource, name: str, progress: bool | None) -> EventFiles:
+    def _open(self, source: FileSource, name: str, progress: bool | None, conjugate: bool) -> EventFiles:
         options, model = source.options, self.model
         if source.efficiency is not None and source.efficiency.column is not None:
             options = replace(options, columns={**options.columns, COLUMN.name: source.efficiency.column})
@@ -442,11 +455,13 @@ class Analysis:
             name=name,
             progress=progress,
             ranks=self.ranks,
+            conjugate=conjugate,
         )
 
-    def _source(self, source: Source, name: str, progress: bool | None, in_pieces: bool) -> Events | EventFiles:
+    def _source(self, source: Source, name: str, progress: bool | None, in_pieces: bool, conjugate: bool) -> Events | EventFiles:
+        """Generated phase space is the same for a decay and, under CP, for its conjugate."""
         if isinstance(source, FileSource):
-            files = self._open(source, name, progress)
+            files = self._open(source, name, progress, conjugate)
             return files if in_pieces and _in_pieces(source) else files.load()
         generate = sample_phase_space if source.proposal == "model" else generate_phase_space
         events = generate(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)

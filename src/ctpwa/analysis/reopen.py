@@ -46,6 +46,7 @@ class LoadedSamples:
         background:     events whose contribution is subtracted; None if there are none
         n_phase_space:  how many events for the normalisation there are
         backgrounds:    backgrounds in the data as densities
+        conjugate:      whether the events are those of the charge-conjugate decay
     """
 
     name: str
@@ -54,6 +55,7 @@ class LoadedSamples:
     background: Events | None
     n_phase_space: int
     backgrounds: tuple[Background, ...] = ()
+    conjugate: bool = False
 
     @property
     def weight(self) -> float:
@@ -148,7 +150,7 @@ class OpenedFit:
         for samples in self.read(phase_space, progress=progress):
             pair = dalitz_pair(self.model.decay, samples.data.n_events)
             result[samples.name] = project(
-                intensity,
+                intensity.of(samples.conjugate),
                 samples.data,
                 samples.phase_space,
                 samples.background,
@@ -207,6 +209,7 @@ def _loaded(samples: SampleSet, phase_space: int | None) -> LoadedSamples:
         samples.background,
         samples.phase_space.n_events,
         samples.backgrounds,
+        samples.conjugate,
     )
 
 

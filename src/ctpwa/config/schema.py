@@ -308,6 +308,7 @@ class DataSetSpec(_Strict):
         default_factory=dict, description="backgrounds in the data as densities, by name: {density: flat, fraction: 0.1}"
     )
     truth: Samples = Field(default_factory=list, description="phase space before acceptance, for efficiency-corrected fractions")
+    conjugate: bool = Field(False, description="whether its files hold the charge-conjugate decay")
 
 
 Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]
@@ -405,6 +406,10 @@ class ModelSpec(_Strict):
     couplings: dict[str, CouplingValue] = Field(
         default_factory=dict,
         description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
+    )
+    cp: Annotated[dict[str, CouplingValue | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
+        default_factory=dict,
+        description="couplings c(1 + Δ), and c(1 - Δ) in conjugate data sets: all, names of resonances or couplings, or {name: Δ}",
     )
     columns: Annotated[dict[str, ColumnSpec], BeforeValidator(_column_names)] = Field(
         default_factory=dict,

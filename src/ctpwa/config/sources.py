@@ -140,6 +140,7 @@ class DataSet:
         background:   events whose contribution is subtracted; may be empty
         truth:        phase space before acceptance; may be empty
         backgrounds:  backgrounds in the data as densities
+        conjugate:    whether its files hold the charge-conjugate decay
     """
 
     name: str
@@ -148,3 +149,4 @@ class DataSet:
     background: tuple[Source, ...] = ()
     truth: tuple[Source, ...] = ()
     backgrounds: tuple[BackgroundSource, ...] = ()
+    conjugate: bool = False

@@ -17,6 +17,7 @@ from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.cli.settings import CommandSettings
 from ctpwa.data.write import check_suffix
+from ctpwa.decay.conjugate import conjugate_decay
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.generate.phase_space import checked_device
 from ctpwa.generate.room import check_count, check_disk
@@ -34,6 +35,10 @@ def generate(
     column: Annotated[
         list[str] | None, typer.Option("--column", metavar="NAME=NUMBER", help="an event column, with the number that all events get")
     ] = None,
+    conjugate: Annotated[
+        bool,
+        typer.Option("--conjugate", help="the charge-conjugate decay: antiparticles, with couplings c(1 - delta) if the model has any"),
+    ] = False,
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
     seed: Annotated[int, typer.Option(min=0, help="the same seed gives the same events")] = 0,
     device: Annotated[str, typer.Option(help="where to generate: cpu or cuda")] = "cpu",
@@ -44,6 +49,7 @@ def generate(
     check_suffix(out)
     check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
     loaded, values = _model_and_truth(model, fitted)
+    decay = conjugate_decay(loaded.decay) if conjugate else loaded.decay
     check_count(n, seed, len(loaded.final_names), checked_device(device))
     check_disk(n, len(loaded.final_names), out)
     columns = dict(map(_column, column or ()))
@@ -65,19 +71,20 @@ def generate(
             device=device,
             engine=settings.toy_engine,
             settings=settings.toys,
+            conjugate=conjugate,
         )
         toy = generator.generate(n, seed)
         events = toy.events
         how = {"kind": "toy", "tried": toy.tried, "acceptance": toy.acceptance, "maximum_raised": toy.raised}
         how |= {"couplings": {name: [c.real, c.imag] for name, c in generator.intensity.couplings.items()}}
         how |= {"parameters": generator.intensity.parameters}
-    ctpwa.write_events(out, events, model=loaded, made_by=GENERATED)
+    ctpwa.write_events(out, events, model=loaded, made_by=GENERATED, conjugate=conjugate)
     seconds = time.monotonic() - start
     if as_json:
-        print_json({"file": str(out), "decay": str(loaded.decay), "events": n, "seed": seed, "seconds": seconds} | how)
+        print_json({"file": str(out), "decay": str(decay), "events": n, "seed": seed, "seconds": seconds} | how)
         return
     accepted = "flat in phase space" if phase_space else f"{100 * how['acceptance']:.3g} % of those tried were accepted"
-    echo(f"{out}: {counted(n, 'event')} of {loaded.decay}, {accepted}, {seconds:.1f} s")
+    echo(f"{out}: {counted(n, 'event')} of {decay}, {accepted}, {seconds:.1f} s")
 
 
 def _column(text: str) -> tuple[str, float | list[float]]:

@@ -29,7 +29,7 @@ from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameters, make_parameters
+from ctpwa.model.parameters import Parameters, asymmetry_parts, make_parameters
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -208,10 +208,11 @@ def _end(name: str, ties: Ties) -> tuple[str, complex]:
 def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
     """Parameters of what is left: those of resonances that are gone stay as they are and are fixed."""
     old, plan = likelihood.parameters, amplitude.engine.plan
-    c, _ = old.native(old.start)
+    c, _ = old.bare.native(old.start)
     values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
-    moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
     mapped, before = amplitude.coupling_map, likelihood.coupling_map
+    moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
+    moved |= {name for product in mapped.products if product.asymmetry for name in asymmetry_parts(product.asymmetry)}
     parts = {p.name: p for p in old.all[: 2 * len(old.numbers)]}
     kept = {name for name, p in parts.items() if p.formula and _number(name) in mapped.numbers}
     needed = {name for own in old.relations if own.name in moved | kept for name in own.arguments}
@@ -239,6 +240,7 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
         fixed=list(held),
         fixed_numbers=mapped.fixed,
         formulas=formulas,
+        sign=old.sign,
     )
 
 
