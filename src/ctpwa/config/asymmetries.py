@@ -13,7 +13,7 @@ from ctpwa.config.schema import ModelSpec
 from ctpwa.decay.pdg import normalise
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameter, asymmetry_name, asymmetry_parts
+from ctpwa.model.parameters import Parameter, asymmetry_name, asymmetry_parts, undetermined_parts
 
 SECTION = "cp"
 ALL = "all"
@@ -52,12 +52,12 @@ def read_asymmetries(spec: ModelSpec, waves: Sequence[Wave], formulas: Collectio
     given = {key: value for key, value in spec.cp.items() if key != ALL}
     for key, value in given.items():
         with problems.collect((SECTION, key)):
-            own = _couplings(key, names, waves)
-            for coupling in own:
+            meant = _couplings(key, names, waves)
+            for coupling in meant:
                 if coupling in of:
                     other = of[coupling].rpartition(".")[0]
                     raise SpecError(f"{coupling!r} would have two asymmetries, of {other!r} and {key!r}", "leave one of them out", key=())
-            of |= dict.fromkeys(own, asymmetry_name(key))
+            of |= dict.fromkeys(meant, asymmetry_name(key))
             values[asymmetry_name(key)] = 0j if value is None else read_number(key, value)
     if ALL in spec.cp:
         with problems.collect((SECTION, ALL)):
@@ -66,7 +66,7 @@ def read_asymmetries(spec: ModelSpec, waves: Sequence[Wave], formulas: Collectio
             rest = [name for name in names if name not in of and name not in spec.fit.ties]
             of |= {name: asymmetry_name(name) for name in rest}
             values |= {asymmetry_name(name): start for name in rest}
-    of = {name: found for name in names if (found := _followed(name, of, spec))}
+    of = {name: own for name in names if (own := _followed(name, of, spec))}
     parameters = [_parameter(part, x, spec, formulas) for name, z in values.items() for part, x in _parts(name, z)]
     found = _anchored(Asymmetries(of, tuple(parameters)), names, spec)
     _check_samples(found, spec, problems)
@@ -114,26 +114,19 @@ def _parameter(name: str, value: float, spec: ModelSpec, formulas: Collection[st
 
 
 def _anchored(found: Asymmetries, names: Sequence[str], spec: ModelSpec) -> Asymmetries:
-    """If every coupling has a Δ, that of the reference wave is fixed: each sample is normalised by itself, so that only ratios of
-    (1 − Δ)/(1 + Δ) are determined."""
-    if not names or set(found.of) != set(names):
+    """If every coupling has a Δ, that of the reference wave is fixed, unless another one is known."""
+    reference = spec.fit.reference_wave or next((name for name in names if name not in spec.fit.ties), "")
+    if reference not in found.of:  # it has none, or check_fit says that it is not known
         return found
-    reference = spec.fit.reference_wave or next((name for name in names if name not in spec.fit.ties), names[0])
-    if reference not in found.of:  # check_fit says so
-        return found
-    name = found.of[reference]
-    parameters, notes = list(found.parameters), []
-    for k, part in enumerate(asymmetry_parts(name)):
-        every = [asymmetry_parts(own)[k] for own in set(found.of.values())]
-        held = {p.name for p in parameters if p.fixed} | set(spec.fit.constraints)
-        if held & set(every):
-            continue
-        at = next(i for i, p in enumerate(parameters) if p.name == part)
-        parameters[at] = replace(parameters[at], fixed=True)
-        notes.append(
-            f"{part} is fixed at {parameters[at].value:g}: every coupling has an asymmetry, and shapes determine only their differences"
-        )
-    return replace(found, parameters=tuple(parameters), notes=tuple(notes))
+    held = {p.name for p in found.parameters if p.fixed} | set(spec.fit.constraints)
+    fixed = undetermined_parts([found.of.get(name, "") for name in names], found.of[reference], held)
+    parameters = tuple(replace(p, fixed=True) if p.name in fixed else p for p in found.parameters)
+    notes = (
+        f"{p.name} is fixed at {p.value:g}: every coupling has an asymmetry, and shapes determine only their differences"
+        for p in parameters
+        if p.name in fixed
+    )
+    return replace(found, parameters=parameters, notes=tuple(notes))
 
 
 def _check_samples(found: Asymmetries, spec: ModelSpec, problems: Problems) -> None:

@@ -21,8 +21,8 @@ from ctpwa.data.checks import MassTolerance, SampleChecks, WeightRange, check_we
 from ctpwa.data.columns import as_doubles, sha256_of
 from ctpwa.data.event_column import EventColumn
 from ctpwa.data.events import Events
-from ctpwa.data.momenta import reversed_momentum
 from ctpwa.data.located import SUFFIXES, LocatedFile, check_suffix, open_file
+from ctpwa.data.momenta import reversed_momentum
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import CHUNK, ORDERS, ColumnSources, FilePath, ReadOptions, check_chunk, expand
 from ctpwa.data.own_part import OwnPart

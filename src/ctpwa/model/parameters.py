@@ -9,7 +9,7 @@ formula of others. First and second derivatives of the map are exact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -439,6 +439,23 @@ def asymmetry_name(owner: str) -> str:
 def asymmetry_parts(name: str) -> tuple[str, str]:
     """Names of Re Δ and Im Δ."""
     return f"{name}.re", f"{name}.im"
+
+
+def undetermined_parts(asymmetries: Collection[str], reference: str, held: Collection[str]) -> list[str]:
+    """Parts of the Δ of the reference coupling that have to be fixed because nothing else determines them.
+
+    Each sample is normalised by itself, so that only ratios of (1 − Δ)/(1 + Δ) are determined: if every coupling has a Δ, real and
+    imaginary part of one of them must be known.
+
+    Args:
+        asymmetries:  names of the Δ of all couplings; empty for one that has none
+        reference:    that of the reference coupling
+        held:         parameters that are fixed, follow from others, or are constrained
+    """
+    if not all(asymmetries):
+        return []
+    every = [asymmetry_parts(name) for name in asymmetries]
+    return [part for k, part in enumerate(asymmetry_parts(reference)) if not any(parts[k] in held for parts in every)]
 
 
 def asymmetry_owner(part: str) -> str:

@@ -37,7 +37,7 @@ def generate(
     ] = None,
     conjugate: Annotated[
         bool,
-        typer.Option("--conjugate", help="the charge-conjugate decay: antiparticles, with couplings c(1 - delta) if the model has any"),
+        typer.Option("--conjugate", help="the charge-conjugate decay: antiparticles, with couplings c(1 - delta)"),
     ] = False,
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
     seed: Annotated[int, typer.Option(min=0, help="the same seed gives the same events")] = 0,

@@ -29,7 +29,7 @@ from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameters, asymmetry_parts, make_parameters
+from ctpwa.model.parameters import Parameters, asymmetry_parts, make_parameters, undetermined_parts
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -220,6 +220,10 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
     gone = [name for name in old.numbers if name not in mapped.numbers and name in related]  # formulas of what is left may use them
     formulas = {name: p.formula for name, p in parts.items() if p.formula and _number(name) in (*mapped.numbers, *gone)}
     theta = [replace(p, fixed=p.fixed or p.name not in moved | needed) for p in old.all[2 * len(old.numbers) :]]
+    reference = next((own.asymmetry for own in mapped.products if mapped.numbers.index(mapped.fixed[0]) in own.numbers), "")
+    known = {p.name for p in theta if p.fixed} | set(likelihood.constraints)
+    lost = undetermined_parts([own.asymmetry for own in mapped.products], reference, known)
+    theta = [replace(p, fixed=True) if p.name in lost else p for p in theta]
     own = [p for p in parts.values() if p.fixed and not p.formula and _number(p.name) not in before.fixed]
     held = {p.name: p.value for p in own if _number(p.name) in mapped.numbers}
     if held and mapped.fixed != before.fixed:
