@@ -56,7 +56,8 @@ def read_asymmetries(spec: ModelSpec, waves: Sequence[Wave], formulas: Collectio
             for coupling in meant:
                 if coupling in of:
                     other = of[coupling].rpartition(".")[0]
-                    raise SpecError(f"{coupling!r} would have two asymmetries, of {other!r} and {key!r}", "leave one of them out", key=())
+                    what = f"{coupling!r} would have two asymmetries, of {other!r} and {key!r}"
+                    raise SpecError(what, "leave one of them out", key=(), word=key)
             of |= dict.fromkeys(meant, asymmetry_name(key))
             values[asymmetry_name(key)] = 0j if value is None else read_number(key, value)
     if ALL in spec.cp:
@@ -84,7 +85,7 @@ def _couplings(key: str, names: Sequence[str], waves: Sequence[Wave]) -> list[st
         known = [*names, *dict.fromkeys(name for wave in waves for name in _states(wave))]
         near = suggest(key, known)
         fix = near if near.startswith("did") else "name a resonance or a coupling; ctpwa check lists them"
-        raise SpecError(f"no resonance and no coupling is called {key!r}", fix, key=())
+        raise SpecError(f"no resonance and no coupling is called {key!r}", fix, key=(), word=key)
     return list(coupling_names(found))
 
 
