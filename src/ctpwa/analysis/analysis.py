@@ -81,6 +81,7 @@ class SampleSet:
         sources:      where they come from, in the order data, phase space, background, truth, sidebands of backgrounds
         backgrounds:  backgrounds in the data as densities
         resolution:   how exactly data and background are measured; None: exactly
+        conjugate:    whether the events are those of the charge-conjugate decay, under CP
 
     Samples in files that are too large for main memory are streams of events.
     """
@@ -93,6 +94,7 @@ class SampleSet:
     sources: tuple[SamplePart, ...]
     backgrounds: tuple[Background, ...] = ()
     resolution: Resolution | None = None
+    conjugate: bool = False
 
     @property
     def summaries(self) -> tuple[SampleSummary, ...]:
@@ -321,6 +323,7 @@ class Analysis:
             scratch=settings.scratch,
             device_memory=self._part("device_memory"),
             host_memory=self._part("host_memory"),
+            conjugate=data_set.conjugate,
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood
@@ -346,7 +349,7 @@ class Analysis:
         assert background is None or isinstance(background, Events)
         backgrounds = self._backgrounds(data_set, samples)
         own = (samples["data"], samples["phase_space"], background, samples.get("truth"))
-        return SampleSet(data_set.name, *own, sources, backgrounds, data_set.resolution)
+        return SampleSet(data_set.name, *own, sources, backgrounds, data_set.resolution, data_set.conjugate)
 
     def read_backgrounds(self, name: str | None = None, *, progress: bool | None = None) -> tuple[Background, ...]:
         """The backgrounds of a data set; nothing but what their densities need is read.
@@ -388,12 +391,12 @@ class Analysis:
         for _, source, name in wanted:
             if isinstance(source, GeneratedSource):  # before anything is read
                 check_count(source.n_events, source.seed, len(self.model.decay.labels), torch.device("cpu"), self.ranks.size, name)
-        in_pieces, resolution = self._too_large(wanted), data_set.resolution
+        in_pieces, resolution = self._too_large(wanted, data_set.conjugate), data_set.resolution
         rows = resolution.n_points if isinstance(resolution, GivenPoints) else 1
         read: dict[str, list[SamplePart]] = {}
         for kind, source, name in wanted:
             whole = rows > 1 and kind in MEASURED
-            part = self._source(source, name, progress, in_pieces and kind in STREAMED and not whole)
+            part = self._source(source, name, progress, in_pieces and kind in STREAMED and not whole, data_set.conjugate)
             read.setdefault(kind, []).append(self._with_points(part, rows, name) if whole else part)
         before = _joined([without_column(part) if isinstance(part, Events) else part for part in read["phase_space"]])
         pairs = list(zip(data_set.phase_space, read["phase_space"], strict=True))
@@ -435,7 +438,7 @@ class Analysis:
             return fit_sideband(events, samples["phase_space"], source.sideband.peaks, decay, what, self.ranks)
         return sideband_density(events, samples["phase_space"], source.sideband.axes, source.sideband.smoothing, what, self.ranks)
 
-    def _too_large(self, wanted: Sequence[tuple[str, Source, str]]) -> bool:
+    def _too_large(self, wanted: Sequence[tuple[str, Source, str]], conjugate: bool) -> bool:
         """Whether momenta in files would take too much of the main memory; if so on one rank, then on all."""
         files = [(source, name) for kind, source, name in wanted if kind in STREAMED and isinstance(source, FileSource)]
         room = self._part("host_memory")
@@ -443,7 +446,7 @@ class Analysis:
             room = free // processes_here()
         if not files or room is None:
             return False
-        n_events = sum(self._open(source, name, None).n_events for source, name in files if _in_pieces(source))
+        n_events = sum(self._open(source, name, None, conjugate).n_events for source, name in files if _in_pieces(source))
         needed = 8 * (4 * len(self.model.decay.labels) + sum(column.size for column in self.model.columns)) * n_events
         return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
@@ -479,7 +482,7 @@ class Analysis:
         assert source.column is not None
         return ColumnEfficiency(source.column)
 
-    def _open(self, source: FileSource, name: str, progress: bool | None) -> EventFiles:
+    def _open(self, source: FileSource, name: str, progress: bool | None, conjugate: bool) -> EventFiles:
         options, model = source.options, self.model
         if source.efficiency is not None and source.efficiency.column is not None:
             options = replace(options, columns={**options.columns, COLUMN.name: source.efficiency.column})
@@ -500,11 +503,13 @@ class Analysis:
             name=name,
             progress=progress,
             ranks=self.ranks,
+            conjugate=conjugate,
         )
 
-    def _source(self, source: Source, name: str, progress: bool | None, in_pieces: bool) -> Events | EventFiles:
+    def _source(self, source: Source, name: str, progress: bool | None, in_pieces: bool, conjugate: bool) -> Events | EventFiles:
+        """Generated phase space is the same for a decay and, under CP, for its conjugate."""
         if isinstance(source, FileSource):
-            files = self._open(source, name, progress)
+            files = self._open(source, name, progress, conjugate)
             return files if in_pieces and _in_pieces(source) else files.load()
         generate = sample_phase_space if source.proposal == "model" else generate_phase_space
         events = generate(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)

@@ -49,6 +49,7 @@ class LoadedSamples:
         background:     events whose contribution is subtracted; None if there are none
         n_phase_space:  how many events for the normalisation there are
         backgrounds:    backgrounds in the data as densities
+        conjugate:      whether the events are those of the charge-conjugate decay
         resolution:     how exactly data are measured; None: exactly
         labels:         the final particles in their order
     """
@@ -59,6 +60,7 @@ class LoadedSamples:
     background: Events | None
     n_phase_space: int
     backgrounds: tuple[Background, ...] = ()
+    conjugate: bool = False
     resolution: Resolution | None = None
     labels: tuple[str, ...] = ()
 
@@ -160,7 +162,7 @@ class OpenedFit:
         for samples in self.read(phase_space, progress=progress):
             pair = dalitz_pair(self.model.decay, samples.data.n_events)
             result[samples.name] = project(
-                intensity,
+                intensity.of(samples.conjugate),
                 samples.data,
                 samples.phase_space,
                 samples.background,
@@ -235,6 +237,7 @@ def _loaded(samples: SampleSet, phase_space: int | None, labels: Sequence[str]) 
         samples.background,
         samples.phase_space.n_events,
         samples.backgrounds,
+        samples.conjugate,
         samples.resolution,
         tuple(labels),
     )

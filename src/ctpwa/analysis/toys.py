@@ -116,6 +116,7 @@ def generate_data(
     data_set: str | None = None,
     signal_only: bool = False,
     columns: Mapping[str, float | Sequence[float]] | None = None,
+    conjugate: bool = False,
     device: str | torch.device = "cpu",
     engine: str = "auto",
     settings: ToySettings = USUAL,
@@ -133,12 +134,15 @@ def generate_data(
         data_set:     name of the data set; may be left out if there is only one, or if no data set has backgrounds or an efficiency
         signal_only:  leave out backgrounds
         columns:      event columns of the model by name, with the numbers that all events get
+        conjugate:    of the charge-conjugate decay, under CP
         device:       where to generate
         engine:       engine that computes intensities
         settings:     what to do before the first toy, and when to give up
     """
     couplings, parameters = (None, None) if values is None else (values.couplings, values.parameters)
-    intensity = ModelIntensity(analysis.model, couplings=couplings, parameters=parameters, engine=engine, device=device)
+    intensity = ModelIntensity(
+        analysis.model, couplings=couplings, parameters=parameters, engine=engine, device=device, conjugate=conjugate
+    )
     truth = ModelValues(dict(intensity.couplings), dict(intensity.parameters))
     mixed = recipe(analysis, data_set, signal_only, truth.parameters, of_fit or {})
     names = (SIGNAL, *(own.name for own in mixed.backgrounds))
@@ -153,6 +157,7 @@ def generate_data(
         device=device,
         engine=engine,
         settings=settings,
+        conjugate=conjugate,
     )
     backgrounds = [(own.name, own.density, fraction) for own, fraction in zip(mixed.backgrounds, mixed.fractions, strict=True)]
     toy = generator.generate(n, seed, backgrounds=backgrounds)

@@ -22,9 +22,9 @@ def print_plain(report: CheckReport) -> None:
     """Lines that do not change with the terminal."""
     echo(str(report.model))
     echo("\nlineshape parameters")
-    for parameter in report.channels.theta:
-        state = _state(parameter) if parameter.fixed else f"floating {_limits(parameter)}".strip()
-        echo(f"  {parameter.name:<32} {parameter.value:<12g} {state}")
+    for parameter in report.lineshapes:
+        echo(_line(parameter))
+    _print_asymmetries(report)
     _print_backgrounds(report)
     echo(f"\n{_free(report)}")
 
@@ -35,12 +35,26 @@ def print_tables(report: CheckReport) -> None:
     model = report.model
     console.print(Text.assemble((str(model.decay), "bold"), f"   {model.production}"))
     console.print(_wave_table(report))
-    if report.channels.theta:
+    if report.lineshapes:
         console.print(_parameter_table(report))
     for note in model.notes:
         console.print(Text.assemble(("note: ", "yellow"), note))
+    _print_asymmetries(report)
     _print_backgrounds(report)
     console.print(_free(report))
+
+
+def _line(parameter: Parameter) -> str:
+    state = _state(parameter) if parameter.fixed else f"floating {_limits(parameter)}".strip()
+    return f"  {parameter.name:<32} {parameter.value:<12g} {state}"
+
+
+def _print_asymmetries(report: CheckReport) -> None:
+    """A line for each part of a CP asymmetry."""
+    if report.asymmetries:
+        echo("\nCP asymmetries: couplings are c(1 + delta), and c(1 - delta) in conjugate data sets")
+    for parameter in report.asymmetries:
+        echo(_line(parameter))
 
 
 def _print_backgrounds(report: CheckReport) -> None:
@@ -112,7 +126,7 @@ def _parameter_table(report: CheckReport) -> Table:
     table = Table(box=SIMPLE_HEAD, title="lineshape parameters", title_justify="left", title_style="bold", pad_edge=False)
     for name, justify in (("parameter", "left"), ("value", "right"), ("limits", "left"), ("", "left")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for parameter in report.channels.theta:
+    for parameter in report.lineshapes:
         state = Text(_state(parameter), style="dim") if parameter.fixed else Text("floating", style="green")
         table.add_row(Text(parameter.name), f"{parameter.value:g}", Text("" if parameter.fixed else _limits(parameter)), state)
     return table
@@ -133,5 +147,6 @@ def _limits(parameter: Parameter) -> str:
 
 def _free(report: CheckReport) -> str:
     parts = [f"{report.n_of_couplings} of couplings", f"{report.n_floating} of lineshapes"]
+    parts += [f"{report.n_of_asymmetries} of asymmetries"] if report.asymmetries else []
     parts += [f"{report.n_of_backgrounds} of backgrounds"] if report.amounts else []
     return f"{counted(report.n_free, 'free parameter')}: {', '.join(parts)}"

@@ -28,7 +28,7 @@ from ctpwa.engine.samples.precision import planned
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameters import Parameter, asymmetry_owner
 from ctpwa.spin.rotate import RowRotation
 
 PROBE_EVENTS = 200  # of phase space, to see how many rows of K are needed
@@ -81,12 +81,27 @@ class CheckReport:
     @property
     def n_floating(self) -> int:
         """Lineshape parameters that are fitted."""
-        return sum(not parameter.fixed for parameter in self.channels.theta)
+        return sum(not parameter.fixed for parameter in self.lineshapes)
+
+    @property
+    def lineshapes(self) -> list[Parameter]:
+        """Parameters of lineshapes, and those that formulas may use."""
+        return [parameter for parameter in self.channels.theta if not asymmetry_owner(parameter.name)]
+
+    @property
+    def asymmetries(self) -> list[Parameter]:
+        """Parts of CP asymmetries."""
+        return [parameter for parameter in self.channels.theta if asymmetry_owner(parameter.name)]
+
+    @property
+    def n_of_asymmetries(self) -> int:
+        """Those of them that are fitted."""
+        return sum(not parameter.fixed for parameter in self.asymmetries)
 
     @property
     def n_free(self) -> int:
         """Everything that is fitted."""
-        return self.n_of_couplings + self.n_floating + self.n_of_backgrounds
+        return self.n_of_couplings + self.n_floating + self.n_of_asymmetries + self.n_of_backgrounds
 
     @property
     def n_of_backgrounds(self) -> int:
@@ -132,13 +147,13 @@ class SampleReport:
             own = backend.adapt(replace(_plan(analysis, report.channels, rotation), n_added=n_added))
             separate = backend.own_memory(device)
             plans[data_set.name] = plan_memory(own, counts, device, analysis.memory_limits, separate=separate)
-            size = _size(analysis, shares["phase space"], data_set.backgrounds)
+            size = _size(analysis, shares["phase space"], data_set.backgrounds, data_set.conjugate)
             sizes |= {} if size is None else {data_set.name: size}
             analysis.forget()
         return cls(tuple(summaries), MemoryPlan.joined(plans), sizes)
 
 
-def _size(analysis: Analysis, share: Share, backgrounds: Sequence[BackgroundSource]) -> NormalisationSize | None:
+def _size(analysis: Analysis, share: Share, backgrounds: Sequence[BackgroundSource], conjugate: bool) -> NormalisationSize | None:
     """Effective size of the first events of phase space at the start values; None if their weights do not add up to more than 0."""
     with closing(share.pieces(SIZED_EVENTS)) as pieces:
         piece = next(pieces, None)
@@ -162,6 +177,7 @@ def _size(analysis: Analysis, share: Share, backgrounds: Sequence[BackgroundSour
         extended=settings.extended,
         progress=False,
         ranks=ONE,
+        conjugate=conjugate,
     )
     return likelihood.normalisation_size(analysis.start(likelihood))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from ctpwa.base.errors import PhysicsError, Problem
+from ctpwa.config.asymmetries import read_asymmetries
 from ctpwa.config.chains import FoundChain
 from ctpwa.config.columns import event_columns
 from ctpwa.config.couplings import read_couplings
@@ -67,7 +68,15 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     assert polarisation is not None
     zou_bugg = spec.formalism == "zou-bugg"
     model = Model(decay, tuple(waves), draft.resonances, polarisation, zou_bugg, tuple(draft.notes), values, columns)
-    model = replace(model, parameters=draft.parameters, relations={name: own.text for name, own in formulas.items()})
+    cp = read_asymmetries(spec, waves, formulas, problems)
+    problems.stop()
+    model = replace(
+        model,
+        parameters=(*draft.parameters, *cp.parameters),
+        relations={name: own.text for name, own in formulas.items()},
+        asymmetries=cp.of,
+        notes=(*model.notes, *cp.notes),
+    )
     check_fit(spec, model, problems, engines, formulas)
     problems.stop()
     return model

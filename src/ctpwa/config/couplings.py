@@ -19,30 +19,36 @@ ADVICE = "write a number such as 1.5 or 0.5+0.1j, or [re, im], or {abs: …, pha
 def read_couplings(values: Mapping[str, CouplingValue], waves: Sequence[Wave], problems: Problems) -> dict[str, complex]:
     """Couplings by name; unknown names and values that are not numbers become problems."""
     names = coupling_names(waves)
-    tied = {wave.name: wave for wave in waves if wave.coupling != wave.name}
     result: dict[str, complex] = {}
     for name, value in values.items():
         with problems.collect(("couplings", name)):
-            _check_name(name, names, tied)
-            result[name] = _number(name, value)
+            _check_name(name, names, waves)
+            result[name] = read_number(name, value)
     return result
 
 
-def _check_name(name: str, names: Sequence[str], tied: Mapping[str, Wave]) -> None:
-    if name in names:
-        return
+def refuse_tied(name: str, waves: Sequence[Wave]) -> None:
+    """Refuse the name of a wave that shares the coupling of another one."""
+    tied = {wave.name: wave for wave in waves if wave.coupling != wave.name}
     if name in tied:
         sign = "-" if tied[name].factor < 0 else ""
         raise SpecError(
             f"{name!r} has no coupling of its own: it is {sign}{tied[name].coupling!r}", f"give {tied[name].coupling!r} a value", key=()
         )
+
+
+def _check_name(name: str, names: Sequence[str], waves: Sequence[Wave]) -> None:
+    if name in names:
+        return
+    refuse_tied(name, waves)
     fix = suggest(name, names)
     raise SpecError(
         f"no coupling is called {name!r}", fix if fix.startswith("did") else "ctpwa check lists the waves and their couplings", key=()
     )
 
 
-def _number(name: str, value: CouplingValue) -> complex:
+def read_number(name: str, value: CouplingValue) -> complex:
+    """A complex number as it may be written."""
     if isinstance(value, PolarSpec):
         return complex(value.abs * np.exp(1j * value.phase))
     if isinstance(value, list):
@@ -53,5 +59,5 @@ def _number(name: str, value: CouplingValue) -> complex:
         except ValueError:
             raise SpecError(f"{value!r} is not a complex number", ADVICE) from None
     if not (isfinite(number.real) and isfinite(number.imag)):
-        raise SpecError(f"the coupling {name!r} is not finite", ADVICE)
+        raise SpecError(f"the value of {name!r} is not finite", ADVICE)
     return number

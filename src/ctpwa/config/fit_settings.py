@@ -15,7 +15,7 @@ from ctpwa.config.schema import FitSpec, ModelSpec
 from ctpwa.model.couplings import CouplingMap, coupling_names, map_couplings
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS, Parameter, check_name
+from ctpwa.model.parameters import PARTS, Parameter, asymmetry_owner, check_name
 from ctpwa.model.relations import RelationError, make_relations
 
 SECTION = "fit"
@@ -226,7 +226,7 @@ def _check_relations(
             return False
         used = {name for relation in relations for name in relation.arguments}
         for p in model.parameters:
-            if not p.fixed and p.name not in used:
+            if not p.fixed and p.name not in used and not asymmetry_owner(p.name):
                 unused = SpecError(f"{p.name!r} floats, and nothing depends on it", "use it in a formula, or remove it", key=())
                 problems.add(unused, ("parameters", p.name))
     return len(problems.found) == before
@@ -259,6 +259,8 @@ def _how_to_free(name: str, free: list[str], model: Model, mixed: Mapping[str, P
         return f"it is fixed; write  fraction: {{value: {mixed[name].value:g}, float: true}}"
     if name in model.relations:
         return f"it follows from others, {model.relations[name]}: name one of those"
+    if asymmetry_owner(name) and any(p.name == name for p in model.parameters):
+        return "it is fixed, since only differences of asymmetries are determined; fix another one instead:  fit: {fix: …}"
     start, _, parameter = name.rpartition(".")
     resonance = model.resonances.get(start)
     if resonance is not None and parameter in resonance.parameters:

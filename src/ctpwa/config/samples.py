@@ -23,6 +23,7 @@ from ctpwa.data.options import ReadOptions, expand
 from ctpwa.data.regular import Identity
 from ctpwa.data.weights import SUFFIXES as WEIGHT_SUFFIXES
 from ctpwa.decay.chain import Decay
+from ctpwa.decay.conjugate import conjugate_decay
 from ctpwa.observe.errors import VariableError
 from ctpwa.observe.variable import parse_variable
 
@@ -50,6 +51,7 @@ def data_sets(spec: ModelSpec, decay: Decay, folder: FilePath) -> tuple[DataSet,
             **{kind: tuple(map(source, getattr(entry, kind))) for kind in KINDS},
             backgrounds=background_sources(entry.backgrounds, decay, folder, source, spec.particles),
             resolution=read_resolution(entry.resolution, decay),
+            conjugate=entry.conjugate,
         )
         for name, _, entry in _entries(spec)
     )
@@ -98,18 +100,31 @@ def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn],
     if spec.samples is not None and spec.data_sets:
         problems.add(SpecError("both 'samples' and 'data_sets' are given", "move everything under 'data_sets'", key=()), ("data_sets",))
 
-    def check_sideband(sample: SampleSpec, place: Path) -> None:
-        _check_sample(sample, "sideband", decay, place, problems)
+    in_files = {path: _in_files(entry, decay, path, problems) for _, path, entry in _entries(spec)}
+
+    def check(sample: SampleSpec, kind: str, place: Path) -> None:
+        measured = next(own for path, own in in_files.items() if place[: len(path)] == path)
+        _check_sample(sample, kind, decay, measured, place, problems)
         check_sample_columns(sample, columns, place, problems)
 
-    backgrounds = BackgroundChecks(decay, columns, spec.fit.extended, problems, spec.particles, check_sideband)
+    backgrounds = BackgroundChecks(
+        decay, columns, spec.fit.extended, problems, spec.particles, lambda sample, place: check(sample, "sideband", place)
+    )
     for _, path, entry in _entries(spec):
         for kind in KINDS:
             for i, sample in enumerate(getattr(entry, kind)):
-                _check_sample(sample, kind, decay, (*path, kind, i), problems)
-                check_sample_columns(sample, columns, (*path, kind, i), problems)
+                check(sample, kind, (*path, kind, i))
         backgrounds.check(entry.backgrounds, (*path, "backgrounds"))
         check_resolution(entry.resolution, decay, (*path, "resolution"), problems)
+
+
+def _in_files(entry: DataSetSpec, decay: Decay, path: Path, problems: Problems) -> Decay:
+    """What the files of a data set hold: the decay, or its charge conjugate."""
+    found = decay
+    if entry.conjugate:
+        with problems.collect((*path, "conjugate")):
+            found = conjugate_decay(decay)
+    return found
 
 
 def _entries(spec: ModelSpec) -> Iterator[tuple[str, Path, DataSetSpec]]:
@@ -167,7 +182,8 @@ def _options(sample: SampleSpec) -> ReadOptions:
     )  # fmt: skip
 
 
-def _check_sample(sample: SampleSpec, kind: str, decay: Decay, path: Path, problems: Problems) -> None:
+def _check_sample(sample: SampleSpec, kind: str, decay: Decay, measured: Decay, path: Path, problems: Problems) -> None:
+    """What is wrong with a sample of a decay, whose files hold what was measured."""
     with problems.collect(path):
         _check_source(sample, kind)
     for key, files, known in (("file", sample.file, SUFFIXES), ("weight_file", sample.weight_file, WEIGHT_SUFFIXES)):
@@ -186,7 +202,7 @@ def _check_sample(sample: SampleSpec, kind: str, decay: Decay, path: Path, probl
         except DataError as error:
             what, _, fix = str(error).partition("\n fix: ")
             raise SpecError(what, fix) from None
-    _check_particles(sample, decay, path, problems)
+    _check_particles(sample, measured, path, problems)
     with problems.collect(path, "efficiency"):
         _check_efficiency(sample, kind, decay)
 

@@ -345,6 +345,7 @@ class DataSetSpec(_Strict):
     )
     truth: Samples = Field(default_factory=list, description="phase space before acceptance, for efficiency-corrected fractions")
     resolution: ResolutionSpec | None = Field(None, description="how exactly events are measured: {masses: {K+ K-: 0.0012}} or {rows: 8}")
+    conjugate: bool = Field(False, description="whether its files hold the charge-conjugate decay")
 
 
 Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]
@@ -442,6 +443,10 @@ class ModelSpec(_Strict):
     couplings: dict[str, CouplingValue] = Field(
         default_factory=dict,
         description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
+    )
+    cp: Annotated[dict[str, CouplingValue | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
+        default_factory=dict,
+        description="couplings c(1 + Δ), and c(1 - Δ) in conjugate data sets: all, names of resonances or couplings, or {name: Δ}",
     )
     columns: Annotated[dict[str, ColumnSpec], BeforeValidator(_column_names)] = Field(
         default_factory=dict,

@@ -150,6 +150,7 @@ class DataSet:
         truth:        phase space before acceptance; may be empty
         backgrounds:  backgrounds in the data as densities
         resolution:   how exactly events are measured; None: exactly
+        conjugate:    whether its files hold the charge-conjugate decay
     """
 
     name: str
@@ -159,3 +160,4 @@ class DataSet:
     truth: tuple[Source, ...] = ()
     backgrounds: tuple[BackgroundSource, ...] = ()
     resolution: Resolution | None = None
+    conjugate: bool = False

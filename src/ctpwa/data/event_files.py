@@ -54,7 +54,7 @@ class EventFiles(EventStream):
             DataError: if anything is wrong; the message names file, particle and event
         """
         checks, ranges = self.reader.new_checks(), list[WeightRange]()
-        labels = self.reader.decay.labels
+        labels = self.reader.labels
         try:
             with self.reader.located(self._paths, self._weight_paths) as located:
                 for piece in self.reader.chunks(located, checks):
@@ -114,13 +114,14 @@ def open_events(
     progress: bool | None = None,
     ranks: Ranks | None = None,
     chunk: int = CHUNK,
+    conjugate: bool = False,
 ) -> EventFiles:
     """Open a sample that may be larger than main memory: a likelihood reads it in pieces, with the checks of ``read_events``.
 
     Only the columns are looked for now. Parquet and ROOT files are best: any part of them can be read without the rest.
 
     Args:
-        model, path, tree, momenta, weight, weight_file, scale, order, unit, mass_tolerance, parent_tolerance, columns, name:
+        model, path, tree, momenta, weight, weight_file, scale, order, unit, mass_tolerance, parent_tolerance, columns, name, conjugate:
                    as in ``read_events``
         progress:  show a progress bar when files are read for a summary; default: on a terminal when it takes more than two seconds
         ranks:     processes that share the sample: each reads its own rows; default: this process reads everything
@@ -131,7 +132,7 @@ def open_events(
     """
     options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {}, chunk)
     try:
-        reader = SampleReader(model, options, torch.device("cpu"), ranks or ONE, scale)
+        reader = SampleReader(model, options, torch.device("cpu"), ranks or ONE, scale, conjugate)
         weight_paths = [] if weight_file is None else expand(weight_file)
         return EventFiles(reader, expand(path), weight_paths, name, progress)
     except DataError as error:

@@ -22,6 +22,7 @@ from ctpwa.data.columns import as_doubles, sha256_of
 from ctpwa.data.event_column import EventColumn
 from ctpwa.data.events import Events
 from ctpwa.data.located import SUFFIXES, LocatedFile, check_suffix, open_file
+from ctpwa.data.momenta import reversed_momentum
 from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import CHUNK, ORDERS, ColumnSources, FilePath, ReadOptions, check_chunk, expand
 from ctpwa.data.own_part import OwnPart
@@ -30,6 +31,7 @@ from ctpwa.data.stream import Piece
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.data.weights import read_weight_files
 from ctpwa.decay.chain import Decay
+from ctpwa.decay.conjugate import conjugate_decay
 
 
 class HasEvents(Protocol):
@@ -63,6 +65,7 @@ def read_events(
     progress: bool | None = None,
     ranks: Ranks | None = None,
     chunk: int = CHUNK,
+    conjugate: bool = False,
 ) -> Events:
     """Read and check a sample; ``summary`` of what is returned says in one line what was found.
 
@@ -90,13 +93,15 @@ def read_events(
         ranks:             processes that share the sample: each reads its own rows, and the summary is that of the whole;
                            default: this process reads everything
         chunk:             events that are read at a time
+        conjugate:         the files hold the charge-conjugate decay; each antiparticle becomes the particle at its place, with its
+                           three-momentum reversed. ``momenta`` and ``mass_tolerance`` name the particles in the files
 
     Raises:
         DataError: if anything is missing, ambiguous or wrong; the message names file, particle and event
     """
     options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {}, chunk)
     try:
-        reader = SampleReader(model, options, torch.device(device), ranks or ONE, scale)
+        reader = SampleReader(model, options, torch.device(device), ranks or ONE, scale, conjugate)
         weight_paths = [] if weight_file is None else expand(weight_file)
         return reader.read(expand(path), weight_paths, name, progress if reader.ranks.first else False)
     except DataError as error:
@@ -174,10 +179,18 @@ class SampleReader:
         device:   where to put the tensors
         ranks:    processes that share the sample
         scale:    multiplies all weights
+        conjugate:  whether the files hold the charge-conjugate decay
+
+    Attributes:
+        decay:   what is in the files
+        labels:  what its particles are called in the events that are read
     """
 
-    def __init__(self, model: HasEvents, options: ReadOptions, device: torch.device, ranks: Ranks = ONE, scale: float = 1.0) -> None:
-        self.decay, self.options, self.device, self.ranks, self.scale = model.decay, options, device, ranks, scale
+    def __init__(
+        self, model: HasEvents, options: ReadOptions, device: torch.device, ranks: Ranks = ONE, scale: float = 1.0, conjugate: bool = False
+    ) -> None:
+        self.options, self.device, self.ranks, self.scale, self.conjugate = options, device, ranks, scale, conjugate
+        self.decay, self.labels = conjugate_decay(model.decay) if conjugate else model.decay, model.decay.labels
         self.columns = options.event_columns(model.columns)
         sources = {column: options.source_of(column) for column in self.columns}
         self._constants = {column.name: numbers for column, numbers in sources.items() if not isinstance(numbers[0], str)}
@@ -202,7 +215,7 @@ class SampleReader:
                 start = 0
                 for piece in self.chunks(located, checks):
                     into = slice(start, start + piece.n_events)
-                    for label, p in zip(self.decay.labels, piece.p4, strict=True):
+                    for label, p in zip(self.labels, piece.p4, strict=True):
                         momenta[label][into] = p.to(self.device)
                     if weights is not None and piece.weights is not None:
                         weights[into] = piece.weights.to(self.device)
@@ -274,7 +287,7 @@ class SampleReader:
                 check_weights(weights, file.file.place, first + done)
             columns = self._event_columns(file, chunk, len(p4[0]), first + done)
             done += len(p4[0])
-            yield Piece(p4, weights, columns)
+            yield Piece([reversed_momentum(p) for p in p4] if self.conjugate else p4, weights, columns)
         if done != max(last - first, 0):
             raise DataError(f"{file.file.place}: {last - first} events expected, {done} found\n fix: the file is damaged; write it again")
 
@@ -298,7 +311,7 @@ class SampleReader:
                 f"{n_events} events need {format_bytes(needed)}, but {self.device} has {format_bytes(free)} left\n"
                 " fix: read fewer events; a likelihood takes files that open_events has opened, and reads them in pieces"
             )
-        momenta = {label: torch.empty(n_events, 4, dtype=torch.float64, device=self.device) for label in self.decay.labels}
+        momenta = {label: torch.empty(n_events, 4, dtype=torch.float64, device=self.device) for label in self.labels}
         weights = torch.empty(n_events, dtype=torch.float64, device=self.device) if weighted else None
         columns = {
             column.name: torch.empty((n_events, *([column.size] if column.size > 1 else [])), dtype=torch.float64, device=self.device)

@@ -64,6 +64,11 @@ def _as_array(value: Any) -> np.ndarray:
     return np.require(array, np.float64, "W") if array.dtype.kind in "iuf" else array
 
 
+def reversed_momentum(p4: Tensor) -> Tensor:
+    """(E, −p) of (E, p), [event, 4]: what parity makes of it."""
+    return p4 * p4.new_tensor([1.0, -1.0, -1.0, -1.0])
+
+
 def check_momenta(p4: Sequence[Tensor], labels: Sequence[str], final: Sequence[Particle], first_event: int = 0) -> None:
     """Refuse momenta that no event can have: NaN, negative energy or mass², a massive photon.
 

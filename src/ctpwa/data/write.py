@@ -18,9 +18,10 @@ from ctpwa.base.words import counted
 from ctpwa.data.event_column import EventColumn
 from ctpwa.data.files import HasEvents
 from ctpwa.data.marks import MARK
-from ctpwa.data.momenta import read_momenta
+from ctpwa.data.momenta import read_momenta, reversed_momentum
 from ctpwa.data.naming import written_stems
 from ctpwa.data.options import CHUNK, COMPONENTS, FilePath, check_chunk
+from ctpwa.decay.conjugate import conjugate_decay
 
 TREE = "events"
 WEIGHT = "weight"
@@ -36,6 +37,7 @@ def write_events(
     made_by: str = "",
     progress: bool | None = None,
     chunk: int = CHUNK,
+    conjugate: bool = False,
 ) -> None:
     """Write a sample; if anything goes wrong or it is interrupted, what was at ``path`` before is still there.
 
@@ -51,6 +53,8 @@ def write_events(
         made_by:      a mark by which the file can be recognised, see ``mark_of``; text files have no room for it
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
         chunk:        events that are written at a time; npz files are written by particles
+        conjugate:    write the charge-conjugate decay of ``model``: antiparticles, with reversed three-momenta; ``read_events`` with
+                      ``conjugate`` gives the events back
     """
     goal = Path(path)
     check_suffix(goal)
@@ -59,7 +63,12 @@ def write_events(
     labels = tuple(events) if model is None else model.decay.labels
     if not labels:
         raise DataError("no particles to write\n fix: give momenta by name")
-    sample = _Sample(labels, read_momenta(dict(events), labels), events, goal.name, made_by, progress, chunk)
+    p4 = read_momenta(dict(events), labels)
+    if conjugate:
+        if model is None:
+            raise DataError("the charge conjugates of unknown particles\n fix: give the model")
+        labels, p4 = conjugate_decay(model.decay).labels, [reversed_momentum(p) for p in p4]
+    sample = _Sample(labels, p4, events, goal.name, made_by, progress, chunk)
     text = goal.suffix.lower() in (".txt", ".dat")
     for name in sample.numbers.keys() - {WEIGHT} if text else ():
         raise DataError(f"{goal.name} has no place for the event column {name!r}\n fix: write another format")

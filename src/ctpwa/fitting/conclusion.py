@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +13,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.fitting.asymmetries import CPAsymmetries, coupling_asymmetries, fraction_asymmetries
 from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
@@ -62,7 +63,7 @@ def conclude(
         parameters = _parameters(likelihood, about.points[0], stop, judged, covariance, part)
         errors = np.array([np.nan if p.error is None else p.error for p in parameters])
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
-        fractions = _fractions(likelihood, stop.x, covariance, truths)
+        fractions, asymmetries = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
         verdict = judged.verdict.with_reasons(
             _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
         )
@@ -86,6 +87,7 @@ def conclude(
             settings=about.settings,
             precision=bias,
             simulation=part,
+            asymmetries=asymmetries,
             version=VERSION,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -173,14 +175,14 @@ def _parameters(
 
 
 def _couplings(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, judged: Judged) -> tuple[FittedCoupling, ...]:
-    """Magnitudes and phases of all couplings: ∂|c| = Re(c̄ ∂c)/|c|, ∂arg c = Im(c̄ ∂c)/|c|²."""
+    """Magnitudes and phases of all couplings without their asymmetries: ∂|c| = Re(c̄ ∂c)/|c|, ∂arg c = Im(c̄ ∂c)/|c|²."""
     found: dict[str, FittedCoupling] = {}
     undetermined = set(judged.undetermined)
     for term in terms_of(likelihood):
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
-        c, _ = term.parameters.native(x[index])
+        c, _ = term.parameters.bare.native(x[index])
         n = term.plan.n_couplings
-        J = term.parameters.jacobian(x[index])
+        J = term.parameters.bare.jacobian(x[index])
         dc = J[:n] + 1j * J[n : 2 * n]
         own = covariance[np.ix_(index, index)]
         lost = np.array([name in undetermined for name in term.names])
@@ -200,9 +202,14 @@ def _fixed(likelihood: Fittable) -> dict[str, float]:
     return {p.name: p.value for p, derived in own if p.fixed and p.name not in derived}
 
 
-def _fractions(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any]) -> tuple[FractionSet, ...]:
-    """Fractions of every data set; over a truth sample they are the same for all that share their couplings."""
+def _fractions(
+    likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any], undetermined: Collection[str]
+) -> tuple[tuple[FractionSet, ...], CPAsymmetries | None]:
+    """Fractions of every data set, which over a truth sample are the same for all that share their couplings; and asymmetries, if some
+    couplings have any.
+    """
     result = []
+    asymmetries: CPAsymmetries | None = None
     for number, (term, truth) in enumerate(zip(terms_of(likelihood), truths, strict=True)):
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
         own = covariance[np.ix_(index, index)]
@@ -211,5 +218,10 @@ def _fractions(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, trut
         groups = {kind: calculator.fractions(own_members, own) for kind, own_members in members.items()}
         yields = calculator.yields(members["resonances"], own, SignalEvents.of(term, x[index]))
         name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
-        result.append(FractionSet(name, "phase space" if truth is None else "truth", groups, yields))
-    return tuple(result)
+        over = "phase space" if truth is None else "truth"
+        result.append(FractionSet(name, over, groups, yields))
+        if asymmetries is None and term.model.asymmetries:
+            couplings = coupling_asymmetries(term.parameters, x[index], own, undetermined)
+            of_fractions = {kind: fraction_asymmetries(calculator, members[kind], own) for kind in ("resonances", "waves")}
+            asymmetries = CPAsymmetries(couplings, over, of_fractions)
+    return tuple(result), asymmetries

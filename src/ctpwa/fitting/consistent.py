@@ -17,10 +17,11 @@ import numpy as np
 
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD
+from ctpwa.fitting.asymmetries import CPAsymmetries, asymmetry
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.plain import build
 from ctpwa.minimise.verdict import SMALL_EDM, Verdict
-from ctpwa.model.parameters import CARTESIAN, PARTS
+from ctpwa.model.parameters import CARTESIAN, PARTS, asymmetry_name, asymmetry_parts
 
 if TYPE_CHECKING:
     from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FractionSet
@@ -67,6 +68,8 @@ def _check(result: FitResult) -> None:
     _simulation(result)
     for i, entry in enumerate(result.fractions):
         _fraction_set(entry, f"fractions[{i}]", _signal(result, entry), _sound(result.verdict))
+    if result.asymmetries is not None:
+        _asymmetries(result, result.asymmetries)
     for i, sample in enumerate(result.samples):
         _sample(sample, f"samples[{i}]")
     measured = [sample["n_events"] for sample in result.samples if _OF_DATA.search(sample["name"])]
@@ -290,6 +293,33 @@ def _fraction_errors(group: Fractions, where: str) -> None:
     _no_place(~(np.abs(squares - squares.T) <= OF_A_MATRIX * squares + OF_FRACTIONS), f"{where}.interference_errors is not symmetric")
     same = np.abs(np.diag(squares) - variances) <= OF_A_MATRIX * variances.clip(min=0) + OF_FRACTIONS
     _no_place(~same[:, None], f"{where}.interference_errors has other errors of fractions than covariance")
+
+
+def _asymmetries(result: FitResult, found: CPAsymmetries) -> None:
+    """Asymmetries follow from Δ, which are parameters, and are of the resonances that have fractions."""
+    values = result.values
+    _unique([own.name for own in found.couplings], "asymmetries.couplings", "name")
+    for i, own in enumerate(found.couplings):
+        where = f"asymmetries.couplings[{i}]"
+        for part, x in zip(asymmetry_parts(asymmetry_name(own.name)), (own.re, own.im), strict=True):
+            if part in values:
+                _close(x, values[part], f"{where} has another Δ than the parameter {part!r}")
+        value, phase = asymmetry(complex(own.re, own.im))
+        _close(own.value, value, f"{where}.value does not follow from its Δ", ROUNDING)
+        _close(own.phase, phase, f"{where}.phase does not follow from its Δ", ROUNDING)
+        for error in (own.error, own.phase_error):
+            _at_least(error or 0, 0, f"{where}, an error")
+    _known(found.over, OVER, "asymmetries.over")
+    if sorted(found.fractions) != ["resonances", "waves"]:
+        raise ValueError(f"asymmetries.fractions has {_listed(found.fractions)} instead of 'resonances', 'waves'")
+    for kind, own_fractions in found.fractions.items():
+        for entry in result.fractions[:1]:
+            if sorted(own_fractions) != sorted(entry.groups[kind].names):
+                raise ValueError(f"asymmetries.fractions[{kind!r}] is of {_listed(own_fractions)}, and the fractions are of others")
+        for name, (value, error) in own_fractions.items():
+            _at_least(error, 0, f"asymmetries.fractions[{kind!r}][{name!r}][1]")
+            if not abs(value) <= 1 + ROUNDING:
+                raise ValueError(f"asymmetries.fractions[{kind!r}][{name!r}] is {value:g}, beyond 1")
 
 
 def _sample(sample: Mapping[str, Any], where: str) -> None:

@@ -25,6 +25,7 @@ from ctpwa.fitting.starts import USUAL, SearchSettings
 from ctpwa.minimise.drive import Watch
 from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.objective import Scaled
+from ctpwa.model.parameters import asymmetry_owner
 
 TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L of events without weights
 Truth = SampleInput | Sequence[SampleInput | None] | None
@@ -141,6 +142,7 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise DataError(f"the seed is {seed!r}\n fix: give a whole number, at least 0")
     _check_events(likelihood)
+    _check_asymmetries(likelihood)
     if isinstance(minos, str):
         raise PhysicsError(f"minos is the text {minos!r}", "give a list of parameters")
     unknown = [name for name in minos if name not in likelihood.names]
@@ -163,6 +165,18 @@ def _check_events(likelihood: Fittable) -> None:
                 f"phase space: only {found} different events for {len(term.names)} free parameters\n"
                 " fix: give more; the normalisation is known only from many more events than there are parameters"
             )
+
+
+def _check_asymmetries(likelihood: Fittable) -> None:
+    """Refuse to fit asymmetries to samples of one kind."""
+    free = {part for term in terms_of(likelihood) for part in term.names if asymmetry_owner(part)}
+    signs = {term.parameters.sign for term in terms_of(likelihood)}
+    if free and len(signs) == 1:
+        which = "the charge-conjugate decay" if signs == {-1} else "the decay"
+        raise PhysicsError(
+            f"{min(free)!r} is free, and all samples are of {which}",
+            "add the likelihood of the other one, built with conjugate=True for the conjugate; or fix it",
+        )
 
 
 def _truths(likelihood: Fittable, truth: Truth) -> Sequence[SampleInput | None]:

@@ -8,6 +8,7 @@ Couplings and resonance parameters both move them; derivatives are exact.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.model.model import Model, Wave
+from ctpwa.model.parameters import Parameters
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,21 @@ class FractionCalculator:
 
     def __init__(self, likelihood: Likelihood, x: np.ndarray, truth: Mapping[str, Any] | None = None) -> None:
         self.integrals: WaveIntegrals = likelihood.integrals(x, truth)
-        self._x = np.asarray(x, dtype=float)
-        c, _ = likelihood.parameters.native(self._x)
+        self._likelihood, self._x = likelihood, np.asarray(x, dtype=float)
+        self._set_couplings(likelihood.parameters)
+
+    def signed(self, sign: int) -> FractionCalculator:
+        """Fractions of the decay (1) or of its charge conjugate (−1) over the same events."""
+        other = copy(self)
+        other._set_couplings(self._likelihood.parameters.signed(sign))
+        return other
+
+    def _set_couplings(self, parameters: Parameters) -> None:
+        likelihood = self._likelihood
+        c, _ = parameters.native(self._x)
         self._c = c[self.integrals.coupling]
         n_c = likelihood.plan.n_couplings
-        J = likelihood.parameters.jacobian(self._x)
+        J = parameters.jacobian(self._x)
         self._dc = J[:n_c][self.integrals.coupling] + 1j * J[n_c : 2 * n_c][self.integrals.coupling]  # ∂c_member/∂x
         self._dtheta = J[2 * n_c :][likelihood.floating_order]  # ∂θ/∂x of the floating lineshape parameters
 
@@ -127,6 +139,16 @@ class FractionCalculator:
         own = grads[np.arange(len(values)), np.arange(len(values))]
         errors = np.sqrt(variances.clip(min=0))
         return Fractions(tuple(groups), np.diag(values).copy(), own @ covariance @ own.T, values, errors)
+
+    def values_and_slopes(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+        """Fractions of groups of waves [group], and their gradients over the free parameters [group, free].
+
+        Args:
+            groups:  name → indices of waves
+        """
+        values, grads = self._matrix(groups)
+        every = np.arange(len(values))
+        return values[every, every], grads[every, every]
 
     def yields(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, signal: SignalEvents) -> dict[str, tuple[float, float]]:
         """Events of every group with their standard deviation: N f, with ∂(N f) = N ∂f + f ∂N.

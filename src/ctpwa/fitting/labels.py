@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ctpwa.decay.latex import latex_of_text
 from ctpwa.decay.particle import charge_suffix
 from ctpwa.model.model import Model, Wave
+from ctpwa.model.parameters import asymmetry_owner
 
 DIRECT = "direct"  # waves without a resonance
 _CHARGE = re.compile(r"\^\{(?:\++|-+|0)\}$")
@@ -37,6 +38,9 @@ def group_latex(model: Model, name: str) -> str:
             return wave_latex(wave)
         if name.startswith(f"{wave.name}:"):
             return wave_latex(wave) + r"\," + latex_of_text(name[len(wave.name) + 1 :])
+        for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
+            if node.particle.name == name:
+                return _charged(resonance.latex, node.particle.charge)
     if all(_JP.fullmatch(word) for word in name.split()) and name:
         return r"\,".join(_JP.sub(_spin_parity, word) for word in name.split())
     return latex_of_text(name)
@@ -61,6 +65,8 @@ def parameter_label(model: Model, name: str, couplings: Iterable[str] = ()) -> s
         couplings:  names of couplings that have parts such as ``.re``; default: those of the model
     """
     owner, _, part = name.rpartition(".")
+    if of := asymmetry_owner(name):
+        return rf"$\mathrm{{{part.title()}}}\,\Delta[{group_latex(model, of)}]$"
     if owner in model.resonances:
         quantity = _QUANTITIES.get(part, latex_of_text(part))
         return f"${quantity}[{_resonance(model, owner)}]$"

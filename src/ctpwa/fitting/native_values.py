@@ -18,7 +18,8 @@ AGREEMENT = 1e-9  # relative difference of couplings of the result and those tha
 
 
 def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) -> Parameters:
-    """The map (x → couplings, lineshape parameters) of a fit; its ``names`` are those of the result, in an order of their own.
+    """The map (x → couplings without asymmetries, lineshape parameters) of a fit; its ``names`` are those of the result, in an order of
+    their own.
 
     How couplings were parametrised is read off the names of the parameters; ties are in the settings of the result.
 
@@ -43,6 +44,7 @@ def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) 
             values=known,
             fixed=[n for n in known if n in result.fixed],
             formulas={name: text for name, text in model.relations.items() if name not in lineshapes},
+            sign=0,
         )
     except PhysicsError as problem:
         raise _other_model(problem.what) from None

@@ -14,6 +14,7 @@ import numpy as np
 
 from ctpwa.base.errors import CtpwaError, printable
 from ctpwa.base.output import written_whole
+from ctpwa.fitting.asymmetries import CPAsymmetries
 from ctpwa.fitting.consistent import check_result
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.json_file import no_such_file, read_json
@@ -83,7 +84,7 @@ class DerivedParameter:
 
 @dataclass(frozen=True)
 class FittedCoupling:
-    """A complex coupling as magnitude and phase; errors are None where they are not determined."""
+    """A complex coupling, without its CP asymmetry, as magnitude and phase; errors are None where they are not determined."""
 
     name: str
     re: float
@@ -143,6 +144,7 @@ class FitResult:
         couplings:      all complex couplings
         fixed:          all other parameters
         derived:        parameters that are formulas of free ones
+        asymmetries:    CP asymmetries, if couplings differ between the decay and its charge conjugate
         nll:            −ln L at the minimum
         n_events:       measured events
         weight:         Σ w of data minus background
@@ -185,6 +187,7 @@ class FitResult:
     version: str = ""
     created: str = ""
     derived: tuple[DerivedParameter, ...] = ()
+    asymmetries: CPAsymmetries | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -292,7 +295,8 @@ class FitResult:
         Raises:
             ValueError: says what is missing, too much, of the wrong kind, or contradicts something else
         """
-        own = {"derived": []} | {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}  # older files have none
+        later: dict[str, Any] = {"derived": [], "asymmetries": None}  # which older files do not have
+        own = later | {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}
         result: FitResult = build(cls, own | {"version": content.get("ctpwa")})
         n = len(result.parameters)
         fractions = tuple(

@@ -13,7 +13,7 @@ from ctpwa.engine.plan.channels import model_channels
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.couplings import VERTEX
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS
+from ctpwa.model.parameters import PARTS, asymmetry_owner
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,8 @@ def _number(name: str) -> str:
 
 def of_coupling(name: str, result: FitResult) -> bool:
     """Whether a free parameter of a result is part of a coupling, or of a vertex that couplings are products of."""
+    if asymmetry_owner(name):
+        return False
     if result.settings.get("couplings") == VERTEX:
         return name.rpartition(".")[2] in {part for parts in PARTS.values() for part in parts}
     return _number(name) in {c.name for c in result.couplings}

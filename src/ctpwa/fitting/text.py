@@ -123,6 +123,8 @@ def sections(result: Any, waves: bool = False, correlations: bool = False) -> It
             yield _fractions(f"fractions{where}: waves", "wave", entry.groups["waves"])
             for kind in ("resonances", "waves"):
                 yield _interferences(f"interferences{where}: {kind}", entry.groups[kind])
+    if result.asymmetries is not None:
+        yield from _asymmetries(result.asymmetries, waves)
     if correlations:
         yield _correlations(result)
 
@@ -167,6 +169,24 @@ def _fractions(title: str, of: str, group: Fractions, yields: Any = None) -> Sec
         rows.append((name, f"{with_error(100 * value, 100 * error)} %", *events))
     rows.append(("sum", f"{100 * group.sum:.2f} %", *([""] if yields else [])))
     return Section(title, columns, tuple(rows))
+
+
+def _asymmetries(found: Any, waves: bool) -> Iterator[Section]:
+    """Of couplings and of fractions."""
+    rows = []
+    for own in found.couplings:
+        degrees = None if own.phase_error is None else math.degrees(own.phase_error)
+        rows.append((own.name, f"{with_error(100 * own.value, _percent(own.error))} %", with_error(math.degrees(own.phase), degrees)))
+    title = "CP asymmetries of couplings: (|c̄|² - |c|²)/(|c̄|² + |c|²), arg(c̄/c) in degrees"
+    yield Section(title, ("coupling", "asymmetry", "phase"), tuple(rows))
+    for kind in ("resonances", "waves") if waves else ("resonances",):
+        pairs = [(name, f"{with_error(100 * value, 100 * error)} %") for name, (value, error) in found.fractions[kind].items()]
+        title = f"CP asymmetries of fractions over {found.over}: (f̄ - f)/(f̄ + f), {kind}"
+        yield Section(title, (kind[:-1], "asymmetry"), tuple(pairs))
+
+
+def _percent(error: float | None) -> float | None:
+    return None if error is None else 100 * error
 
 
 def _interferences(title: str, group: Fractions) -> Section:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -44,6 +45,7 @@ def couplings_for_fractions(
     for name, fraction in fractions.items():
         if not (np.isfinite(fraction) and fraction >= 0):
             raise PhysicsError(f"the fraction of {name!r} is {fraction}", "give a number that is not negative")
+    model = replace(model, asymmetries={})
     integrals = _integrals(ModelIntensity(model, couplings=dict.fromkeys(names, 1.0), parameters=parameters, device="cpu"), n, seed)
     for name in fractions:
         if integrals[name] == 0:

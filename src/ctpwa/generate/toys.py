@@ -62,6 +62,7 @@ def generate_toy(
     device: str | torch.device = "cpu",
     engine: str = "auto",
     progress: bool | None = None,
+    conjugate: bool = False,
 ) -> Events:
     """Unweighted events distributed like the intensity of a model, in the rest frame of the parent.
 
@@ -80,10 +81,19 @@ def generate_toy(
         device:      where to generate
         engine:      engine that computes intensities
         progress:    show a progress bar; default: on a terminal when it takes more than two seconds
+        conjugate:   of the charge-conjugate decay, with couplings c(1 − Δ) instead of c(1 + Δ): events as ``read_events`` reads them
+                     with ``conjugate``
     """
     check_count(n, seed, len(model.final_names), checked_device(device))  # before the generator, which takes seconds
     generator = ToyGenerator(
-        model, couplings=couplings, parameters=parameters, efficiency=efficiency, columns=columns, device=device, engine=engine
+        model,
+        couplings=couplings,
+        parameters=parameters,
+        efficiency=efficiency,
+        columns=columns,
+        device=device,
+        engine=engine,
+        conjugate=conjugate,
     )
     named = [(str(k + 1), density, fraction) for k, (density, fraction) in enumerate(backgrounds)]
     return generator.generate(n, seed, backgrounds=named, progress=progress).events
@@ -132,6 +142,7 @@ class ToyGenerator:
         device:      where to generate
         engine:      engine that computes intensities
         settings:    what to do before the first toy, and when to give up
+        conjugate:   of the charge-conjugate decay, see ``generate_toy``
     """
 
     def __init__(
@@ -145,10 +156,13 @@ class ToyGenerator:
         device: str | torch.device = "cpu",
         engine: str = "auto",
         settings: ToySettings = USUAL,
+        conjugate: bool = False,
     ) -> None:
         self.model, self.efficiency, self.device, self.settings = model, efficiency, checked_device(device), settings
         self._columns = dict(columns or {})
-        self.intensity = ModelIntensity(model, couplings=couplings, parameters=parameters, engine=engine, device=self.device)
+        self.intensity = ModelIntensity(
+            model, couplings=couplings, parameters=parameters, engine=engine, device=self.device, conjugate=conjugate
+        )
         self.proposal = EventProposal(model, self.intensity.parameters, self.device)
         random = torch.Generator(device=self.device).manual_seed(PILOT_SEED)
         for _ in range(settings.pilot_rounds):

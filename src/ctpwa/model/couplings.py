@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cmath import isfinite
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ctpwa.base.errors import PhysicsError, suggest
@@ -69,14 +69,22 @@ def map_couplings(model: Model, names: Sequence[str], kind: str, ties: Ties, ref
     if reference is not None and reference not in names:
         raise PhysicsError(f"reference wave {reference!r} is not a coupling of the model", suggest(reference, names))
     if kind == WAVE:
-        return _per_wave(names, ties, reference)
+        return _with_asymmetries(_per_wave(names, ties, reference), names, model.asymmetries)
     if kind == VERTEX:
         if ties:
             raise PhysicsError(
                 "couplings that are products over vertices cannot be tied one by one", "leave 'ties' out, or use couplings='wave'"
             )
-        return _per_vertex(model, names, reference or names[0])
+        return _with_asymmetries(_per_vertex(model, names, reference or names[0]), names, model.asymmetries)
     raise PhysicsError(f"unknown kind of couplings {kind!r}", suggest(kind, [WAVE, VERTEX]))
+
+
+def _with_asymmetries(mapped: CouplingMap, names: Sequence[str], asymmetries: Mapping[str, str]) -> CouplingMap:
+    """Couplings with their Δ."""
+    if not asymmetries:
+        return mapped
+    products = (replace(own, asymmetry=asymmetries.get(name, "")) for name, own in zip(names, mapped.products, strict=True))
+    return replace(mapped, products=tuple(products))
 
 
 def _per_wave(names: Sequence[str], ties: Ties, reference: str | None) -> CouplingMap:

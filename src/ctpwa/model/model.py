@@ -68,6 +68,8 @@ class Model:
         columns:          event columns that lineshapes and the production may use
         parameters:       parameters of no resonance, which formulas may use
         relations:        parameters that are formulas of others, by name; those of couplings are known once they have a representation
+        asymmetries:      coupling → name of its Δ: it is c(1 + Δ) in this decay and c(1 − Δ) in its charge conjugate. The parts of Δ
+                          are among ``parameters``
     """
 
     decay: Decay
@@ -80,6 +82,7 @@ class Model:
     columns: tuple[EventColumn, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     relations: Mapping[str, str] = field(default_factory=dict)
+    asymmetries: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         declared = [column.name for column in self.columns]

@@ -2,13 +2,14 @@
 
     free x  →  native (Re c, Im c, θ)
 
-A coupling c is a constant times a product of complex numbers, each cartesian (re, im) or polar (abs, phase); θ are the lineshape
-parameters. Any of these may be a formula of others. First and second derivatives of the map are exact.
+A coupling c is a constant times a product of complex numbers, each cartesian (re, im) or polar (abs, phase), and may be multiplied by
+1 + Δ in a decay and 1 − Δ in its charge conjugate; θ are the lineshape parameters, and Re Δ and Im Δ of every Δ. Any of these may be a
+formula of others. First and second derivatives of the map are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,6 +22,7 @@ CARTESIAN, POLAR = "cartesian", "polar"
 MAX_STARTS = 100_000  # points that a fit may start from: each costs a fit
 SPREAD = 0.7  # of the logarithm of random couplings
 PARTS = {CARTESIAN: ("re", "im"), POLAR: ("abs", "phase")}
+DELTA = "delta"  # the asymmetry Δ of a coupling, always cartesian: its phase would have no meaning at 0
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Product:
-    """A coupling of the engine: factor · Π numbers."""
+    """A coupling of the engine: factor · Π numbers, times 1 ± Δ if it has an asymmetry, whose parts are two real parameters."""
 
     numbers: tuple[int, ...]
     factor: complex = 1.0
+    asymmetry: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,14 @@ class Parameters:
         numbers:         names of the complex numbers
         couplings:       each coupling as a product of numbers
         all:             the parts of every number, then the lineshape parameters
+        sign:            in front of Δ: 1 for a decay, −1 for its charge conjugate, 0 for couplings without asymmetry
     """
 
     representation: str
     numbers: tuple[str, ...]
     couplings: tuple[Product, ...]
     all: tuple[Parameter, ...]
+    sign: int = 1
 
     @cached_property
     def free(self) -> tuple[Parameter, ...]:
@@ -101,6 +106,30 @@ class Parameters:
                 raise PhysicsError(f"{name!r} cannot be fixed at {value}", f"give a number from {own.lower:g} to {own.upper:g}")
         held = (replace(p, value=float(values[p.name]), fixed=True) if p.name in values else p for p in self.all)
         return replace(self, all=with_formulas(list(held)))
+
+    def signed(self, sign: int) -> Parameters:
+        """The same with another sign in front of Δ."""
+        return self if sign == self.sign else replace(self, sign=sign)
+
+    @cached_property
+    def bare(self) -> Parameters:
+        """The same with couplings without their asymmetries."""
+        return self.signed(0)
+
+    @cached_property
+    def _asymmetric(self) -> tuple[np.ndarray, np.ndarray]:
+        """Couplings with an asymmetry, and where Re Δ and Im Δ are among all parameters, [coupling, 2]."""
+        place = {p.name: k for k, p in enumerate(self.all)}
+        rows = [row for row, product in enumerate(self.couplings) if product.asymmetry and self.sign]
+        parts = [[place[name] for name in asymmetry_parts(self.couplings[row].asymmetry)] for row in rows]
+        return np.array(rows, dtype=np.int64), np.array(parts, dtype=np.int64).reshape(-1, 2)
+
+    def _split(self, values: np.ndarray) -> np.ndarray:
+        """1 ± Δ of every coupling; 1 without an asymmetry."""
+        rows, parts = self._asymmetric
+        factors = np.ones(len(self.couplings), dtype=complex)
+        factors[rows] += self.sign * (values[parts[:, 0]] + 1j * values[parts[:, 1]])
+        return factors
 
     @cached_property
     def relations(self) -> tuple[Relation, ...]:
@@ -181,13 +210,16 @@ class Parameters:
     def native(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Couplings c and lineshape parameters θ."""
         values = self.full(x)
+        return self._couplings(values), values[2 * len(self.numbers) :]
+
+    def _couplings(self, values: np.ndarray) -> np.ndarray:
         a, b = values[0 : 2 * len(self.numbers) : 2], values[1 : 2 * len(self.numbers) : 2]
         z = a + 1j * b if self.representation == CARTESIAN else a * np.exp(1j * b)
         if self._single:
             c = self._factors * z[self._number_of]
         else:
             c = np.array([product.factor * np.prod(z[list(product.numbers)]) for product in self.couplings], dtype=complex)
-        return c, values[2 * len(self.numbers) :]
+        return c * self._split(values) if len(self._asymmetric[0]) else c
 
     def free_from(self, numbers: Mapping[str, complex], theta: Mapping[str, float], *, strict: bool = True) -> np.ndarray:
         """Free parameters at given values; what is not given has its start value.
@@ -250,7 +282,7 @@ class Parameters:
 
     def couplings_of(self, x: np.ndarray) -> np.ndarray:
         """Couplings of many vectors, [vector, coupling]."""
-        if not self._single or self._relations:
+        if not self._single or self._relations or len(self._asymmetric[0]):
             return np.array([self.native(row)[0] for row in x])
         values = np.repeat(self._base[None], len(x), axis=0)
         values[:, self._free_index] = x
@@ -278,17 +310,26 @@ class Parameters:
 
     def _over_all(self, values: np.ndarray) -> np.ndarray:
         """∂(Re c, Im c, θ)/∂(all parameters)."""
-        z, dz, _ = self._numbers(values)
         n_c, n_z = len(self.couplings), len(self.numbers)
-        dc = np.zeros((n_c, 2 * n_z), dtype=complex)
+        dc = self._split(values)[:, None] * self._over_numbers(values)
+        rows, parts = self._asymmetric
+        if len(rows):
+            bare = self.bare._couplings(values)[rows]
+            dc[rows, parts[:, 0]], dc[rows, parts[:, 1]] = self.sign * bare, 1j * self.sign * bare
+        J = np.zeros((2 * n_c + self.n_theta, len(self.all)))
+        J[:n_c], J[n_c : 2 * n_c] = dc.real, dc.imag
+        J[2 * n_c :, 2 * n_z :] = np.eye(self.n_theta)
+        return J
+
+    def _over_numbers(self, values: np.ndarray) -> np.ndarray:
+        """∂c/∂(all parameters) as if there were no asymmetry."""
+        z, dz, _ = self._numbers(values)
+        dc = np.zeros((len(self.couplings), len(self.all)), dtype=complex)
         for row, product in enumerate(self.couplings):
             for position, k in enumerate(product.numbers):
                 others = product.factor * np.prod([z[j] for i, j in enumerate(product.numbers) if i != position])
                 dc[row, 2 * k : 2 * k + 2] += others * dz[k]
-        J = np.zeros((2 * n_c + self.n_theta, len(self.all)))
-        J[:n_c, : 2 * n_z], J[n_c : 2 * n_c, : 2 * n_z] = dc.real, dc.imag
-        J[2 * n_c :, 2 * n_z :] = np.eye(self.n_theta)
-        return J
+        return dc
 
     def second(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Σ_native weights ∂²native/∂x∂x, [free, free]; weights of θ may be left out if they are 0."""
@@ -312,7 +353,7 @@ class Parameters:
         # Σ g_re ∂²Re c + g_im ∂²Im c = Re Σ conj(g) ∂²c with g = g_re + i g_im
         g = weights[:n_c] - 1j * weights[n_c : 2 * n_c]
         H = np.zeros((len(self.all), len(self.all)))
-        for weight, product in zip(g, self.couplings, strict=True):
+        for weight, product in zip(g * self._split(values), self.couplings, strict=True):
             members = product.numbers
             for i, k in enumerate(members):
                 others = product.factor * np.prod([z[m] for n, m in enumerate(members) if n != i])
@@ -321,12 +362,19 @@ class Parameters:
                     if j != i:
                         rest = product.factor * np.prod([z[m] for n, m in enumerate(members) if n not in (i, j)])
                         H[2 * k : 2 * k + 2, 2 * l : 2 * l + 2] += (weight * rest * np.outer(dz[k], dz[l])).real
+        rows, parts = self._asymmetric
+        dc = self._over_numbers(values)[rows] if len(rows) else np.zeros((0, len(self.all)))
+        for weight, slope, (re, im) in zip(self.sign * g[rows], dc, parts, strict=True):
+            for place, mixed in ((re, (weight * slope).real), (im, (1j * weight * slope).real)):
+                H[place] += mixed
+                H[:, place] += mixed
         return H
 
     @cached_property
     def linear(self) -> bool:
         """Whether the map is linear, so that its Jacobian is constant."""
-        return self.representation == CARTESIAN and self._single and all(relation.affine for relation in self.relations)
+        single = self.representation == CARTESIAN and self._single and not len(self._asymmetric[0])
+        return single and all(relation.affine for relation in self.relations)
 
 
 def make_parameters(
@@ -341,6 +389,7 @@ def make_parameters(
     fixed_numbers: Sequence[str] = (),
     limits: Mapping[str, tuple[float, float]] | None = None,
     formulas: Mapping[str, str] | None = None,
+    sign: int = 1,
 ) -> Parameters:
     """The parameters of a model.
 
@@ -355,6 +404,7 @@ def make_parameters(
         fixed_numbers:   complex numbers that are fixed, both parts
         limits:          free parameter → lower and upper limit, within those that it has anyway
         formulas:        parts of complex numbers that are formulas of other parameters, by name
+        sign:            in front of the asymmetries of couplings
     """
     if representation not in PARTS:
         raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
@@ -378,7 +428,41 @@ def make_parameters(
     for name in limits or {}:
         if name not in free:
             raise PhysicsError(f"limits of {name!r}, which is not a free parameter", suggest(name, free))
-    return Parameters(representation, tuple(numbers), tuple(couplings), _sharing_limits([_limited(p, limits) for p in own]))
+    return Parameters(representation, tuple(numbers), tuple(couplings), _sharing_limits([_limited(p, limits) for p in own]), sign)
+
+
+def asymmetry_name(owner: str) -> str:
+    """The name of the Δ of a resonance or coupling."""
+    return f"{owner}.{DELTA}"
+
+
+def asymmetry_parts(name: str) -> tuple[str, str]:
+    """Names of Re Δ and Im Δ."""
+    return f"{name}.re", f"{name}.im"
+
+
+def undetermined_parts(asymmetries: Collection[str], reference: str, held: Collection[str]) -> list[str]:
+    """Parts of the Δ of the reference coupling that have to be fixed because nothing else determines them.
+
+    Each sample is normalised by itself, so that only ratios of (1 − Δ)/(1 + Δ) are determined: if every coupling has a Δ, real and
+    imaginary part of one of them must be known.
+
+    Args:
+        asymmetries:  names of the Δ of all couplings; empty for one that has none
+        reference:    that of the reference coupling
+        held:         parameters that are fixed, follow from others, or are constrained
+    """
+    if not all(asymmetries):
+        return []
+    every = [asymmetry_parts(name) for name in asymmetries]
+    return [part for k, part in enumerate(asymmetry_parts(reference)) if not any(parts[k] in held for parts in every)]
+
+
+def asymmetry_owner(part: str) -> str:
+    """The resonance or coupling whose Δ a parameter is a part of; empty if it is none."""
+    name, _, end = part.rpartition(".")
+    owner, _, delta = name.rpartition(".")
+    return owner if delta == DELTA and end in PARTS[CARTESIAN] else ""
 
 
 def relations_of(parameters: Sequence[Parameter]) -> tuple[Relation, ...]:

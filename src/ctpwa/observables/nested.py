@@ -9,6 +9,7 @@ from typing import Any
 
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import of_coupling
+from ctpwa.model.parameters import asymmetry_owner
 
 # what two nested models have in common, with the values that are meant when nothing is said
 OF_THE_MODEL: dict[str, Any] = {
@@ -53,6 +54,7 @@ def extra_parameters(smaller: FitResult, larger: FitResult) -> Extra | str:
     if only:
         return f"{only[0]!r} is in one of them only"
     small, large = _lineshapes(smaller), _lineshapes(larger)
+    small = {name: (0.0, False) for name in large if _conserved(name, smaller)} | small
     related = _more_related(smaller, larger)
     if related:
         return related
@@ -117,6 +119,12 @@ def _lineshapes(result: FitResult) -> dict[str, tuple[float, bool]]:
     free = {p.name: (p.value, True) for p in result.parameters if not of_coupling(p.name, result)}
     held = dict(result.fixed) | {p.name: p.value for p in result.derived}
     return {name: (value, False) for name, value in held.items() if not of_coupling(name, result)} | free
+
+
+def _conserved(name: str, result: FitResult) -> bool:
+    """Whether a parameter is a part of a Δ that is 0 in a model, because it says nothing about CP there."""
+    owner = asymmetry_owner(name)
+    return bool(owner) and owner in {*(c.name for c in result.couplings), *((result.model or {}).get("resonances") or {})}
 
 
 def _coupling_numbers(result: FitResult) -> int:

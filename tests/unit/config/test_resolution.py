@@ -18,7 +18,12 @@ resonances:
   resolution: {resolution}
 """
 KK = {"decay": "J/psi(1S) -> K+ K- eta", "name": "phi(1020)", "pair": "K+ K-", "more": ""}
-FOUR = {"decay": "J/psi(1S) -> K+ K- pi+ pi-", "name": "phi(1020)", "pair": "K+ K-", "more": "  f(0)(980): {in: pi+ pi-, mass: 0.98, width: 0.05}\n"}
+FOUR = {
+    "decay": "J/psi(1S) -> K+ K- pi+ pi-",
+    "name": "phi(1020)",
+    "pair": "K+ K-",
+    "more": "  f(0)(980): {in: pi+ pi-, mass: 0.98, width: 0.05}\n",
+}
 
 
 def resolution(load, tmp_path, text, model=KK):

@@ -21,6 +21,7 @@ from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.cli.settings import CommandSettings
 from ctpwa.data.located import TEXT
 from ctpwa.data.write import check_suffix
+from ctpwa.decay.conjugate import conjugate_decay
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.generate.phase_space import checked_device
 from ctpwa.generate.room import check_count, check_disk
@@ -38,6 +39,10 @@ def generate(
     column: Annotated[
         list[str] | None, typer.Option("--column", metavar="NAME=NUMBER", help="an event column, with the number that all events get")
     ] = None,
+    conjugate: Annotated[
+        bool,
+        typer.Option("--conjugate", help="the charge-conjugate decay: antiparticles, with couplings c(1 - delta)"),
+    ] = False,
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
     signal_only: Annotated[bool, typer.Option("--signal-only", help="leave out the backgrounds of the model file")] = False,
     data_set: Annotated[
@@ -56,7 +61,8 @@ def generate(
     check_suffix(out)
     check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
     analysis, result = _analysis_and_truth(model, fitted)
-    decay = analysis.model.decay
+    conjugate = conjugate or any(own.conjugate for own in analysis.data_sets if own.name == data_set)
+    decay = conjugate_decay(analysis.model.decay) if conjugate else analysis.model.decay
     check_count(n, seed, len(decay.labels), checked_device(device))
     check_disk(n, len(decay.labels), out)
     columns = dict(map(_column, column or ()))
@@ -78,12 +84,14 @@ def generate(
             data_set=data_set,
             signal_only=signal_only,
             columns=columns,
+            conjugate=conjugate,
             device=device,
             engine=settings.toy_engine,
             settings=settings.toys,
+            conjugate=conjugate,
         )
         events, how = data.toy.events if out.suffix.lower() in TEXT else data.marked_events, _how(data)
-    ctpwa.write_events(out, events, model=analysis.model, made_by=GENERATED)
+    ctpwa.write_events(out, events, model=analysis.model, made_by=GENERATED, conjugate=conjugate)
     seconds = time.monotonic() - start
     if as_json:
         print_json({"file": str(out), "decay": str(decay), "events": n, "seed": seed, "seconds": seconds} | how)

@@ -63,6 +63,7 @@ def build_likelihood(
     progress: bool | None = None,
     ranks: Ranks | None = None,
     precision: str = DOUBLE,
+    conjugate: bool = False,
 ) -> Likelihood:
     """The likelihood of one data set.
 
@@ -95,6 +96,8 @@ def build_likelihood(
         ranks:           processes that share the events, each with its own part of every sample; default: those that torchrun
                          started, or this one alone
         precision:       ``double``; or ``mixed``: spin amplitudes are stored in single precision, everything is computed in double
+        conjugate:       the events are those of the charge-conjugate decay, read with ``conjugate``: couplings are c(1 − Δ) instead
+                         of c(1 + Δ)
     """
     TURN.check()
     precision = checked_precision(precision)
@@ -126,7 +129,7 @@ def build_likelihood(
     mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
     amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device))
     added = mixture_parameters(backgrounds, own_weight(shares, ranks) if extended else None)
-    parameters = _parameters(amplitude, channels.theta, added, representation, limits, fix or {})
+    parameters = _parameters(amplitude, channels.theta, added, representation, limits, fix or {}, -1 if conjugate else 1)
     _check_constraints(model, parameters, constraints, fix or {})
     _check_ranks(ranks, amplitude, parameters, constraints, shares, precision)
     resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities), resolution)
@@ -145,6 +148,7 @@ def _parameters(
     representation: str,
     limits: Mapping[str, tuple[float, float]] | None,
     fix: Mapping[str, float | None],
+    sign: int,
 ) -> Parameters:
     mapped, theta = amplitude.coupling_map, {p.name: p for p in (*lineshapes, *added)}
     for name, value in fix.items():
@@ -168,6 +172,7 @@ def _parameters(
         fixed_numbers=mapped.fixed,
         limits=limits,
         formulas={name: text for name, text in amplitude.model.relations.items() if name not in of_model},
+        sign=sign,
     )
 
 
@@ -205,6 +210,7 @@ def _check_ranks(
         engine.plan.n_rows,
         engine.name,
         precision,
+        parameters.sign,
     ]
     ranks.check_same("model", repr(about), "use the same model, samples and options on all ranks")
     check_devices(ranks, engine.device)

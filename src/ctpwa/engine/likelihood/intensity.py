@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues, find_rotation, in_pieces, sample_of, spin_stage
 from ctpwa.engine.samples.sample import Sample
 from ctpwa.model.model import Model, Wave
-from ctpwa.model.parameters import Parameter, with_formulas
+from ctpwa.model.parameters import Parameter, asymmetry_parts, with_formulas
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.stage import SpinStage
 
@@ -59,6 +60,7 @@ class ModelIntensity:
         engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
         device:       where to compute; default: a GPU if there is one
         chunk_bytes:  K and event table of the events that are in memory at a time; default: what suits the device
+        conjugate:    of events of the charge-conjugate decay, read with ``conjugate``: couplings are c(1 − Δ) instead of c(1 + Δ)
     """
 
     def __init__(
@@ -70,8 +72,9 @@ class ModelIntensity:
         engine: str = "auto",
         device: str | torch.device | None = None,
         chunk_bytes: int | None = None,
+        conjugate: bool = False,
     ) -> None:
-        self.model = model
+        self.model, self.conjugate = model, conjugate
         # every wave has a coupling of its own here, so that waves can be left out one by one
         self._untied = replace(model, waves=tuple(replace(wave, coupling=wave.name) for wave in model.waves))
         own = model_channels(self._untied)
@@ -81,9 +84,30 @@ class ModelIntensity:
         theta = _parameter_values(own.theta, parameters or {})
         self.parameters = {p.name: p.value for p in theta}
         self._channels = ModelChannels(own.couplings, own.specs, theta)
-        self._c = np.array([self.couplings[name] for name in self._coupling_of])
+        self._c = self._effective()
         self._engine_name, self._device, self._chunk_bytes = engine, device, chunk_bytes
         self._ready: tuple[Plan, SpinStage, Engine] | None = None
+
+    def of(self, conjugate: bool) -> ModelIntensity:
+        """The same of the decay, or of its charge conjugate."""
+        if conjugate == self.conjugate:
+            return self
+        other = copy(self)
+        other.conjugate = conjugate
+        other._c = other._effective()
+        return other
+
+    def _effective(self) -> np.ndarray:
+        """Couplings with their asymmetries."""
+        return np.array([self.couplings[name] * self._split(name) for name in self._coupling_of])
+
+    def _split(self, coupling: str) -> complex:
+        """1 ± Δ of a coupling."""
+        name = self.model.asymmetries.get(coupling)
+        if name is None:
+            return 1.0
+        delta = complex(*(self.parameters[part] for part in asymmetry_parts(name)))
+        return 1 - delta if self.conjugate else 1 + delta
 
     def __call__(self, events: Mapping[str, Any], waves: Selection | None = None, *, progress: bool | None = False) -> Tensor:
         """I of every event, [event].

@@ -30,7 +30,7 @@ from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameters, make_parameters
+from ctpwa.model.parameters import Parameters, asymmetry_parts, make_parameters, undetermined_parts
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -213,10 +213,11 @@ def _end(name: str, ties: Ties) -> tuple[str, complex]:
 def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
     """Parameters of what is left: those of resonances that are gone stay as they are and are fixed."""
     old, plan = likelihood.parameters, amplitude.engine.plan
-    c, _ = old.native(old.start)
+    c, _ = old.bare.native(old.start)
     values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
-    moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
     mapped, before = amplitude.coupling_map, likelihood.coupling_map
+    moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
+    moved |= {name for product in mapped.products if product.asymmetry for name in asymmetry_parts(product.asymmetry)}
     parts = {p.name: p for p in old.all[: 2 * len(old.numbers)]}
     kept = {name for name, p in parts.items() if p.formula and _number(name) in mapped.numbers}
     needed = {name for own in old.relations if own.name in moved | kept for name in own.arguments}
@@ -224,6 +225,10 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
     gone = [name for name in old.numbers if name not in mapped.numbers and name in related]  # formulas of what is left may use them
     formulas = {name: p.formula for name, p in parts.items() if p.formula and _number(name) in (*mapped.numbers, *gone)}
     theta = [replace(p, fixed=p.fixed or p.name not in moved | needed) for p in old.all[2 * len(old.numbers) :]]
+    reference = next((own.asymmetry for own in mapped.products if mapped.numbers.index(mapped.fixed[0]) in own.numbers), "")
+    known = {p.name for p in theta if p.fixed} | set(likelihood.constraints)
+    lost = undetermined_parts([own.asymmetry for own in mapped.products], reference, known)
+    theta = [replace(p, fixed=True) if p.name in lost else p for p in theta]
     own = [p for p in parts.values() if p.fixed and not p.formula and _number(p.name) not in before.fixed]
     held = {p.name: p.value for p in own if _number(p.name) in mapped.numbers}
     if held and mapped.fixed != before.fixed:
@@ -244,6 +249,7 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
         fixed=list(held),
         fixed_numbers=mapped.fixed,
         formulas=formulas,
+        sign=old.sign,
     )
 
 

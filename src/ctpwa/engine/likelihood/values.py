@@ -20,8 +20,8 @@ class ModelValues:
     """A point in the space of a model; what ``ModelIntensity`` and ``generate_toy`` take.
 
     Attributes:
-        couplings:   complex couplings by name
-        parameters:  lineshape parameters by name, fixed ones included
+        couplings:   complex couplings by name, without asymmetries
+        parameters:  lineshape parameters by name, fixed ones included, and the parts of asymmetries
     """
 
     couplings: Mapping[str, complex]
@@ -37,7 +37,7 @@ def model_values(likelihood: Likelihood | LikelihoodSum, x: Any) -> ModelValues:
     couplings: dict[str, complex] = {}
     parameters: dict[str, float] = {}
     for term in _terms(likelihood):
-        c, theta = term.parameters.native(np.array([at[name] for name in term.names]))
+        c, theta = term.parameters.bare.native(np.array([at[name] for name in term.names]))
         _merge(couplings, term.coupling_names, c.tolist())
         _merge(parameters, term.parameters.theta_names, theta.tolist())
     return ModelValues(couplings, parameters)

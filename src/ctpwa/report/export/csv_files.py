@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.fitting.asymmetries import CPAsymmetries
 from ctpwa.fitting.result import FitResult
 from ctpwa.observables.histograms import Grid, Projected, Projection
 from ctpwa.report.export.safe_names import safe_names
@@ -23,6 +24,7 @@ DERIVED = ("name", "value", "error", "formula")
 COUPLINGS = ("name", "re", "im", "magnitude", "magnitude_error", "phase", "phase_error")
 FRACTIONS = ("data_set", "over", "kind", "name", "fraction", "error", "yield", "yield_error")
 INTERFERENCES = ("data_set", "over", "kind", "first", "second", "interference", "error")
+ASYMMETRIES = ("kind", "name", "delta_re", "delta_im", "asymmetry", "error", "phase", "phase_error")
 GRID = ("x_low", "x_high", "y_low", "y_high", "data", "fit", "pull")
 PROJECTION = ("low", "high", "data", "data_error", "background", "background_error", "fit", "pull")  # and contributions
 FINE = ("low", "high", "signal", "signal_error")  # and contributions
@@ -46,6 +48,8 @@ def csv_tables(result: FitResult, projected: Mapping[str, Projected] | None = No
     }
     if result.derived:
         tables["derived.csv"] = _table(DERIVED, ([getattr(p, column) for column in DERIVED] for p in result.derived))
+    if result.asymmetries is not None:
+        tables["asymmetries.csv"] = _asymmetries(result.asymmetries)
     for name, found in (projected or {}).items():
         place = f"_{safe_names(projected or {})[name]}" if name else ""
         stems = safe_names([projection.variable.name for projection in found.projections])
@@ -71,6 +75,7 @@ def is_table(path: Path) -> bool:
             COUPLINGS,
             FRACTIONS,
             INTERFERENCES,
+            ASYMMETRIES,
             GRID,
         ):
             return True
@@ -106,6 +111,15 @@ def _parameters(result: FitResult) -> str:
 
 def _couplings(result: FitResult) -> str:
     return _table(COUPLINGS, ([getattr(c, column) for column in COUPLINGS] for c in result.couplings))
+
+
+def _asymmetries(found: CPAsymmetries) -> str:
+    rows: list[tuple[Any, ...]] = [
+        ("couplings", own.name, own.re, own.im, own.value, own.error, own.phase, own.phase_error) for own in found.couplings
+    ]
+    for kind, fractions in found.fractions.items():
+        rows += [(kind, name, None, None, value, error, None, None) for name, (value, error) in fractions.items()]
+    return _table(ASYMMETRIES, rows)
 
 
 def _fractions(result: FitResult) -> str:

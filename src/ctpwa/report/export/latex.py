@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ctpwa.decay.latex import latex_of_text
+from ctpwa.fitting.asymmetries import CouplingAsymmetry, CPAsymmetries
 from ctpwa.fitting.labels import group_label, parameter_label
 from ctpwa.fitting.result import DerivedParameter, FitResult, FittedParameter, FractionSet
 from ctpwa.fitting.text import with_error
@@ -40,6 +41,8 @@ def latex_tables(result: FitResult, model: Model | None = None) -> dict[str, str
         end = f"_{k + 1}" if several else ""
         tables[f"fractions{end}.tex"] = _fractions(entry, label)
         tables[f"waves{end}.tex"] = _waves(entry, label)
+    if result.asymmetries is not None:
+        tables["asymmetries.tex"] = _asymmetries(result.asymmetries, label)
     inputs = "\n".join(rf"\begin{{center}}\input{{{name}}}\end{{center}}" for name in tables)
     return tables | {"tables.tex": DOCUMENT.replace("TABLES", inputs)}
 
@@ -121,6 +124,21 @@ def _fractions(entry: FractionSet, label: Callable[[str], str]) -> str:
         for name, value, error in zip(group.names, group.values.tolist(), group.errors.tolist(), strict=True)
     ]
     return _tabular("lll", ("Resonance", r"Fraction [\%]", "Events"), rows, ("Sum", f"${100 * group.sum:.2f}$", ""))
+
+
+def _asymmetries(found: CPAsymmetries, label: Callable[[str], str]) -> str:
+    rows = [
+        (label(own.name), number(100 * own.value, None if own.error is None else 100 * own.error), _angle(own)) for own in found.couplings
+    ]
+    rows += [
+        (rf"{label(name)}, fraction", number(100 * value, 100 * error), "")
+        for name, (value, error) in found.fractions["resonances"].items()
+    ]
+    return _tabular("lll", ("Coupling or resonance", r"$A_{CP}$ [\%]", r"$\arg(\bar c/c)$ [$^\circ$]"), rows)
+
+
+def _angle(own: CouplingAsymmetry) -> str:
+    return number(math.degrees(own.phase), None if own.phase_error is None else math.degrees(own.phase_error))
 
 
 def _waves(entry: FractionSet, label: Callable[[str], str]) -> str:

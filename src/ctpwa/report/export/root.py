@@ -56,6 +56,10 @@ class Samples(Protocol):
     def background(self) -> Events | None:
         """Events whose contribution is subtracted."""
 
+    @property
+    def conjugate(self) -> bool:
+        """Whether the events are those of the charge-conjugate decay."""
+
 
 def write_root(
     path: FilePath, intensity: ModelIntensity, sets: Iterable[tuple[Samples, Projected]], *, progress: bool | None = None
@@ -73,7 +77,7 @@ def write_root(
     names: dict[str, dict[str, str]] = {}
     with root_output(path) as out:
         for samples, projected in pairs:
-            _write_set(out, folders[samples.name], intensity, samples, projected, names, progress)
+            _write_set(out, folders[samples.name], intensity.of(samples.conjugate), samples, projected, names, progress)
         names["data sets"] = {folder.rstrip("/"): name for name, folder in folders.items() if name}
         out.text("names", json.dumps(names, ensure_ascii=False, indent=1))
         out.text(MARK, MADE_BY)

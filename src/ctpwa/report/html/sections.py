@@ -11,6 +11,7 @@ import numpy as np
 from ctpwa.base.words import counted
 from ctpwa.data.summary import grouped
 from ctpwa.decay.spin import format_parity, format_spin
+from ctpwa.fitting.asymmetries import CPAsymmetries
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.text import with_error
@@ -227,7 +228,38 @@ def fraction_section(content: ReportContent) -> Html:
             left = element("div", _fraction_table(content, f"{kind}{k}", group, yields), note(words))
             both = element("div", left, _heat_map(f"interference{k}{kind}", INTERFERENCE_CAPTION), class_="pair")
             parts.append(element("div", both, data_part_of=f"fractions{k}", data_tab=kind))
+    if content.result.asymmetries is not None:
+        parts.append(_asymmetries(content, content.result.asymmetries))
     return section("fractions", "Fit fractions", parts) if parts else NOTHING
+
+
+def _asymmetries(content: ReportContent, found: CPAsymmetries) -> Html:
+    """CP asymmetries of couplings and of fractions."""
+
+    def label(name: str) -> Cell:
+        resonance = content.model.resonances.get(name)
+        return formula(resonance.latex, name) if resonance is not None else text(name)
+
+    rows = [
+        (
+            label(own.name),
+            *_measured(100 * own.value, None if own.error is None else 100 * own.error),
+            *_measured(float(np.degrees(own.phase)), _degrees(own.phase_error)),
+        )
+        for own in found.couplings
+    ]
+    fractions = [(label(name), *_measured(100 * value, 100 * error)) for name, (value, error) in found.fractions["resonances"].items()]
+    words = (
+        "CP asymmetries (|c̄|² − |c|²)/(|c̄|² + |c|²) of couplings c(1 + Δ) and c̄ = c(1 − Δ), and (f̄ − f)/(f̄ + f) of fractions"
+        f" over {found.over}; a bar is the charge-conjugate decay. Shapes alone do not determine an asymmetry of all rates together."
+    )
+    both = element(
+        "div",
+        table("asymmetry-couplings", ("coupling", "asymmetry / %", "error / %", "phase / °", "error / °"), rows),
+        table("asymmetry-fractions", ("fraction", "asymmetry / %", "error / %"), fractions),
+        class_="pair",
+    )
+    return element("div", titled("CP asymmetries"), both, note(words))
 
 
 def _fraction_table(content: ReportContent, identifier: str, group: Fractions, events: Mapping[str, tuple[float, float]]) -> Html:
