@@ -79,8 +79,8 @@ def test_generate_phase_space():
 def test_generate_toy():
     arguments = ["couplings=None", "parameters=None", "efficiency=None", "columns=None", "device='cpu'", "engine='auto'"]
     with_backgrounds = [*arguments[:4], "backgrounds=()", *arguments[4:]]
-    assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *with_backgrounds, "progress=None"]
-    assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments, f"settings={ctpwa.generate.ToySettings()}"]
+    assert parameters(ctpwa.generate_toy) == ["model", "n", "seed=0", *with_backgrounds, "progress=None", "conjugate=False"]
+    assert parameters(ctpwa.generate.ToyGenerator) == ["model", *arguments, f"settings={ctpwa.generate.ToySettings()}", "conjugate=False"]
     assert parameters(ctpwa.generate.ToyGenerator.generate) == ["self", "n", "seed=0", "backgrounds=()", "progress=None"]
 
 
@@ -92,6 +92,7 @@ def test_model_intensity():
         "engine='auto'",
         "device=None",
         "chunk_bytes=None",
+        "conjugate=False",
     ]
     assert parameters(ctpwa.ModelIntensity.__call__) == ["self", "events", "waves=None", "progress=False"]
 
@@ -99,7 +100,7 @@ def test_model_intensity():
 def test_read_and_write_events():
     expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
     expected += ["mass_tolerance=None", "parent_tolerance=None", "columns=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
-    expected += ["chunk=131072"]
+    expected += ["chunk=131072", "conjugate=False"]
     assert parameters(ctpwa.read_events) == expected
     assert parameters(ctpwa.open_events) == [parameter for parameter in expected if not parameter.startswith("device")]
     assert parameters(ctpwa.write_events) == [
@@ -110,6 +111,7 @@ def test_read_and_write_events():
         "made_by=''",
         "progress=None",
         "chunk=131072",
+        "conjugate=False",
     ]
 
 

@@ -180,8 +180,7 @@ def test_several_data_sets(folder):
     (folder / "model.yml").write_text(MODEL + f"data_sets:\n  one: {entry}\n  two: {{data: two.npz, phase_space: {{generate: 500}}}}\n")
     failed = generate(n=20)
     assert (
-        "2 data sets with backgrounds or efficiencies of their own: one, two\n"
-        " fix: say which with --data-set, or leave backgrounds out with --signal-only" in failed.stderr
+        "2 data sets with backgrounds, efficiencies or resolutions of their own: one, two\n fix: say which with --data-set" in failed.stderr
     )
     assert " flat; column" in generate("--data-set", "one", n=20).stdout
     assert "signal" not in generate("--data-set", "two", "--force", n=20).stdout

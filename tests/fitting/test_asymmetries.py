@@ -138,7 +138,7 @@ def test_they_are_printed(results):
 
 
 def test_one_kind_of_sample_does_not_determine_them(toys):
-    with pytest.raises(ctpwa.base.PhysicsError, match="'K\\*\\(892\\)-.delta.im' is free, and all samples are of the decay"):
+    with pytest.raises(ctpwa.base.PhysicsError, match=r"'K\*\(892\)-.delta.im' is free, and all samples are of the decay"):
         ctpwa.fit(toys[0].terms[0])
 
 

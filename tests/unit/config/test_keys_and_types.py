@@ -17,7 +17,7 @@ CHAIN = "decay: J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
     [
         (DECAY + "resonance: {phi(1020): {in: K+ K-}}\n", "2:1", "resonance", "did you mean 'resonances'?"),
         (DECAY + "polarization: transverse\n", "2:1", "polarization", "did you mean 'polarisation'?"),
-        (DECAY + "zebra: red\n", "2:1", "zebra", "known: chains, columns, couplings, data_sets, decay, fit"),
+        (DECAY + "zebra: red\n", "2:1", "zebra", "known: chains, columns, couplings, cp, data_sets, decay, fit"),
         (DECAY + "resonances:\n  phi(1020):\n    in: K+ K-\n    masss: 1.02\n", "5:5", "masss", "did you mean 'mass'?"),
         (phi("decay_LS: [[1, 0]]"), "3:26", "decay_LS", "did you mean 'decay_ls'"),
         (DECAY + "particles:\n  eta: {Mass: 0.5}\n", "3:9", "Mass", "did you mean 'mass'?"),

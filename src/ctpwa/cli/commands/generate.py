@@ -88,7 +88,6 @@ def generate(
             device=device,
             engine=settings.toy_engine,
             settings=settings.toys,
-            conjugate=conjugate,
         )
         events, how = data.toy.events if out.suffix.lower() in TEXT else data.marked_events, _how(data)
     ctpwa.write_events(out, events, model=analysis.model, made_by=GENERATED, conjugate=conjugate)
