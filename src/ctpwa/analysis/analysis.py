@@ -58,6 +58,7 @@ from ctpwa.observe.efficiency import (
     with_efficiency,
     without_column,
 )
+from ctpwa.observe.mass_resolution import named
 from ctpwa.observe.sideband_model import SidebandModel, fit_sideband
 from ctpwa.observe.variable import ProjectionSpec, default_projections
 
@@ -397,7 +398,8 @@ class Analysis:
         for kind, source, name in wanted:
             whole = rows > 1 and kind in MEASURED
             part = self._source(source, name, progress, in_pieces and kind in STREAMED and not whole, data_set.conjugate)
-            read.setdefault(kind, []).append(self._with_points(part, rows, name) if whole else part)
+            measured = self._with_points(part, rows, name) if whole else part
+            read.setdefault(kind, []).append(self._with_note(measured, resolution) if kind in MEASURED else part)
         before = _joined([without_column(part) if isinstance(part, Events) else part for part in read["phase_space"]])
         pairs = list(zip(data_set.phase_space, read["phase_space"], strict=True))
         read["phase_space"] = self.ranks.together(lambda: [self._efficient(source, part) for source, part in pairs])
@@ -412,6 +414,14 @@ class Analysis:
         return tuple(
             Background(own.name, self._density(own, samples, data_set.name), own.fraction, own.floating) for own in data_set.backgrounds
         )
+
+    def _with_note(self, part: SamplePart, resolution: Resolution | None) -> SamplePart:
+        """A sample whose summary says how exactly it is measured; that of files read in pieces is not known yet."""
+        if resolution is None or not isinstance(part, Events) or part.summary is None:
+            return part
+        masses = named(resolution, self.model.decay.labels)
+        note = f"{resolution.n_points} points of each event" + (f", which smear {masses}" if masses else "")
+        return replace(part, summary=replace(part.summary, notes=(*part.summary.notes, note)))
 
     def _with_points(self, part: SamplePart, rows: int, name: str) -> Events:
         """Events of which each is so many rows of files."""

@@ -25,6 +25,7 @@ from ctpwa.engine.samples.build import find_rotation
 from ctpwa.engine.samples.memory_plan import MemoryPlan, plan_memory
 from ctpwa.engine.samples.own_events import Share, own_share
 from ctpwa.engine.samples.precision import planned
+from ctpwa.engine.samples.prepare import points_of
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import map_couplings
 from ctpwa.model.model import Model
@@ -137,12 +138,16 @@ class SampleReport:
         for data_set in analysis.data_sets:
             samples = analysis.read(data_set.name)
             summaries += samples.summaries
-            shares = {name: own_share(name, events, report.model, analysis.ranks) for name, events in _parts(samples).items()}
+            resolution = data_set.resolution
+            own_columns = {name: resolution.columns if resolution and name != "phase space" else () for name in _parts(samples)}
+            shares = {
+                name: own_share(name, events, report.model, analysis.ranks, own_columns[name]) for name, events in _parts(samples).items()
+            }
             rotation = find_rotation(report.model, [share.first(PROBE_EVENTS) for share in shares.values()])
             n_added = len(data_set.backgrounds)
             if analysis.settings.subtraction == BOUNDED and floor_ratio(shares, analysis.ranks):
                 shares[FLOOR], n_added = floor_share(shares, analysis.ranks), n_added + 1
-            counts = {name: share.part.count for name, share in shares.items()}
+            counts = {name: share.part.count * points_of(resolution, name) for name, share in shares.items()}
             backend, device = choose_backend(analysis.settings.engine, analysis.settings.device)
             own = backend.adapt(replace(_plan(analysis, report.channels, rotation), n_added=n_added))
             separate = backend.own_memory(device)
