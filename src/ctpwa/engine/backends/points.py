@@ -1,11 +1,11 @@
-"""Events that are several points of phase space, for engines whose kernels know points only.
+"""Events that are several points of phase space.
 
     V = Σ_e w ln T,    T = Σ_k v_k (I_k + Σ β b_k)
 
     ∂V = Σ_e Σ_k ω_k ∂(I_k + Σ β b_k),    ω_k = w v_k / T
     ∂²V = Σ_e Σ_k ω_k ∂²I_k − 4 Σ_e (w/T²) y y,    y = Σ_k v_k Re ψ̄_k ∂ψ_k  (b/2 for β)
 
-One pass finds T; a second one is that of Σ ω I, whose kernels exist.
+An engine whose kernels know points only needs one pass for T, and a second one for Σ ω I.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ class PointEngine(Protocol):
 
     def intensities(self, sample: Sample) -> Tensor:
         """I of every point."""
+
+    def point_sums(self, sample: Sample, order: int) -> Tensor:
+        """Sums of every channel for Σ w ln T."""
 
     def plain_row(self, sample: Sample, order: int) -> Tensor:
         """Sums of every channel for Σ w I."""
@@ -57,6 +60,12 @@ def event_intensities(engine: PointEngine, sample: Sample) -> tuple[Tensor, Tens
 
 def log_row(engine: PointEngine, sample: Sample, order: int) -> Tensor:
     """Sums of every channel for Σ w ln T, and to second order the Gram matrices after them."""
+    row = engine.point_sums(sample, order)
+    return torch.cat([row, log_gram_row(engine, sample)]) if order >= 2 else row
+
+
+def two_passes(engine: PointEngine, sample: Sample, order: int) -> Tensor:
+    """Sums of every channel for Σ w ln T, by kernels for Σ w I."""
     T, b = event_intensities(engine, sample)
     plan, layout = engine.plan, engine.tables.layouts[order]
     if order == 0:
@@ -64,12 +73,7 @@ def log_row(engine: PointEngine, sample: Sample, order: int) -> Tensor:
     row = engine.plain_row(_weighted(sample, T), order)
     row[0] = sample.w @ T.log()
     row[layout.added : layout.added + plan.n_added] = b @ (sample.w / T)
-    return torch.cat([row, _gram_row(engine, sample, T, b)]) if order >= 2 else row
-
-
-def log_gram_row(engine: PointEngine, sample: Sample) -> Tensor:
-    """Gram matrices of Σ w ln T, as a row of numbers."""
-    return _gram_row(engine, sample, *event_intensities(engine, sample))
+    return row
 
 
 def _weighted(sample: Sample, T: Tensor) -> Sample:
@@ -78,7 +82,9 @@ def _weighted(sample: Sample, T: Tensor) -> Sample:
     return sample.at_points(((sample.w / T)[:, None] * sample.v).flatten())
 
 
-def _gram_row(engine: PointEngine, sample: Sample, T: Tensor, b: Tensor) -> Tensor:
+def log_gram_row(engine: PointEngine, sample: Sample) -> Tensor:
+    """Gram matrices of Σ w ln T, as a row of numbers."""
+    T, b = event_intensities(engine, sample)
     plan, k = engine.plan, sample.points_per_event
     points = _weighted(sample, T)
     total = ScaledGramAccumulator(plan.n_columns, engine.device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -77,6 +78,18 @@ class Sample:
             w:  weights of the points, of the same sign as those of their events
         """
         return Sample(self.K, self.E, w, self.n_positive * self.points_per_event, None, self.inputs)
+
+    @cached_property
+    def weighted_points(self) -> Sample:
+        """Every point as an event of its own, with its share of the weight of its event."""
+        assert self.v is not None
+        return self.at_points((self.w[:, None] * self.v / self.v.sum(dim=1, keepdim=True)).flatten())
+
+    @cached_property
+    def log_point_weights(self) -> float:
+        """Σ w ln Σ_k v_k: what the weights of points add to a sum of logarithms beyond their shares."""
+        assert self.v is not None
+        return float(self.w @ self.v.sum(dim=1).log())
 
     def picked(self, events: Tensor, w: Tensor, order: Tensor | None) -> Sample:
         """Some events with other weights, or all in another order; those with weight ≥ 0 come first.

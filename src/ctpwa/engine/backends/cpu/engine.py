@@ -17,7 +17,7 @@ from ctpwa.engine.backends.cpu.threads import ThreadedKernel
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
-from ctpwa.engine.backends.points import log_gram_row, log_row
+from ctpwa.engine.backends.points import log_gram_row, log_row, two_passes
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.machine_code import code_path
 from ctpwa.engine.plan.plan import Plan
@@ -127,6 +127,15 @@ class CpuEngine:
             D, z = self._columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
             total.add(D[:0] if only_z else D, z, negative=start >= sample.n_positive)
         return total.sums.flatten()
+
+    def point_sums(self, sample: Sample, order: int) -> torch.Tensor:
+        """Sums of every channel for Σ w ln T: the points of an event are in one block."""
+        k = sample.points_per_event
+        if k > BLOCK:
+            return two_passes(self, sample, order)
+        row = self.sums(sample.weighted_points, k, *self._present, order).row
+        row[0] += sample.log_point_weights
+        return torch.from_numpy(row)
 
     def plain_row(self, sample: Sample, order: int) -> torch.Tensor:
         """Sums of every channel for Σ w I."""

@@ -17,7 +17,7 @@ from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
 from ctpwa.engine.backends.kept_columns import MOST_BYTES, Columns, KeptColumns
-from ctpwa.engine.backends.points import log_gram_row, log_row
+from ctpwa.engine.backends.points import log_gram_row, log_row, two_passes
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.triton_files import ready_triton_folder
 from ctpwa.engine.plan.plan import Plan
@@ -225,6 +225,10 @@ class CudaEngine:
     def gram_chunk(self, mode: int) -> int:
         """How many points a matrix product takes at a time."""
         return max(GRAM_BYTES // self._column_bytes(mode) // BLOCK * BLOCK, 1)
+
+    def point_sums(self, sample: Sample, order: int) -> Tensor:
+        """Sums of every channel for Σ w ln T."""
+        return two_passes(self, sample, order)
 
     def plain_row(self, sample: Sample, order: int) -> Tensor:
         """Sums of every channel for Σ w I."""
