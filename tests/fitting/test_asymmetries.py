@@ -122,15 +122,6 @@ def test_contradictions_in_a_file_are_refused(results, tmp_path, key, value, mes
         FitResult.load(tmp_path / "a.json")
 
 
-def test_older_files_have_none(results, tmp_path):
-    replace(results[0], asymmetries=None).save(tmp_path / "a.json")
-    content = json.loads((tmp_path / "a.json").read_text())
-    del content["asymmetries"]
-    content["sha256"] = checksum(content)
-    (tmp_path / "a.json").write_text(json.dumps(content))
-    assert FitResult.load(tmp_path / "a.json").asymmetries is None
-
-
 def test_they_are_printed(results):
     text = str(results[0])
     assert "CP asymmetries of couplings: (|c̄|² - |c|²)/(|c̄|² + |c|²), arg(c̄/c) in degrees\n  K*(892)-  " in text

@@ -124,8 +124,6 @@ def test_printed(result):
 def test_files(result):
     again = FitResult.load("result.json")
     assert again == result
-    older = {key: value for key, value in result.as_dict().items() if key != "derived"}
-    assert FitResult.from_dict(older).derived == ()
     for wrong in ({"error": -1.0}, {"formula": ""}, {"name": result.names[0]}):
         content = result.as_dict()
         content["derived"][0] |= wrong

@@ -152,7 +152,7 @@ def test_a_narrow_state_is_not_good():
 
 
 def test_files_of_schema_2_are_read(tmp_path):
-    """They could not hold the part of the simulation."""
+    """They could not hold the part of the simulation, derived parameters and asymmetries."""
     path = tmp_path / "r.json"
     plain = make_result(simulation=None)
     plain = replace(plain, parameters=tuple(replace(p, simulation=None) for p in plain.parameters))
@@ -160,7 +160,8 @@ def test_files_of_schema_2_are_read(tmp_path):
 
     def older(content):
         content["schema"] = 2
-        del content["simulation"]
+        for key in ("simulation", "derived", "asymmetries"):
+            del content[key]
         for p in content["parameters"]:
             del p["simulation"]
 

@@ -27,7 +27,7 @@ from ctpwa.minimise.minos import MinosError
 from ctpwa.minimise.steps import Extended
 from ctpwa.minimise.verdict import Verdict
 
-SCHEMA = 3  # since 2 with a checksum, since 3 with the part of the simulation in errors
+SCHEMA = 3  # since 2 with a checksum; since 3 with the part of the simulation in errors, derived parameters and asymmetries
 OLDEST = 2  # that can be read
 CHECKSUM = "sha256"
 NOT_OF_A_RESULT = ("schema", "ctpwa", "aic", "bic", CHECKSUM)  # what a file has besides
@@ -295,8 +295,7 @@ class FitResult:
         Raises:
             ValueError: says what is missing, too much, of the wrong kind, or contradicts something else
         """
-        later: dict[str, Any] = {"derived": [], "asymmetries": None}  # which older files do not have
-        own = later | {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}
+        own = {name: value for name, value in content.items() if name not in NOT_OF_A_RESULT}
         result: FitResult = build(cls, own | {"version": content.get("ctpwa")})
         n = len(result.parameters)
         fractions = tuple(
@@ -331,7 +330,7 @@ def _completed(content: dict[str, Any], schema: int) -> dict[str, Any]:
     parameters = content.get("parameters")
     if isinstance(parameters, list):
         parameters = [{"simulation": None} | p if isinstance(p, dict) else p for p in parameters]
-    return {"simulation": None} | content | {"parameters": parameters}
+    return {"simulation": None, "derived": [], "asymmetries": None} | content | {"parameters": parameters}
 
 
 def _square(group: Fractions, where: str) -> Fractions:
