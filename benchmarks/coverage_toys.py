@@ -25,14 +25,16 @@ from ctpwa.data.stream import Piece
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.generate import ToyGenerator, ToySettings
+from ctpwa.generate import ToyGenerator, ToySettings, sample_phase_space
 from ctpwa.kinematics.lorentz import mass_squared
+from ctpwa.observe.mass_resolution import MassResolution, measured_events
 
-COUNTS, SIGNAL, BACKGROUND, PHASE_SPACE, VARIABLE = range(5)  # streams of random numbers
+COUNTS, SIGNAL, BACKGROUND, PHASE_SPACE, VARIABLE, MEASUREMENT = range(6)  # streams of random numbers
 FRACTIONS = (0.1, 0.3)  # of background in the data
 SIDEBAND = 2  # times as many events as there is background in the data, with weight 1/2
 MOST = 40  # phase-space events for each signal event
-IDEAL = "ideal"
+IDEAL, NARROW = "ideal", "narrow"
+RESOLUTION = MassResolution((0, 1), 0.002, 11)  # of the pair that the narrow state decays to
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,21 @@ class Setting:
     Attributes:
         about:     in words
         fraction:  of the events of the data is background
-        by:        how that is accounted for: ``density``, ``subtraction``, ``sweights`` or ``extended``
+        by:        how that is accounted for: ``density``, ``subtraction``, ``sweights`` or ``extended``; or ``resolution``
         ratio:     phase-space events for each signal event
+        narrow:    whether it is a toy of the model with a narrow state
     """
 
     about: str
     fraction: float = 0.0
     by: str = ""
     ratio: int = MOST
+    narrow: bool = False
+
+    @property
+    def ideal(self) -> str:
+        """The setting that it is compared with."""
+        return NARROW if self.narrow else IDEAL
 
 
 SETTINGS = {
@@ -64,6 +73,8 @@ SETTINGS = {
     "extended": Setting("30 % background as a density, yields", 0.3, "extended"),
     "density-30-5": Setting("density-30 with 5 times more phase space", 0.3, "density", 5),
     "subtraction-30-5": Setting("subtraction-30 with 5 times more phase space", 0.3, "subtraction", 5),
+    NARROW: Setting("phi(1020) and signal alone, exact masses", narrow=True),
+    "resolution": Setting("phi(1020), the mass of K+ K- measured to 2 MeV", by="resolution", narrow=True),
 }
 
 
@@ -76,6 +87,7 @@ class Experiment:
         events:  of signal, on average
         device, engine:  where and how to compute
         toys:    how toys are generated
+        sampled: whether phase space is sampled along the resonances, as {generate: …} in a model file does, instead of flat
     """
 
     file: Path = KK_ETA
@@ -83,13 +95,21 @@ class Experiment:
     device: str = "cpu"
     engine: str = "auto"
     toys: ToySettings = field(default_factory=ToySettings)
+    sampled: bool = False
+
+    @property
+    def narrow(self) -> Experiment:
+        """The same with a narrow state."""
+        return replace(self, file=PHI, sampled=True)
 
     @property
     def about(self) -> dict[str, Any]:
         """What the numbers depend on; CPU and GPU have different random streams."""
-        return {"model": self.file.read_text(encoding="utf-8"), "events": self.events, "device": self.device}
+        models = [file.read_text(encoding="utf-8") for file in (self.file, PHI)]
+        return {"models": models, "events": self.events, "device": self.device}
 
 
+PHI = ROOT / "benchmarks" / "models" / "kk_eta_phi.yml"
 QUICK = Experiment(ROOT / "benchmarks" / "models" / "kk_eta_four.yml", 5_000)
 
 
@@ -228,9 +248,8 @@ class Toy:
     def phase_space(self) -> Events:
         """As many phase-space events as any setting takes."""
         own = self.toys.experiment
-        return ctpwa.generate_phase_space(
-            self.toys.model, MOST * own.events, seed(PHASE_SPACE, self.number), device=own.device, progress=False
-        )
+        generate = sample_phase_space if own.sampled else ctpwa.generate_phase_space
+        return generate(self.toys.model, MOST * own.events, seed(PHASE_SPACE, self.number), device=own.device, progress=False)
 
     def samples(self, setting: Setting) -> dict[str, Any]:
         """What a likelihood is built from."""
@@ -239,6 +258,9 @@ class Toy:
         samples: dict[str, Any] = {"phase_space": self.phase_space.picked(slice(setting.ratio * own.events)), "data": self.signal}
         if not setting.by:
             return samples
+        if setting.by == "resolution":
+            measured = measured_events(RESOLUTION, self.signal, self.toys.model.decay.labels, seed(MEASUREMENT, self.number))
+            return samples | {"data": measured, "resolution": RESOLUTION}
         samples["data"] = concatenate([self.signal, self.background.picked(slice(b))])
         if setting.by == "subtraction":
             sideband = self.background.picked(slice(b, b + side))
@@ -262,7 +284,7 @@ def seed(stream: int, number: int, part: int = 0) -> int:
     return int(np.random.SeedSequence([stream, number, part]).generate_state(1)[0])
 
 
-_toys: Toys  # of a worker process
+_toys: dict[bool, Toys]  # of a worker process, without and with a narrow state
 
 
 def begin(experiment: Experiment) -> None:
@@ -270,10 +292,10 @@ def begin(experiment: Experiment) -> None:
     global _toys
     numba.set_num_threads(1)
     torch.set_num_threads(1)
-    _toys = Toys(experiment)
+    _toys = {False: Toys(experiment), True: Toys(experiment.narrow)}
 
 
 def work(number: int, names: list[str]) -> list[dict[str, Any]]:
     """Fit one toy in several ways."""
-    toy = _toys.make(number)
-    return [_toys.fit(toy, name) for name in names]
+    toys = {narrow: own.make(number) for narrow, own in _toys.items()}
+    return [_toys[narrow].fit(toys[narrow], name) for name in names for narrow in (SETTINGS[name].narrow,)]
