@@ -1,12 +1,12 @@
 """NLL, gradient and Hessian against automatic differentiation and the per-event B-matrix method, in one run.
 
-    python benchmarks/likelihood.py [--device cpu|cuda] [--quick] [--only-precision] [--out FILE.json]
+    python benchmarks/likelihood.py [--device cpu|cuda] [--quick] [--parts NAME,…] [--out FILE.json]
 
-Four parts: the synthetic problem (10 channels, 3 polarisations, N_phsp = 10·N_data, complex random amplitudes); J/psi -> 2(pi+ pi-)
+Five parts: the synthetic problem (10 channels, 3 polarisations, N_phsp = 10·N_data, complex random amplitudes); J/psi -> 2(pi+ pi-)
 with everything recomputed in every iteration against what this package caches; J/psi -> K+ K- eta with 33 untied waves, fixed and
-with ten floating parameters; and the same decay in double and in mixed precision, with the bias of the latter. Before anything is timed,
-results are compared with the reference engine. Times are medians after a warm-up, by wall clock around the whole call, results on the
-host included.
+with ten floating parameters; the same decay in double and in mixed precision, with the bias of the latter; and the same with a density of
+background, a subtracted sample, and resolution points. Before anything is timed, results are compared with the reference engine. Times
+are medians after a warm-up, by wall clock around the whole call, results on the host included.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.plan.plan import ChannelSpec, build_plan
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.sample import Sample
+from likelihood_additions import additions
 from plain_torch import PlainLikelihood
 
 FOUR_PIONS = {
@@ -49,6 +50,7 @@ TITLES = {
     "J/psi -> 2(pi+ pi-): recomputed in every iteration, and cached": "recompute",
     "J/psi -> K+ K- eta, 33 waves": "kk_eta",
     "J/psi -> K+ K- eta, 33 waves, double and mixed precision": "kk_eta_precision",
+    "J/psi -> K+ K- eta, 33 waves, with background and resolution": "kk_eta_additions",
 }
 
 
@@ -378,7 +380,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=["cpu", "cuda"])
     parser.add_argument("--quick", action="store_true", help="a hundredth of the events")
-    parser.add_argument("--only-precision", action="store_true", help="only the part that compares double and mixed precision")
+    parser.add_argument("--parts", default=",".join(TITLES.values()), help=f"some of {', '.join(TITLES.values())}; default: all")
     parser.add_argument("--out", type=Path, help="write all numbers as JSON")
     arguments = parser.parse_args()
     device = arguments.device
@@ -389,12 +391,18 @@ def main() -> None:
     sizes = [100, 1000, 10_000, 100_000] + ([1_000_000] if device == "cuda" else [])
     n_data, n_phsp = (1_000_000, 5_000_000) if device == "cuda" else (100_000, 500_000)
     results: dict = {"hardware": hardware(device), "bandwidth": peak}
-    if not arguments.only_precision:
-        results["synthetic"] = [synthetic(n, device, engine) for n in sizes if n <= sizes[-1] // divide]
-        results["recompute"] = [recompute(100_000 // divide, device, engine)]
-        results["kk_eta"] = [kk_eta(n_data // divide, n_phsp // divide, device, engine, floating=f, peak=peak) for f in (False, True)]
-    both = [kk_eta_precision(n_data // divide, n_phsp // divide, device, engine, floating=f) for f in (False, True)]
-    results["kk_eta_precision"] = [row for rows in both for row in rows]
+    problems = [(n_data // divide, n_phsp // divide, floating) for floating in (False, True)]
+    parts: dict[str, Callable[[], list[dict]]] = {
+        "synthetic": lambda: [synthetic(n, device, engine) for n in sizes if n <= sizes[-1] // divide],
+        "recompute": lambda: [recompute(100_000 // divide, device, engine)],
+        "kk_eta": lambda: [kk_eta(*sizes, device, engine, floating=f, peak=peak) for *sizes, f in problems],
+        "kk_eta_precision": lambda: [row for *sizes, f in problems for row in kk_eta_precision(*sizes, device, engine, floating=f)],
+        "kk_eta_additions": lambda: [row for *sizes, f in problems for row in additions(*sizes, device, engine, floating=f)],
+    }
+    for part in arguments.parts.split(","):
+        if part not in parts:
+            parser.error(f"unknown part {part!r}; known are {', '.join(parts)}")
+        results[part] = parts[part]()
     for title, part in TITLES.items():
         if part in results:
             print_table(title, results[part])
