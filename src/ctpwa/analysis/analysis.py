@@ -19,7 +19,7 @@ from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
 from ctpwa.config.read import load_document
-from ctpwa.config.resolution import check_spacing
+from ctpwa.config.resolution import with_narrow_states
 from ctpwa.config.samples import SIDEBAND, data_sets, event_sources, histogram_files, refuse_repeated_files
 from ctpwa.config.sources import BackgroundSource, DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
@@ -586,7 +586,6 @@ def load_analysis(
     document = together.together(lambda: load_document(path_or_mapping, engines=engine_names(), fix=fix))
     together.check_same("model file", repr(document.data), "copy the same model file to all machines")
     spec, model = document.spec, document.model
-    samples, settings = data_sets(spec, model.decay, document.folder), fit_settings(spec)
-    for data_set in samples:
-        check_spacing(data_set.resolution, model)
+    given, settings = data_sets(spec, model.decay, document.folder), fit_settings(spec)
+    samples = tuple(replace(own, resolution=with_narrow_states(own.resolution, model)) for own in given)
     return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay), together)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from math import ceil
+from dataclasses import replace
 
-from ctpwa.base.errors import DataError, Path
+from ctpwa.base.errors import Path, suggest
 from ctpwa.config.problems import Problems, SpecError
-from ctpwa.config.schema import ResolutionSpec
+from ctpwa.config.schema import MomentumErrorSpec, ResolutionSpec
 from ctpwa.config.systems import System
 from ctpwa.data.resolution import GivenPoints, Resolution
 from ctpwa.decay.chain import Decay
+from ctpwa.decay.pdg import normalise
 from ctpwa.model.model import Model
-from ctpwa.observe.mass_resolution import RANGE, MassResolution, SeveralResolutions
+from ctpwa.observe.mass_resolution import MassResolution, NarrowState, SeveralResolutions
+from ctpwa.observe.momentum_errors import MomentumErrors
 
 DEFAULT_POINTS = 11
 MOST_POINTS = 10_000  # of an event
-WIDEST_STEP = 0.4  # distance between points, relative to the width of a resonance: sums are right to a part in a thousand
 EXAMPLE = "write  resolution: {masses: {K+ K-: 0.0012}, points: 11}  or  resolution: {rows: 8}"
+ERRORS = "{magnitude: 0.005, angle: 0.002}"  # an example
 
 
 def read_resolution(spec: ResolutionSpec | None, decay: Decay) -> Resolution | None:
@@ -25,7 +27,13 @@ def read_resolution(spec: ResolutionSpec | None, decay: Decay) -> Resolution | N
         return None
     if spec.rows is not None:
         return GivenPoints(tuple(decay.labels), spec.rows)
-    parts = tuple(MassResolution(_pair(text, decay), sigma, spec.points or DEFAULT_POINTS) for text, sigma in spec.masses.items())
+    n_points = spec.points or DEFAULT_POINTS
+    if isinstance(spec.masses, dict):
+        parts = tuple(MassResolution(_pair(text, decay), float(sigma), n_points) for text, sigma in spec.masses.items())
+    else:
+        own = list(_momentum_errors(spec, decay).values())
+        errors = MomentumErrors(tuple(e.magnitude for e in own), tuple(e.angle for e in own))
+        parts = tuple(MassResolution(_pair(text, decay), errors, n_points) for text in spec.masses)
     return parts[0] if len(parts) == 1 else SeveralResolutions(parts)
 
 
@@ -40,9 +48,10 @@ def check_resolution(spec: ResolutionSpec | None, decay: Decay, path: Path, prob
             raise SpecError("'points' next to 'rows'", "leave points out: rows says how many there are", key=("points",))
         if (spec.points or DEFAULT_POINTS) ** len(spec.masses) > MOST_POINTS:
             raise SpecError(f"{spec.points or DEFAULT_POINTS} points for each of {len(spec.masses)} masses", "give fewer points")
+        _check_momenta(spec, decay)
     taken: dict[int, str] = {}
-    for text in spec.masses:
-        with problems.collect(path, "masses", text):
+    for i, text in enumerate(spec.masses):
+        with problems.collect(path, "masses", text if isinstance(spec.masses, dict) else i):
             for particle in _pair(text, decay):
                 if particle in taken:
                     raise SpecError(
@@ -52,23 +61,42 @@ def check_resolution(spec: ResolutionSpec | None, decay: Decay, path: Path, prob
                 taken[particle] = text
 
 
-def check_spacing(resolution: Resolution | None, model: Model) -> None:
-    """Refuse points that are too far apart to see a resonance between them.
+def _check_momenta(spec: ResolutionSpec, decay: Decay) -> None:
+    """Momenta go with a list of pairs, and all of them are needed: energy and momentum of the event are conserved."""
+    if spec.momenta and isinstance(spec.masses, dict):
+        raise SpecError("'momenta' next to standard deviations of masses", "write a list of pairs  masses: [K+ K-]  or leave momenta out")
+    if isinstance(spec.masses, list) and not spec.momenta:
+        raise SpecError("a list of 'masses' without 'momenta'", f"write  momenta: {{{decay.labels[0]}: {ERRORS}}}", key=("masses",))
+    if not spec.momenta:
+        return
+    known = {normalise(name) for name in (*decay.labels, *(particle.name for particle in decay.final))}
+    for name in spec.momenta:
+        if normalise(name) not in known:
+            raise SpecError(f"{name!r} is not a final particle of {decay}", suggest(name, decay.labels), key=("momenta", name))
+    if missing := [label for label in decay.labels if label not in _momentum_errors(spec, decay)]:
+        raise SpecError(f"'momenta' does not have {' and '.join(missing)}", f"write  {missing[0]}: {ERRORS}", key=("momenta",))
 
-    The error of a sum over points at distances h is about exp(−π Γ/h) for a peak of width Γ.
-    """
-    for part in resolution.parts if isinstance(resolution, SeveralResolutions) else (resolution,):
-        if not isinstance(part, MassResolution):
-            continue
-        nodes = [node for wave in model.waves for node in wave.chain.nodes[1:] if set(node.leaves) == set(part.pair)]
-        widths = {node.resonance: model.resonances[node.resonance].parameters.get("width", float("inf")) for node in nodes}
-        name, width = min(widths.items(), key=lambda pair: pair[1], default=("", float("inf")))
-        if part.step > WIDEST_STEP * width > 0:
-            pair, least = " ".join(model.decay.labels[i] for i in part.pair), ceil(2 * RANGE * part.sigma / (WIDEST_STEP * width)) + 1
-            raise DataError(
-                f"resolution of {pair}: its {part.n_points} points are {1000 * part.step:.3g} MeV apart, and {name} is"
-                f" {1000 * width:.3g} MeV wide\n fix: write  points: {least}  or more"
-            )
+
+def _momentum_errors(spec: ResolutionSpec, decay: Decay) -> dict[str, MomentumErrorSpec]:
+    """What is said about every final particle, by its label, or by the name that it shares with identical ones."""
+    given = {normalise(name): errors for name, errors in spec.momenta.items()}
+    names = {label: [normalise(name) for name in (label, particle.name)] for label, particle in zip(decay.labels, decay.final, strict=True)}
+    return {label: next(given[name] for name in own if name in given) for label, own in names.items() if given.keys() & set(own)}
+
+
+def with_narrow_states(resolution: Resolution | None, model: Model) -> Resolution | None:
+    """The same resolution of masses, which knows the narrowest state of each pair and refuses points that are too far apart for it."""
+    if isinstance(resolution, SeveralResolutions):
+        return SeveralResolutions(tuple(part for own in resolution.parts if (part := with_narrow_states(own, model)) is not None))
+    if not isinstance(resolution, MassResolution):
+        return resolution
+    nodes = [node for wave in model.waves for node in wave.chain.nodes[1:] if set(node.leaves) == set(resolution.pair)]
+    own = {node.resonance: model.resonances[node.resonance].parameters for node in nodes}
+    narrow = [NarrowState(name, "", p["mass"], p["width"]) for name, p in own.items() if "mass" in p and "width" in p]
+    if not narrow:
+        return resolution
+    pair = " ".join(model.decay.labels[i] for i in resolution.pair)
+    return replace(resolution, narrow=replace(min(narrow, key=lambda state: state.width), pair=pair))
 
 
 def _pair(text: str, decay: Decay) -> tuple[int, int]:

@@ -324,11 +324,22 @@ class BackgroundSpec(_Strict):
     )
 
 
-class ResolutionSpec(_Strict):
-    """How exactly events are measured: masses of pairs, or points in the files."""
+class MomentumErrorSpec(_Strict):
+    """How exactly the momentum of a particle is measured."""
 
-    masses: dict[str, Positive] = Field(
-        default_factory=dict, description="pair of particles: standard deviation of its measured mass, GeV, such as K+ K-: 0.0012"
+    magnitude: Positive = Field(description="standard deviation of |p|, relative to it")
+    angle: Positive = Field(description="standard deviation of the direction, rad")
+
+
+class ResolutionSpec(_Strict):
+    """How exactly events are measured: masses of pairs, momenta, or points in the files."""
+
+    masses: dict[str, Positive] | list[str] = Field(
+        default_factory=dict,
+        description="pair of particles: standard deviation of its measured mass, GeV, such as K+ K-: 0.0012; with momenta a list of pairs",
+    )
+    momenta: dict[str, MomentumErrorSpec] = Field(
+        default_factory=dict, description="final particle: {magnitude, angle}, the errors of its momentum that masses are computed from"
     )
     points: int | None = Field(None, ge=3, le=1000, description="points of every event for each mass, within 4 standard deviations; 11")
     rows: int | None = Field(None, ge=2, le=10_000, description="so many rows of the files of data each are the points of one event")
@@ -344,7 +355,9 @@ class DataSetSpec(_Strict):
         default_factory=dict, description="backgrounds in the data as densities, by name: {density: flat, fraction: 0.1}"
     )
     truth: Samples = Field(default_factory=list, description="phase space before acceptance, for efficiency-corrected fractions")
-    resolution: ResolutionSpec | None = Field(None, description="how exactly events are measured: {masses: {K+ K-: 0.0012}} or {rows: 8}")
+    resolution: ResolutionSpec | None = Field(
+        None, description="how exactly events are measured, such as {masses: {K+ K-: 0.0012}} or {rows: 8}"
+    )
     conjugate: bool = Field(False, description="whether its files hold the charge-conjugate decay")
 
 

@@ -1,14 +1,15 @@
 """Resolution of the invariant mass of a pair of particles.
 
-A measured mass m stands for masses m' around it, with a Gaussian R(m | m'). In the rest frame of the decay the pair keeps its direction,
-and in its own rest frame the two particles keep theirs; the others move along with what recoils against the pair. The density of phase
-space in m' is p q: the momentum of the pair times that of a particle in it.
+A measured mass m stands for masses m' around it, with a Gaussian R(m | m') whose width is given or follows from errors of momenta. In the
+rest frame of the decay the pair keeps its direction, and in its own rest frame the two particles keep theirs; the others move along with
+what recoils against the pair. The density of phase space in m' is p q: the momentum of the pair times that of a particle in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import ClassVar
 
 import torch
@@ -21,52 +22,105 @@ from ctpwa.data.resolution import Points, Resolution, repeated
 from ctpwa.data.stream import Piece
 from ctpwa.kinematics.lorentz import from_rest_frame, mass_squared, to_rest_frame
 from ctpwa.kinematics.two_body import breakup_momentum_squared
+from ctpwa.observe.momentum_errors import MomentumErrors
 
 RANGE = 4.0  # standard deviations on each side
 MOST_DRAWS = 100
 LEAST_POINTS = 3
+WIDEST_STEP = 0.4  # distance between points, relative to the width of a resonance: sums are right to a part in a thousand
+TAIL = 5  # widths from a resonance, beyond which it is smooth
+
+
+@dataclass(frozen=True)
+class NarrowState:
+    """The narrowest resonance that decays to a pair: points must not be further apart than it is wide.
+
+    Attributes:
+        name:         of it
+        pair:         in words
+        mass, width:  GeV
+    """
+
+    name: str
+    pair: str
+    mass: float
+    width: float
+
+    def check(self, step: float, sigma: float, n_points: int) -> None:
+        """Refuse points that are too far apart to see it between them.
+
+        The error of a sum over points at distances h is about exp(−π Γ/h) for a peak of width Γ.
+        """
+        if step > WIDEST_STEP * self.width > 0:
+            least = ceil(2 * RANGE * sigma / (WIDEST_STEP * self.width)) + 1
+            raise DataError(
+                f"resolution of {self.pair}: its {n_points} points are {1000 * step:.3g} MeV apart, and {self.name} is"
+                f" {1000 * self.width:.3g} MeV wide\n fix: write  points: {least}  or more"
+            )
 
 
 @dataclass(frozen=True)
 class MassResolution:
-    """A Gaussian of the same width for all events.
+    """A Gaussian, of the same width for all events or as wide as errors of momenta make it.
 
     The points lie at equal distances: for functions as smooth as a Gaussian or a Breit–Wigner amplitude times one, their sum converges
     exponentially once they are closer than the width of both.
 
     Attributes:
         pair:      positions of the two particles among the final ones
-        sigma:     standard deviation of the measured mass, GeV
+        sigma:     standard deviation of the measured mass, GeV; or the errors of momenta that it follows from
         n_points:  of every event
+        narrow:    the narrowest state that decays to the pair, if its points are to be checked
     """
 
     pair: tuple[int, int]
-    sigma: float
+    sigma: float | MomentumErrors
     n_points: int
+    narrow: NarrowState | None = None
     columns: ClassVar[tuple[EventColumn, ...]] = ()
 
     def __post_init__(self) -> None:
-        if not 0 < self.sigma < float("inf"):
+        if isinstance(self.sigma, float) and not 0 < self.sigma < float("inf"):
             raise DataError(f"resolution of a mass: {self.sigma} GeV\n fix: give a number above 0")
         if self.n_points < LEAST_POINTS:
             raise DataError(f"{self.n_points} resolution points for each event\n fix: give at least {LEAST_POINTS}")
         if self.pair[0] == self.pair[1]:
             raise DataError("resolution of the mass of a particle with itself\n fix: name two particles")
 
+        if self.narrow is not None and isinstance(self.sigma, float):
+            self.narrow.check(self.step * self.sigma, self.sigma, self.n_points)
+
     @property
     def step(self) -> float:
-        """Distance between neighbouring points, GeV."""
-        return 2 * RANGE * self.sigma / (self.n_points - 1)
+        """Distance between neighbouring points in standard deviations."""
+        return 2 * RANGE / (self.n_points - 1)
+
+    def spread(self, p4: Sequence[Tensor]) -> Tensor:
+        """Standard deviation of the mass of every event, whose momenta are [4, event] each."""
+        if isinstance(self.sigma, MomentumErrors):
+            return self.sigma.of_mass(p4, self.pair)
+        return torch.full_like(p4[0][0], self.sigma)
 
     def points(self, events: Piece) -> Points:
         """See ``Resolution``."""
-        k = self.n_points
-        t = torch.linspace(-RANGE, RANGE, k, dtype=torch.float64, device=events.p4[0].device)
+        k, p4 = self.n_points, [p.T for p in events.p4]
+        t = torch.linspace(-RANGE, RANGE, k, dtype=torch.float64, device=p4[0].device)
         gauss = torch.exp(-t.square() / 2)
-        shift = (self.sigma * t).repeat(events.n_events)
-        moved, ratio = with_pair_mass([p.repeat_interleave(k, dim=0).T for p in events.p4], self.pair, shift)
+        sigma = self.spread(p4)
+        self._check_points(p4, sigma)
+        moved, ratio = with_pair_mass([p.repeat_interleave(k, dim=1) for p in p4], self.pair, (sigma[:, None] * t).flatten())
         piece = Piece([p.T.contiguous() for p in moved], None, repeated(events.columns, k))
         return Points(piece, ratio.view(-1, k) * (gauss / gauss.sum()))
+
+    def _check_points(self, p4: Sequence[Tensor], sigma: Tensor) -> None:
+        """Refuse events near a narrow state whose points are too far apart."""
+        if self.narrow is None or isinstance(self.sigma, float):
+            return
+        m = mass_squared(p4[self.pair[0]] + p4[self.pair[1]]).clamp(min=0).sqrt()
+        near = (m - self.narrow.mass).abs() < RANGE * sigma + TAIL * self.narrow.width
+        if bool(near.any()):
+            largest = float(sigma[near].max())
+            self.narrow.check(self.step * largest, largest, self.n_points)
 
 
 @dataclass(frozen=True)
@@ -120,18 +174,20 @@ def measured_events(resolution: Resolution | None, events: Events, labels: Seque
 def named(resolution: Resolution, labels: Sequence[str]) -> str:
     """Pairs and widths in words; empty if it has none."""
     parts = resolution.parts if isinstance(resolution, SeveralResolutions) else (resolution,)
-    masses = [part for part in parts if isinstance(part, MassResolution)]
-    return ", ".join(f"{labels[own.pair[0]]} {labels[own.pair[1]]} by {1000 * own.sigma:g} MeV" for own in masses)
+    masses = [(own, " ".join(labels[i] for i in own.pair)) for own in parts if isinstance(own, MassResolution)]
+    return ", ".join(
+        f"{pair} " + (f"by {1000 * own.sigma:g} MeV" if isinstance(own.sigma, float) else "with its momenta") for own, pair in masses
+    )
 
 
 def _moved(p4: list[Tensor], resolution: MassResolution, random: torch.Generator) -> list[Tensor]:
     """Events with the mass of a pair moved by a Gaussian number, which is drawn again where it leads out of phase space."""
     n, device = p4[0].shape[1], p4[0].device
-    result, left = [p.clone() for p in p4], torch.arange(n, device=device)
+    result, left, sigma = [p.clone() for p in p4], torch.arange(n, device=device), resolution.spread(p4)
     for _ in range(MOST_DRAWS):
         if not len(left):
             break
-        shift = resolution.sigma * torch.randn(len(left), dtype=torch.float64, generator=random).to(device)
+        shift = sigma[left] * torch.randn(len(left), dtype=torch.float64, generator=random).to(device)
         moved, ratio = with_pair_mass([p[:, left] for p in p4], resolution.pair, shift)
         for own, new in zip(result, moved, strict=True):
             own[:, left] = torch.where(ratio > 0, new, own[:, left])

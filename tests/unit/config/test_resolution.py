@@ -8,6 +8,7 @@ from ctpwa.config.read import load_document
 from ctpwa.config.samples import data_sets
 from ctpwa.data.resolution import GivenPoints
 from ctpwa.observe.mass_resolution import MassResolution, SeveralResolutions
+from ctpwa.observe.momentum_errors import MomentumErrors
 
 MODEL = """decay: {decay}
 resonances:
@@ -24,6 +25,8 @@ FOUR = {
     "pair": "K+ K-",
     "more": "  f(0)(980): {in: pi+ pi-, mass: 0.98, width: 0.05}\n",
 }
+PIONS = {"decay": "chi(c0)(1P) -> pi+ pi- pi+ pi-", "name": "rho(770)", "pair": "pi+ pi-", "more": ""}
+SIGMA = "{magnitude: 0.01, angle: 0.001}"
 
 
 def resolution(load, tmp_path, text, model=KK):
@@ -37,6 +40,17 @@ def resolution(load, tmp_path, text, model=KK):
     [
         ("{masses: {K+ K-: 0.001}}", KK, MassResolution((0, 1), 0.001, 11)),
         ("{masses: {eta K+: 0.01}, points: 5}", KK, MassResolution((2, 0), 0.01, 5)),
+        (
+            "{masses: [K+ K-], momenta: {K+: {magnitude: 0.01, angle: 0.001}, K-: {magnitude: 0.02, angle: 0.002},"
+            " eta: {magnitude: 0.03, angle: 0.003}}}",
+            KK,
+            MassResolution((0, 1), MomentumErrors((0.01, 0.02, 0.03), (0.001, 0.002, 0.003)), 11),
+        ),
+        (
+            "{masses: [pi+_1 pi-_1], momenta: {pi+: {magnitude: 0.01, angle: 0.001}, pi-: {magnitude: 0.02, angle: 0.002}}}",
+            PIONS,
+            MassResolution((0, 1), MomentumErrors((0.01, 0.02, 0.01, 0.02), (0.001, 0.002, 0.001, 0.002)), 11),
+        ),
         ("{rows: 4}", KK, GivenPoints(("K+", "K-", "eta"), 4)),
         (
             "{masses: {K+ K-: 0.001, pi+ pi-: 0.002}, points: 7}",
@@ -63,9 +77,15 @@ def test_what_it_gives(load, tmp_path, text, model, expected):
         ("{masses: {K+ K-: 0.001, K+ pi-: 0.001}}", FOUR, "K+ is in 'K+ pi-' and in 'K+ K-'"),
         (
             "{masses: {pi+ pi-: 0.001}}",
-            {"decay": "J/psi(1S) -> pi+ pi- pi+ pi-", "name": "rho(770)", "pair": "pi+ pi-", "more": ""},
+            PIONS,
             "may be several",
         ),
+        (f"{{masses: {{K+ K-: 0.001}}, momenta: {{K+: {SIGMA}}}}}", KK, "'momenta' next to standard deviations of masses"),
+        ("{masses: [K+ K-]}", KK, "a list of 'masses' without 'momenta'"),
+        (f"{{masses: [K+ K-], momenta: {{K+: {SIGMA}, K-: {SIGMA}}}}}", KK, "'momenta' does not have eta"),
+        (f"{{masses: [K+ K-], momenta: {{K+: {SIGMA}, K-: {SIGMA}, pi0: {SIGMA}}}}}", KK, "'pi0' is not a final particle"),
+        ("{masses: [K+ K-], momenta: {K+: {magnitude: 0.01}}}", KK, "'angle' is missing"),
+        ("{masses: [K+ K-], momenta: {K+: {magnitude: 0, angle: 0.1}}}", KK, "it must be a number > 0"),
         ("{masses: {K+ K-: 0.001, pi+ pi-: 0.002}, points: 200}", FOUR, "200 points for each of 2 masses"),
     ],
 )
