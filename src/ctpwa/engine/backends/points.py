@@ -89,14 +89,17 @@ def log_gram_row(engine: PointEngine, sample: Sample) -> Tensor:
     points = _weighted(sample, T)
     total = ScaledGramAccumulator(plan.n_columns, engine.device)
     c, _ = engine.present()
+    ones = c.real.new_ones(k)
     mix = torch.stack([torch.cat([c.real, -c.imag]), torch.cat([c.imag, c.real])])  # (Re D, Im D) → (Re ψ, Im ψ)
     for start, stop in sample.chunks(max(engine.gram_chunk(0) // k, 1)):
         D = engine.plain_columns(points, start * k, (stop - start) * k)
-        parts = D.view(2, plan.n_columns, plan.n_rows, stop - start, k)
-        psi = (mix @ parts[:, : plan.n_couplings].flatten(0, 1).flatten(1)).view(2, *parts.shape[2:])
-        z = D.new_empty(2, plan.n_columns, stop - start)  # |ω| ψ̄ ∂ψ of all rows and points: |w|/T times that of the event
-        z[0] = (psi[0] * parts[0]).sum(dim=(1, 3)) + (psi[1] * parts[1]).sum(dim=(1, 3))
-        z[1] = (psi[0] * parts[1]).sum(dim=(1, 3)) - (psi[1] * parts[0]).sum(dim=(1, 3))
+        re, im = D.view(2, plan.n_columns, plan.n_rows, -1)
+        psi = (mix @ torch.cat([part[: plan.n_couplings].flatten(1) for part in (re, im)])).view(2, plan.n_rows, -1)
+        at_points = D.new_zeros(2, plan.n_columns, (stop - start) * k)  # |ω| ψ̄ ∂ψ of all rows
+        for row in range(plan.n_rows):
+            at_points[0].addcmul_(psi[0, row], re[:, row]).addcmul_(psi[1, row], im[:, row])
+            at_points[1].addcmul_(psi[0, row], im[:, row]).addcmul_(psi[1, row], re[:, row], value=-1)
+        z = (at_points.view(-1, k) @ ones).view(2, plan.n_columns, -1)  # |w|/T times ψ̄ ∂ψ of the event
         w = sample.w[start:stop].abs()
         if plan.n_added:
             z[0, plan.n_columns - plan.n_added :] = b[:, start:stop] * (w / T[start:stop] / 2)
