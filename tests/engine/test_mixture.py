@@ -227,27 +227,32 @@ def test_streamed_samples(engine):
 
 @pytest.mark.parametrize("kind", ["two", "extended"])
 def test_scores(kind):
-    """Σ w² ∂ln p ∂ln p of data and background, event by event."""
-    like = likelihood("reference", "kk_eta fixed", background=True, **OPTIONS[kind])
+    """Σ w² ∂ln p ∂ln p of data and background, event by event; what counts negatively brings an average event of the floor along."""
+    like = likelihood("reference", "kk_eta fixed", background=True, weights="mixed", **OPTIONS[kind])
     x = point(like)
+    (flat,) = like.samples.floor.source.resident
+    mean = sum(float(v) * score for v, score in zip(flat.w, _scores(like, x, flat), strict=True)) / float(flat.w.sum())
     S = np.zeros((len(x), len(x)))
-    for factor, source in like.samples.summed:
+    for factor, source in like.samples.measured:
         (sample,) = source.resident
-        for i in range(sample.n_events):
-            one = type(sample)(sample.K[..., i : i + 1], sample.E[:, i : i + 1], sample.w[i : i + 1], 1, None, {})
-            score = _score(like, x, one)
-            S += (factor * float(sample.w[i])) ** 2 * np.outer(score, score)
+        for w, score in zip((factor * sample.w).tolist(), _scores(like, x, sample), strict=True):
+            own = score if w > 0 else score - mean
+            S += w**2 * np.outer(own, own)
     assert_close(like.score_products(x), S, 1e-10)
 
 
-def _score(like, x, one):
-    """∂ ln p of one event: −∂(−ln L) of a likelihood of this event with weight 1, without the Poisson term."""
+def _scores(like, x, sample):
+    """∂ ln p of single events: −∂(−ln L) of likelihoods of one event with weight 1, without the Poisson term."""
+    one = torch.ones(1, dtype=torch.float64)
+    return [_score(like, x, type(sample)(sample.K[..., [i]], sample.E[:, [i]], one, 1, None, {})) for i in range(sample.n_events)]
+
+
+def _score(like, x, single):
     evaluation = like.evaluation
     native = like.parameters.native(x)
     norm = evaluation.norm_task(native, 1, lambda norm: norm)
     norm = norm.finish(norm.local())
     numbers, J, d = evaluation.score_chain(x, native, norm)
-    single = type(one)(one.K, one.E, torch.ones(1, dtype=torch.float64), 1, None, {})
     return like.engine.evaluate([(single, 0)], native[0], numbers, 1)[0].gradient @ J - d
 
 

@@ -241,17 +241,21 @@ def test_a_pickled_matrix_finds_its_events_too():
 # added densities: β holds σ and the means of the densities, which scatter as well
 
 
-def mixed(phase_space, engine="reference", **options):
-    data = events("small", 40, 1, "positive")
+def mixed(phase_space, engine="reference", weights="positive", **options):
+    data = events("small", 40, 1, weights)
     with plain_python():
         return build_likelihood(model("small"), data, phase_space, engine=engine, progress=False, **options)
 
 
-@pytest.mark.parametrize("kind", ["two", "extended"])
-def test_added_densities(kind):
+FLOORED = {"weights": "mixed"}  # negative weights: the floor is made of the phase-space events as well
+
+
+@pytest.mark.parametrize("options", [OPTIONS["two"], OPTIONS["extended"], FLOORED, FLOORED | OPTIONS["extended"]])
+def test_added_densities(options):
     """S = Σ (v ∂g/∂v)(v ∂g/∂v)ᵀ over the weights v of the sample, with differences of the gradient g of likelihoods that are built anew."""
     flat, step = events("small", 8, 2, "positive"), 1e-4
-    like = mixed(flat, **OPTIONS[kind])
+    like = mixed(flat, **options)
+    assert (like.samples.floor is not None) == ("weights" in options)
     x = point(like) + np.array([0.1 if "." in name and name.endswith("fraction") else 0.0 for name in like.names])
     expected = 0.0
     for j, v in enumerate(flat.weights.tolist()):
@@ -259,7 +263,7 @@ def test_added_densities(kind):
         for sign in (1, -1):
             weights = flat.weights.clone()
             weights[j] = v * (1 + sign * step)
-            sides.append(mixed(Events(flat.momenta, weights), **OPTIONS[kind]).value_and_grad(x)[1])
+            sides.append(mixed(Events(flat.momenta, weights), **options).value_and_grad(x)[1])
         moved = (sides[0] - sides[1]) / (2 * step)
         expected = expected + np.outer(moved, moved)
     assert_close(like.simulation_scatter(x).products, expected, 1e-6)
@@ -268,6 +272,6 @@ def test_added_densities(kind):
 @pytest.mark.parametrize("engine", FAST_ENGINES)
 def test_added_densities_in_all_engines(engine):
     flat = events("small", 30, 2, "positive")
-    expected, found = (mixed(flat, own, **OPTIONS["two"]) for own in ("reference", engine))
+    expected, found = (mixed(flat, own, **FLOORED, **OPTIONS["two"]) for own in ("reference", engine))
     x = point(expected)
     assert_close(found.simulation_scatter(x).products, expected.simulation_scatter(x).products, 1e-10)

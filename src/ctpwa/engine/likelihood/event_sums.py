@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -58,26 +59,46 @@ def begin_expansions(
     return result
 
 
+@dataclass(frozen=True)
+class SquaredSums:
+    """Sums over events with w² instead of w.
+
+    Attributes:
+        gram:    Gram matrices of Σ w² ln I
+        first:   Σ w² ln I to first order
+        weight:  Σ w²
+    """
+
+    gram: Gram
+    first: Expansion
+    weight: float
+
+
 def squared_sums(
-    engine: Engine, source: SampleSource, c: np.ndarray, p: np.ndarray, refresh: CallbackValues
-) -> tuple[Gram, Expansion] | None:
-    """Gram matrices and first order of Σ w² ln I; None if there are no events."""
+    engine: Engine, source: SampleSource, c: np.ndarray, p: np.ndarray, refresh: CallbackValues, sign: float
+) -> SquaredSums | None:
+    """Sums with w² over the events whose weights have a sign; None if there are none."""
     engine.set_numbers(c, p)
-    grams, sums = _Total(), _Total()
-
-    def add(sample: Sample) -> None:
-        refresh(sample, 1)
-        squared = replace(sample, w=sample.w.square(), n_positive=sample.n_events)
-        grams.add(engine.gram_row(squared, LOG))
-        sums.add(engine.sum_row(squared, LOG, 1))
-
-    for sample in source.resident:
-        add(sample)
+    grams, sums, weight = _Total(), _Total(), 0.0
     with closing(source.passing()) as samples:
-        for sample in samples:
-            add(sample)
+        for sample in chain(source.resident, samples):
+            if sample.n_positive == (0 if sign > 0 else sample.n_events):
+                continue
+            refresh(sample, 1)
+            chosen = sample.w if sign > 0 else -sample.w
+            squared = replace(sample, w=chosen.clamp(min=0).square(), n_positive=sample.n_events)
+            grams.add(engine.gram_row(squared, LOG))
+            sums.add(engine.sum_row(squared, LOG, 1))
+            weight += float(squared.w.sum())
+            del sample, squared  # before the next one takes as much again
     gram, row = _on_host([grams.row, sums.row])
-    return None if gram is None or row is None else (engine.gram_of(gram), engine.expansion(row, LOG, 1))
+    return None if gram is None or row is None else SquaredSums(engine.gram_of(gram), engine.expansion(row, LOG, 1), weight)
+
+
+def log_gradient(engine: Engine, source: SampleSource, c: np.ndarray, p: np.ndarray, refresh: CallbackValues, size: int) -> np.ndarray:
+    """The gradient of Σ w ln I in ``size`` variables."""
+    (found,) = begin_expansions(engine, [(source, LOG)], c, p, 1, refresh, size)()
+    return found.gradient
 
 
 def begin_batches(engine: Any, source: SampleSource, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:

@@ -19,16 +19,16 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.engine import Engine
-from ctpwa.engine.backends.expansion import score_products
 from ctpwa.engine.likelihood import relatives
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.evaluation import Evaluation
-from ctpwa.engine.likelihood.event_sums import intensities, squared_sums
+from ctpwa.engine.likelihood.event_sums import intensities
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, checked_vector
 from ctpwa.engine.likelihood.mixture import Mixture
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.rank_sums import RankTask, run_together
+from ctpwa.engine.likelihood.scores import scatter_of_events
 from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter, normalisation_size, simulation_scatter
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues
@@ -241,40 +241,16 @@ class Likelihood:
     def score_products(self, p: Any) -> np.ndarray:
         """Σ w² (∂ ln p)(∂ ln p) over data and background, p = I/σ, or what a mixture makes of it: how the gradient scatters from one
         experiment to the next.
-
-        The mean of a constraint is a measurement as well, and adds its 1/σ².
         """
-        x, evaluation = self._vector(p), self.evaluation
-        native = self.parameters.native(x)
-        floating = native[1][evaluation.theta_order]
-        (norm,) = run_together(self.ranks, [evaluation.norm_task(native, 1, lambda norm: norm)], x.tobytes(), self.engine.device)
-        numbers, J, d_norm = evaluation.score_chain(x, native, norm)
-        n = len(x)
-
-        @in_turn
-        def local() -> np.ndarray:
-            sums = np.zeros(n * n + n)
-            refresh = CallbackValues(self.plan, floating, self.engine.device)
-            for factor, source in self.samples.summed:
-                found = squared_sums(self.engine, source, native[0], numbers, refresh)
-                if found is not None:
-                    products = J.T @ score_products(found[0], self.plan.n_couplings) @ J
-                    sums += factor**2 * np.concatenate([products.ravel(), found[1].gradient @ J])
-            return sums
-
-        sums = self.ranks.sum(n * n + n, local, b"scores" + x.tobytes(), self.engine.device)
-        S, s, total = sums[: n * n].reshape(n, n).copy(), sums[n * n :], self.samples.summed_variance
-        S += total * np.outer(d_norm, d_norm) - np.outer(s, d_norm) - np.outer(d_norm, s)
-        for index, (_, sigma) in ((self.names.index(name), pair) for name, pair in self.constraints.items() if name in self.names):
-            S[index, index] += 1 / sigma**2
-        return S
+        return scatter_of_events(self, self._vector(p))
 
     def simulation_scatter(self, p: Any) -> SimulationScatter:
         """How the gradient scatters because the phase-space sample is finite, and the effective size of that sample.
 
         S = (W/Σ v I)² Σ (v I)² (∂ ln(I/σ))(∂ ln(I/σ)) over the sample, in one pass; with added densities also what their means do, which
-        takes one over data and background. If fixed lineshapes have made it one matrix, spin
-        amplitudes of its events are computed again, from the momenta it was given or from its files.
+        takes one over data and background, and where events count negatively what the floor does, which is made of the same events. If
+        fixed lineshapes have made the sample one matrix, spin amplitudes of its events are computed again, from the momenta it was given
+        or from its files.
         """
         return simulation_scatter(self, self._vector(p))
 

@@ -95,13 +95,11 @@ class Floor:
     Attributes:
         source:   the events
         total:    Σ w of all processes
-        squared:  Σ w²
         ratio:    how many there are for each event of signal
     """
 
     source: SampleSource
     total: float
-    squared: float
     ratio: float
 
 
@@ -146,10 +144,16 @@ class FitSamples:
     @cached_property
     def summed(self) -> tuple[tuple[float, SampleSource], ...]:
         """All events that a logarithm is taken of, with what multiplies their weights: background counts negatively."""
+        floor = self.floor
+        if floor is None or not floor.ratio > 0:
+            return self.measured
+        return (*self.measured, (floor.ratio * self.weight / floor.total, floor.source))
+
+    @property
+    def measured(self) -> tuple[tuple[float, SampleSource], ...]:
+        """The same without the floor, which is simulated."""
         background = ((-1.0, self.background),) if self.subtracts else ()
-        flat = self.floor is not None and self.floor.ratio > 0
-        floor = ((self.floor.ratio * self.weight / self.floor.total, self.floor.source),) if self.floor is not None and flat else ()
-        return (1.0, self.data), *background, *floor
+        return (1.0, self.data), *background
 
     @property
     def negative(self) -> float:
@@ -160,12 +164,6 @@ class FitSamples:
     def summed_weight(self) -> float:
         """Σ w of them."""
         return self.weight * (1 if self.floor is None else 1 + self.floor.ratio)
-
-    @property
-    def summed_variance(self) -> float:
-        """Σ w² of them."""
-        floor = self.floor
-        return self.totals.squared + (0.0 if floor is None else (floor.ratio * self.weight / floor.total) ** 2 * floor.squared)
 
     @property
     def weight(self) -> float:

@@ -8,6 +8,12 @@ In general the gradient g of −ln L depends on the sample through ∂ ln σ, an
 means. An event moves it by v ∂g/∂v = L q, linear in its own numbers q = v (∂I, b, I), and
 
     S = L (Σ q qᵀ) Lᵀ
+
+Events that count negatively have a floor (``subtraction.py``), which is made of the same events: one of them moves g by L q − κ f besides,
+
+    f = v (h − h̄),    h = ∂ ln p,    κ = r W/Σ v over the floor
+
+and the two parts cancel in part.
 """
 
 from __future__ import annotations
@@ -30,6 +36,7 @@ from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.build import CallbackValues
 from ctpwa.engine.samples.sample import Sample
+from ctpwa.engine.samples.stored_sample import SampleSource
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -93,9 +100,12 @@ class _Pass:
         floating = theta[own.evaluation.theta_order]
         return cls(own, x, c, floating, own.plan.numbers(floating))
 
-    def summed(self, rows_of: Callable[[Engine, Sample, np.ndarray], list[Tensor]]) -> list[np.ndarray] | None:
-        """Rows of numbers of all samples of this process, added up; None if it has no events."""
-        likelihood, engine, source = self.likelihood, self.likelihood.engine, self.likelihood.norm.events
+    def summed(
+        self, rows_of: Callable[[Engine, Sample, np.ndarray], list[Tensor]], source: SampleSource | None = None
+    ) -> list[np.ndarray] | None:
+        """Rows of numbers of all events of this process, those of phase space if no other sample is given, added up; None without any."""
+        likelihood, engine = self.likelihood, self.likelihood.engine
+        source = likelihood.norm.events if source is None else source
         assert source is not None
         refresh = CallbackValues(likelihood.plan, self.floating, engine.device)
         rows: list[Tensor] | None = None
@@ -132,9 +142,12 @@ def simulation_scatter(likelihood: Likelihood, x: np.ndarray) -> SimulationScatt
     products, score, gradient, sums = np.split(row, np.cumsum([n * n, n, n]))
     effective, total, squared = _size(likelihood, sums)
     moments = np.block([[products.reshape(n, n), score[:, None]], [score[None], np.array([[squared]])]])  # Σ q qᵀ
-    L = _influence(one, total, gradient[: n - plan.n_added] / total)
-    pulled = L.T @ one.likelihood.evaluation.pull_back.matrix(x, one.floating)
+    relative = gradient[: n - plan.n_added] / total
+    over_x = one.likelihood.evaluation.pull_back.matrix(x, one.floating)
+    pulled = _influence(one, total, relative).T @ over_x
     S = pulled.T @ moments @ pulled
+    if one.likelihood.samples.floor is not None:
+        S += _floor_scatter(one, total, relative, over_x, pulled)
     return SimulationScatter((S + S.T) / 2, (effective,))
 
 
@@ -168,6 +181,44 @@ def _influence(one: _Pass, total: float, relative: np.ndarray) -> np.ndarray:
         L[:, -1] -= moved / total
         L[:, n_y + b] += moved / (weight * mixture.means[b])
     return L
+
+
+def _floor_scatter(one: _Pass, total: float, relative: np.ndarray, over_x: np.ndarray, pulled: np.ndarray) -> np.ndarray:
+    """Σ (L q − κ f)(L q − κ f)ᵀ − Σ L q (L q)ᵀ, over the free parameters.
+
+    If events are several points, f is made of other points than q, and both are taken to be independent.
+
+    Args:
+        one:       the point
+        total:     Σ v I
+        relative:  ∂ ln σ/∂y
+        over_x:    ∂(y, m)/∂x
+        pulled:    from q to the gradient over x
+    """
+    likelihood, mixture, samples = one.likelihood, one.likelihood.evaluation.mixture, one.likelihood.samples
+    floor, plan = samples.floor, likelihood.plan
+    assert floor is not None
+    assert mixture is not None
+    m = likelihood.parameters.native(one.x)[1][likelihood.evaluation.mixed_order]
+    sigma, n = total / likelihood.norm.weight, plan.n_variables
+    there = replace(one, numbers=plan.numbers(one.floating, mixture.beta(m, sigma)))
+    size = 2 * n * n + 4 * n + 2
+
+    def local() -> np.ndarray:
+        rows = there.summed(_floor_rows, floor.source)
+        return np.zeros(size) if rows is None else _floor_sums(likelihood.engine, rows)
+
+    found = there.over_all_ranks(size, local, b"floor")
+    hh, qh, h, vvh, vvI_h, vvp_h, (vv, vvI) = np.split(found, np.cumsum([n * n, n * n, n, n, n, n]))
+    mean = h / floor.total
+    squares = hh.reshape(n, n) - np.outer(vvh, mean) - np.outer(mean, vvh) + vv * np.outer(mean, mean)  # Σ f fᵀ
+    products = np.concatenate([qh.reshape(n, n) - np.outer(vvp_h, mean), (vvI_h - vvI * mean)[None]])  # Σ q fᵀ
+    to_x = -floor.ratio * samples.weight / floor.total * mixture.chain(m, sigma, relative) @ over_x
+    S = to_x.T @ squares @ to_x
+    if samples.resolution is not None:
+        return S
+    both = pulled.T @ products @ to_x
+    return S + both + both.T
 
 
 def normalisation_size(likelihood: Likelihood, x: np.ndarray) -> NormalisationSize:
@@ -206,6 +257,34 @@ def _as_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
     products = score_products(engine.gram_of(gram), engine.plan.n_couplings)
     score, gradient = engine.expansion(logarithm, LOG, 1).gradient, engine.expansion(plain, PLAIN, 1).gradient
     return np.concatenate([products.ravel(), score, gradient, *rest])
+
+
+def _floor_rows(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:
+    """Rows of numbers that add up over the floor, with p = I + Σ β b."""
+    v2, (I, p) = sample.w.square(), _densities(engine, sample, numbers)
+    weighted = [replace(sample, w=w, n_positive=sample.n_events) for w in (v2, v2 * p, v2 * I)]
+    grams = [engine.gram_row(own, LOG) for own in weighted[:2]]
+    firsts = [engine.sum_row(own, LOG, 1) for own in (sample, *weighted)]
+    return [*grams, *firsts, torch.stack([v2.sum(), (v2 * I).sum()])]
+
+
+def _densities(engine: Engine, sample: Sample, numbers: np.ndarray) -> tuple[Tensor, Tensor]:
+    """I and p = I + Σ β b of every event; of the sum over its points, with their weights, if it has several."""
+    plan = engine.plan
+    beta = torch.from_numpy(plan.beta(numbers)).to(engine.device)
+    I = engine.intensities(sample)
+    p = I + beta @ sample.E[plan.added_row : plan.added_row + plan.n_added]
+    if sample.v is None:
+        return I, p
+    smeared_I, smeared_p = ((own.view(sample.v.shape) * sample.v).sum(dim=1) for own in (I, p))
+    return smeared_I, smeared_p
+
+
+def _floor_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
+    """Σ v² h hᵀ, Σ v² p h hᵀ, Σ v h, Σ v² h, Σ v² I h, Σ v² p h, Σ v², Σ v² I."""
+    squares, products, first, of_squares, of_p, of_I, rest = rows
+    grams = [score_products(engine.gram_of(gram), engine.plan.n_couplings).ravel() for gram in (squares, products)]
+    return np.concatenate([*grams, *(engine.expansion(row, LOG, 1).gradient for row in (first, of_squares, of_I, of_p)), rest])
 
 
 def _size_rows(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:

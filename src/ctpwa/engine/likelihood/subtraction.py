@@ -49,10 +49,9 @@ def own_weight(shares: Mapping[str, Share], ranks: Ranks) -> float:
 
 
 def make_floor(stored: StoredSample, ratio: float, ranks: Ranks) -> Floor:
-    """The events of the floor, with the sums over their weights."""
-    own = stored.weights
-    total, squared = ranks.sum(2, lambda: np.array([own.total, own.squared]), b"floor")
-    return Floor(stored, float(total), float(squared), ratio)
+    """The events of the floor, with the sum of their weights."""
+    (total,) = ranks.sum(1, lambda: np.array([stored.weights.total]), b"floor")
+    return Floor(stored, float(total), ratio)
 
 
 def _counted(shares: Mapping[str, Share], ranks: Ranks) -> tuple[float, float]:
