@@ -12,7 +12,7 @@ import ctpwa
 from ctpwa.analysis.export import export
 from ctpwa.analysis.reopen import open_fit
 from ctpwa.analysis.write_report import goodness_rows, write_report
-from ctpwa.base.errors import DataError
+from ctpwa.base.errors import ConfigError, DataError
 from ctpwa.cli.main import app
 from ctpwa.data.density import Flat
 from ctpwa.engine.likelihood.backgrounds import Background
@@ -284,3 +284,35 @@ def test_several_data_sets_share_a_fraction(folder, fitted):
         assert projected.added["flat"].sum() == pytest.approx(f * samples.data.n_events, rel=1e-12)
     result.save(folder / "sets.json")
     assert ctpwa.FitResult.load(folder / "sets.json").value("flat.fraction") == f
+
+
+def test_fractions_of_one_of_several_data_sets_are_limited_constrained_fixed_and_related(folder, mc_copy):
+    def load(first, second, fit):
+        entries = [f"{{data: {data}, phase_space: {mc}, backgrounds: {{{own}}}}}" for data, mc, own in (first, second)]
+        sets = f"data_sets:\n  one: {entries[0]}\n  two: {entries[1]}\n"
+        (folder / "model.yml").write_text(MODEL + sets + f"fit: {{engine: reference, starts: 1, {fit}}}\n")
+        return ctpwa.load_analysis(folder / "model.yml")
+
+    floating = "fraction: {value: 0.1, float: true"
+    one = ("data.npz", "mc.npz", f"a: {{density: flat, {floating}}}}}")
+    two = ("side.npz", mc_copy, f"b: {{density: flat, {floating}, limits: [0, 0.4]}}}}, c: {{density: {{histogram: b.json}}, fraction: 0.1}}")
+    analysis = load(one, two, "constraints: {b.fraction: [0.2, 0.01], a.fraction: [0.3, 0.1]}, relations: {c.fraction: 2*b.fraction}")
+    likelihood = analysis.likelihood()
+    x = dict(zip(likelihood.names, likelihood.start, strict=True))
+    np.testing.assert_array_equal(likelihood.bounds[likelihood.names.index("b.fraction")], [0, 0.4])
+    values = [own.value([x[name] for name in own.names]) for own in likelihood.terms]
+    without = load(one, two, "relations: {c.fraction: 2*b.fraction}").likelihood()
+    plain = [own.value([x[name] for name in own.names]) for own in without.terms]
+    np.testing.assert_allclose(np.subtract(values, plain), [0.5 * ((0.1 - 0.3) / 0.1) ** 2, 0.5 * ((0.1 - 0.2) / 0.01) ** 2], rtol=1e-9)
+    fixed = load(one, two, "fix: {c.fraction: 0.2, b.fraction: 0.1}").likelihood()
+    y = [x[name] for name in fixed.names]
+    assert fixed.value(y) == pytest.approx(sum(plain), abs=1e-9)
+    with pytest.raises(ConfigError, match="'b.fraction' follows from 'a.fraction', which data set 'two' does not have"):
+        load(one, (two[0], two[1], "b: {density: flat, fraction: 0.1}"), "relations: {b.fraction: a.fraction}")
+
+
+@pytest.fixture
+def mc_copy(folder):
+    model = ctpwa.load_model(folder / "model.yml")
+    ctpwa.write_events(folder / "mc2.npz", replace(ctpwa.generate_phase_space(model, 500, seed=5), columns={"b": torch.ones(500)}))
+    return "mc2.npz"

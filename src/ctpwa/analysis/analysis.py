@@ -300,8 +300,16 @@ class Analysis:
         precision: str | None,
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
+        elsewhere = {name for other in self.data_sets for name in other.fractions if name not in data_set.fractions}
+        counted_before = {name for other in self.data_sets[:number] for name in other.fractions}
+        constraints = {
+            name: pair
+            for name, pair in self.constraints.items()
+            if (name not in counted_before if name in data_set.fractions else number == 0 and name not in elsewhere)
+        }  # once in the sum of all data sets
+        relations = {name: formula for name, formula in self.model.relations.items() if name not in elsewhere}
         likelihood = build_likelihood(
-            self.model,
+            replace(self.model, relations=relations) if elsewhere else self.model,
             samples.data,
             samples.phase_space,
             samples.background,
@@ -311,13 +319,13 @@ class Analysis:
             reference_wave=settings.reference_wave,
             couplings=settings.couplings,
             ties=settings.ties,
-            constraints=self.constraints if number == 0 else {},  # once in the sum of all data sets
-            limits=settings.limits,
+            constraints=constraints,
+            limits={name: pair for name, pair in settings.limits.items() if name not in elsewhere},
             backgrounds=samples.backgrounds,
             extended=settings.extended,
             subtraction=settings.subtraction,
             resolution=samples.resolution,
-            fix=settings.fix,
+            fix={name: value for name, value in settings.fix.items() if name not in elsewhere},
             progress=progress,
             ranks=self.ranks,
             precision=precision or settings.precision,
