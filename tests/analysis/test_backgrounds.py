@@ -295,7 +295,11 @@ def test_fractions_of_one_of_several_data_sets_are_limited_constrained_fixed_and
 
     floating = "fraction: {value: 0.1, float: true"
     one = ("data.npz", "mc.npz", f"a: {{density: flat, {floating}}}}}")
-    two = ("side.npz", mc_copy, f"b: {{density: flat, {floating}, limits: [0, 0.4]}}}}, c: {{density: {{histogram: b.json}}, fraction: 0.1}}")
+    two = (
+        "side.npz",
+        mc_copy,
+        f"b: {{density: flat, {floating}, limits: [0, 0.4]}}}}, c: {{density: {{histogram: b.json}}, fraction: 0.1}}",
+    )
     analysis = load(one, two, "constraints: {b.fraction: [0.2, 0.01], a.fraction: [0.3, 0.1]}, relations: {c.fraction: 2*b.fraction}")
     likelihood = analysis.likelihood()
     x = dict(zip(likelihood.names, likelihood.start, strict=True))
@@ -307,7 +311,7 @@ def test_fractions_of_one_of_several_data_sets_are_limited_constrained_fixed_and
     fixed = load(one, two, "fix: {c.fraction: 0.2, b.fraction: 0.1}").likelihood()
     y = [x[name] for name in fixed.names]
     assert fixed.value(y) == pytest.approx(sum(plain), abs=1e-9)
-    with pytest.raises(ConfigError, match="'b.fraction' follows from 'a.fraction', which data set 'two' does not have"):
+    with pytest.raises(ConfigError, match=r"'b\.fraction' follows from 'a\.fraction', which data set 'two' does not have"):
         load(one, (two[0], two[1], "b: {density: flat, fraction: 0.1}"), "relations: {b.fraction: a.fraction}")
 
 
