@@ -12,7 +12,7 @@ import ctpwa
 from ctpwa.analysis.export import export
 from ctpwa.analysis.reopen import open_fit
 from ctpwa.analysis.write_report import goodness_rows, write_report
-from ctpwa.base.errors import ConfigError, DataError
+from ctpwa.base.errors import ConfigError, DataError, PhysicsError
 from ctpwa.cli.main import app
 from ctpwa.data.density import Flat
 from ctpwa.engine.likelihood.backgrounds import Background
@@ -52,6 +52,8 @@ def folder(tmp_path_factory):
     histogram = {"axes": [{"variable": "mass(K+, K-)", "edges": [0.9, 1.5, 2.6]}], "values": [1, 30]}
     (folder / "b.json").write_text(json.dumps(histogram))
     (folder / "hole.json").write_text(json.dumps(histogram | {"values": [0, 1]}))
+    (folder / "tiny.json").write_text(json.dumps(histogram | {"values": [1e-300, 1e-300]}))
+    (folder / "twice.json").write_text(json.dumps(histogram)[:-1] + ', "values": [1, 2]}')
     return folder
 
 
@@ -160,7 +162,15 @@ def test_a_model_of_sideband_events(analysis, folder):
             "density of background 'x' is 0 at event",
         ),
         ('"mass(K+, K-) - 1.5"', r"the density of background 'x' is -0\.\d+ at event \d+\n fix: a density is finite and not negative"),
-        ("{histogram: none.json}", r"there is no file .*none.json'\n fix: "),
+        ("{histogram: none.json}", r"^background 'x': there is no file .*none.json'\n fix: "),
+        ('"sqrt(mass(K+, K-) - 1.5)"', r"^data: density of background 'x': sqrt.* has no finite value in event \d+"),
+        ("{histogram: tiny.json}", r"^phase space: the density of background 'x' has the mean .*e-300\n fix: multiply it by a number"),
+        ("{histogram: twice.json}", r"^background 'x': .*twice.json' is not a histogram: a key is there twice"),
+        ("{sideband: data.npz, variables: mass(K+ K-)}", r"^sideband 'x': .*data.npz' is the same file as the data\n fix: "),
+        (
+            '{sideband: side.npz, variables: [{variable: "mass(K+, K-)", range: [5, 6]}]}',
+            r"^background 'x': no sideband event has mass\(K\+, K-\) from 5 to 6\n fix: correct the range",
+        ),
         ("{sideband: none.npz, variables: mass(K+ K-)}", r"none.npz"),
         ("{sideband: side.npz, resonances: {X: {in: K+ K-, mass: 1.5, width: 1.0e-6}}}", r"^background 'x': only \d+ phase-space events"),
     ],
@@ -168,6 +178,14 @@ def test_a_model_of_sideband_events(analysis, folder):
 def test_what_is_wrong_with_events(analysis, density, message):
     with pytest.raises(DataError, match=message):
         analysis(f"x: {{density: {density}, fraction: 0.1}}").likelihood()
+
+
+@pytest.mark.parametrize("where", ["start", "fix"])
+def test_nothing_is_left_for_the_signal(analysis, where):
+    floating = "density: flat, fraction: {value: 0.1, float: true}"
+    loaded = analysis(f"x: {{{floating}}}", f"y: {{{floating}}}", fit=f", {where}: {{x.fraction: 0.6, y.fraction: 0.5}}")
+    with pytest.raises(PhysicsError, match=r"the backgrounds leave -0\.1 for the signal where the fit starts"):
+        loaded.fit(progress=False)
 
 
 @pytest.mark.parametrize("extended", [False, True])

@@ -415,7 +415,7 @@ class Analysis:
         if any(source.efficiency is not None for source, _ in pairs):
             samples.setdefault("truth", before)
         for kind, sample in samples.items():
-            self._check_total(kind, sample, data_set.name)
+            self._check_total(kind, sample, data_set.name, efficient=kind == "phase_space" and samples.get("truth") is before)
         return samples, tuple(part for parts in read.values() for part in parts)
 
     def _backgrounds(self, data_set: DataSet, samples: Mapping[str, Events | EventStream]) -> tuple[Background, ...]:
@@ -468,18 +468,19 @@ class Analysis:
         needed = 8 * (4 * len(self.model.decay.labels) + sum(column.size for column in self.model.columns)) * n_events
         return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
-    def _check_total(self, kind: str, sample: Events | EventStream, data_set: str) -> None:
+    def _check_total(self, kind: str, sample: Events | EventStream, data_set: str, efficient: bool) -> None:
         """Refuse weights that add up to zero; those of a sample read in pieces are known only to the likelihood."""
         if not isinstance(sample, Events) or sample.weights is None:
             return
         w = sample.weights
         total, size = self.ranks.sum(2, lambda: np.array([float(w.sum()), float(w.abs().sum())]), f"total {kind}".encode())
         if not is_positive_total(total, size):
-            fix = "the background is subtracted" if kind == "background" else "negative ones may be there, but not outweigh the others"
-            raise DataError(
-                f"{f'{data_set} '.lstrip()}{kind.replace('_', ' ')}: its weights add up to {total:.6g}\n"
-                f" fix: give positive weights and a positive scale; {fix}"
-            )
+            why = "the background is subtracted" if kind == "background" else "negative ones may be there, but not outweigh the others"
+            fix = f"give positive weights and a positive scale; {why}"
+            if efficient and not size:
+                fix = "check its efficiency, which is 0 at all events"
+            own = f"{SIDEBAND} {kind.removeprefix(SIDEBAND).strip()!r}" if kind.startswith(SIDEBAND) else kind.replace("_", " ")
+            raise DataError(f"{f'{data_set} '.lstrip()}{own}: its weights add up to {total:.6g}\n fix: {fix}")
 
     def _efficient(self, source: Source, part: SamplePart) -> SamplePart:
         """A source of phase space with its efficiency in the weights."""

@@ -138,7 +138,13 @@ def points_of(resolution: Resolution | None, sample: str) -> int:
 
 def _density(density: Density, name: str, sample: str, positive: bool, piece: Piece, first: int) -> Tensor:
     """The density of a background at some events of a sample, of which ``first`` is the number of the first."""
-    return checked_density(density(piece), name, sample, first, positive=positive)
+    try:
+        values = density(piece)
+    except DataError as error:
+        what = "" if f"background {name!r}" in str(error) else f"density of background {name!r}: "
+        after = f" after the first {first} events" if first else ""
+        raise DataError(f"{sample}{after}: {what}{error}") from None
+    return checked_density(values, name, sample, first, positive=positive)
 
 
 def _equal_parts(n: int, most: int) -> int:
