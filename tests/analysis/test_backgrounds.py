@@ -319,6 +319,9 @@ def test_fractions_of_one_of_several_data_sets_are_limited_constrained_fixed_and
         f"b: {{density: flat, {floating}, limits: [0, 0.4]}}}}, c: {{density: {{histogram: b.json}}, fraction: 0.1}}",
     )
     analysis = load(one, two, "constraints: {b.fraction: [0.2, 0.01], a.fraction: [0.3, 0.1]}, relations: {c.fraction: 2*b.fraction}")
+    checked = CliRunner().invoke(app, ["check", str(folder / "model.yml")])
+    assert checked.exit_code == 0, checked.output
+    assert "normalisation of two: " in checked.stdout
     likelihood = analysis.likelihood()
     x = dict(zip(likelihood.names, likelihood.start, strict=True))
     np.testing.assert_array_equal(likelihood.bounds[likelihood.names.index("b.fraction")], [0, 0.4])
@@ -326,6 +329,10 @@ def test_fractions_of_one_of_several_data_sets_are_limited_constrained_fixed_and
     without = load(one, two, "relations: {c.fraction: 2*b.fraction}").likelihood()
     plain = [own.value([x[name] for name in own.names]) for own in without.terms]
     np.testing.assert_allclose(np.subtract(values, plain), [0.5 * ((0.1 - 0.3) / 0.1) ** 2, 0.5 * ((0.1 - 0.2) / 0.01) ** 2], rtol=1e-9)
+    analysis.fit(progress=False).save(folder / "several.json")
+    opened = open_fit(folder / "several.json")
+    projected, b = opened.project(engine="reference")["two"], opened.result.value("b.fraction")
+    assert projected.added["c"].sum() == pytest.approx(2 * b * 200, rel=1e-9)
     fixed = load(one, two, "fix: {c.fraction: 0.2, b.fraction: 0.1}").likelihood()
     y = [x[name] for name in fixed.names]
     assert fixed.value(y) == pytest.approx(sum(plain), abs=1e-9)

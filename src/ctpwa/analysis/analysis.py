@@ -300,16 +300,15 @@ class Analysis:
         precision: str | None,
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
-        elsewhere = {name for other in self.data_sets for name in other.fractions if name not in data_set.fractions}
+        model, limits, fix = self.known_to(data_set)
         counted_before = {name for other in self.data_sets[:number] for name in other.fractions}
         constraints = {
             name: pair
             for name, pair in self.constraints.items()
-            if (name not in counted_before if name in data_set.fractions else number == 0 and name not in elsewhere)
+            if (name not in counted_before if name in data_set.fractions else number == 0 and name not in self._elsewhere(data_set))
         }  # once in the sum of all data sets
-        relations = {name: formula for name, formula in self.model.relations.items() if name not in elsewhere}
         likelihood = build_likelihood(
-            replace(self.model, relations=relations) if elsewhere else self.model,
+            model,
             samples.data,
             samples.phase_space,
             samples.background,
@@ -320,12 +319,12 @@ class Analysis:
             couplings=settings.couplings,
             ties=settings.ties,
             constraints=constraints,
-            limits={name: pair for name, pair in settings.limits.items() if name not in elsewhere},
+            limits=limits,
             backgrounds=samples.backgrounds,
             extended=settings.extended,
             subtraction=settings.subtraction,
             resolution=samples.resolution,
-            fix={name: value for name, value in settings.fix.items() if name not in elsewhere},
+            fix=fix,
             progress=progress,
             ranks=self.ranks,
             precision=precision or settings.precision,
@@ -336,6 +335,18 @@ class Analysis:
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood
+
+    def known_to(self, data_set: DataSet) -> tuple[Model, dict[str, tuple[float, float]], dict[str, float | None]]:
+        """Model, limits and fixed parameters as the likelihood of a data set knows them: without backgrounds that only others have."""
+        elsewhere, settings = self._elsewhere(data_set), self.settings
+        relations = {name: formula for name, formula in self.model.relations.items() if name not in elsewhere}
+        limits = {name: pair for name, pair in settings.limits.items() if name not in elsewhere}
+        fix = {name: value for name, value in settings.fix.items() if name not in elsewhere}
+        return replace(self.model, relations=relations) if elsewhere else self.model, limits, fix
+
+    def _elsewhere(self, data_set: DataSet) -> set[str]:
+        """Fractions of backgrounds that only other data sets have."""
+        return {name for other in self.data_sets for name in other.fractions} - set(data_set.fractions)
 
     @property
     def constraints(self) -> dict[str, tuple[float, float]]:
