@@ -12,7 +12,7 @@ import ctpwa
 from ctpwa.analysis.export import export
 from ctpwa.analysis.reopen import open_fit
 from ctpwa.analysis.write_report import goodness_rows, write_report
-from ctpwa.base.errors import DataError
+from ctpwa.base.errors import ConfigError, DataError, PhysicsError
 from ctpwa.cli.main import app
 from ctpwa.data.density import Flat
 from ctpwa.engine.likelihood.backgrounds import Background
@@ -52,6 +52,8 @@ def folder(tmp_path_factory):
     histogram = {"axes": [{"variable": "mass(K+, K-)", "edges": [0.9, 1.5, 2.6]}], "values": [1, 30]}
     (folder / "b.json").write_text(json.dumps(histogram))
     (folder / "hole.json").write_text(json.dumps(histogram | {"values": [0, 1]}))
+    (folder / "tiny.json").write_text(json.dumps(histogram | {"values": [1e-300, 1e-300]}))
+    (folder / "twice.json").write_text(json.dumps(histogram)[:-1] + ', "values": [1, 2]}')
     return folder
 
 
@@ -160,7 +162,15 @@ def test_a_model_of_sideband_events(analysis, folder):
             "density of background 'x' is 0 at event",
         ),
         ('"mass(K+, K-) - 1.5"', r"the density of background 'x' is -0\.\d+ at event \d+\n fix: a density is finite and not negative"),
-        ("{histogram: none.json}", r"there is no file .*none.json'\n fix: "),
+        ("{histogram: none.json}", r"^background 'x': there is no file .*none.json'\n fix: "),
+        ('"sqrt(mass(K+, K-) - 1.5)"', r"^data: density of background 'x': sqrt.* has no finite value in event \d+"),
+        ("{histogram: tiny.json}", r"^phase space: the density of background 'x' has the mean .*e-300\n fix: multiply it by a number"),
+        ("{histogram: twice.json}", r"^background 'x': .*twice.json' is not a histogram: a key is there twice"),
+        ("{sideband: data.npz, variables: mass(K+ K-)}", r"^sideband 'x': .*data.npz' is the same file as the data\n fix: "),
+        (
+            '{sideband: side.npz, variables: [{variable: "mass(K+, K-)", range: [5, 6]}]}',
+            r"^background 'x': no sideband event has mass\(K\+, K-\) from 5 to 6\n fix: correct the range",
+        ),
         ("{sideband: none.npz, variables: mass(K+ K-)}", r"none.npz"),
         ("{sideband: side.npz, resonances: {X: {in: K+ K-, mass: 1.5, width: 1.0e-6}}}", r"^background 'x': only \d+ phase-space events"),
     ],
@@ -168,6 +178,14 @@ def test_a_model_of_sideband_events(analysis, folder):
 def test_what_is_wrong_with_events(analysis, density, message):
     with pytest.raises(DataError, match=message):
         analysis(f"x: {{density: {density}, fraction: 0.1}}").likelihood()
+
+
+@pytest.mark.parametrize("where", ["start", "fix"])
+def test_nothing_is_left_for_the_signal(analysis, where):
+    floating = "density: flat, fraction: {value: 0.1, float: true}"
+    loaded = analysis(f"x: {{{floating}}}", f"y: {{{floating}}}", fit=f", {where}: {{x.fraction: 0.6, y.fraction: 0.5}}")
+    with pytest.raises(PhysicsError, match=r"the backgrounds leave -0\.1 for the signal where the fit starts"):
+        loaded.fit(progress=False)
 
 
 @pytest.mark.parametrize("extended", [False, True])
@@ -284,3 +302,46 @@ def test_several_data_sets_share_a_fraction(folder, fitted):
         assert projected.added["flat"].sum() == pytest.approx(f * samples.data.n_events, rel=1e-12)
     result.save(folder / "sets.json")
     assert ctpwa.FitResult.load(folder / "sets.json").value("flat.fraction") == f
+
+
+def test_fractions_of_one_of_several_data_sets_are_limited_constrained_fixed_and_related(folder, mc_copy):
+    def load(first, second, fit):
+        entries = [f"{{data: {data}, phase_space: {mc}, backgrounds: {{{own}}}}}" for data, mc, own in (first, second)]
+        sets = f"data_sets:\n  one: {entries[0]}\n  two: {entries[1]}\n"
+        (folder / "model.yml").write_text(MODEL + sets + f"fit: {{engine: reference, starts: 1, {fit}}}\n")
+        return ctpwa.load_analysis(folder / "model.yml")
+
+    floating = "fraction: {value: 0.1, float: true"
+    one = ("data.npz", "mc.npz", f"a: {{density: flat, {floating}}}}}")
+    two = (
+        "side.npz",
+        mc_copy,
+        f"b: {{density: flat, {floating}, limits: [0, 0.4]}}}}, c: {{density: {{histogram: b.json}}, fraction: 0.1}}",
+    )
+    analysis = load(one, two, "constraints: {b.fraction: [0.2, 0.01], a.fraction: [0.3, 0.1]}, relations: {c.fraction: 2*b.fraction}")
+    checked = CliRunner().invoke(app, ["check", str(folder / "model.yml")])
+    assert checked.exit_code == 0, checked.output
+    assert "normalisation of two: " in checked.stdout
+    likelihood = analysis.likelihood()
+    x = dict(zip(likelihood.names, likelihood.start, strict=True))
+    np.testing.assert_array_equal(likelihood.bounds[likelihood.names.index("b.fraction")], [0, 0.4])
+    values = [own.value([x[name] for name in own.names]) for own in likelihood.terms]
+    without = load(one, two, "relations: {c.fraction: 2*b.fraction}").likelihood()
+    plain = [own.value([x[name] for name in own.names]) for own in without.terms]
+    np.testing.assert_allclose(np.subtract(values, plain), [0.5 * ((0.1 - 0.3) / 0.1) ** 2, 0.5 * ((0.1 - 0.2) / 0.01) ** 2], rtol=1e-9)
+    analysis.fit(progress=False).save(folder / "several.json")
+    opened = open_fit(folder / "several.json")
+    projected, b = opened.project(engine="reference")["two"], opened.result.value("b.fraction")
+    assert projected.added["c"].sum() == pytest.approx(2 * b * 200, rel=1e-9)
+    fixed = load(one, two, "fix: {c.fraction: 0.2, b.fraction: 0.1}").likelihood()
+    y = [x[name] for name in fixed.names]
+    assert fixed.value(y) == pytest.approx(sum(plain), abs=1e-9)
+    with pytest.raises(ConfigError, match=r"'b\.fraction' follows from 'a\.fraction', which data set 'two' does not have"):
+        load(one, (two[0], two[1], "b: {density: flat, fraction: 0.1}"), "relations: {b.fraction: a.fraction}")
+
+
+@pytest.fixture
+def mc_copy(folder):
+    model = ctpwa.load_model(folder / "model.yml")
+    ctpwa.write_events(folder / "mc2.npz", replace(ctpwa.generate_phase_space(model, 500, seed=5), columns={"b": torch.ones(500)}))
+    return "mc2.npz"

@@ -139,11 +139,12 @@ def test_a_truth_that_is_given_is_taken(analysis):
     ("phase_space", "message"),
     [
         ('{generate: 50, efficiency: "mass(K+, K-)"}', r"efficiency: mass\(K\+, K-\) is .* in one of \d+ such events\n fix: an efficiency"),
-        ('{generate: 50, efficiency: "sqrt(mass(K+, K-) - 1.5)"}', "has no finite value in event"),
+        ('{generate: 50, efficiency: "sqrt(mass(K+, K-) - 1.5)"}', "^efficiency: .* has no finite value in event"),
+        ('{generate: 50, efficiency: "0*mass(K+, K-)"}', "phase space: its weights add up to 0\n fix: check its efficiency, which is 0"),
         ("{file: wrong.parquet, efficiency: {column: eff}}", r"'efficiency factor' of event 297 is 1\.00\d+\n fix: it must be"),
         ("{file: nan.parquet, efficiency: {column: eff}}", "'efficiency factor' of event 0 is nan\n fix: it must be between 0 and 1"),
-        ("{file: phsp.parquet, efficiency: {column: effi}}", "effi"),
-        ("{file: phsp.parquet, efficiency: {histogram: none.json}}", r"there is no file .*none.json'\n fix: .*map.json"),
+        ("{file: phsp.parquet, efficiency: {column: effi}}", "no column 'effi' for the efficiency factor\n fix: did you mean 'eff'"),
+        ("{file: phsp.parquet, efficiency: {histogram: none.json}}", r"^efficiency: there is no file .*none.json'\n fix: .*map.json"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_events(analysis, phase_space, message):
@@ -188,7 +189,7 @@ def test_what_is_wrong_with_a_histogram(analysis, folder, content, message):
         ("phase_space: {generate: 5, efficiency: {column: eff}}", "generated events have no column of efficiencies\n fix: give a formula"),
         ("phase_space: {generate: 5, efficiency: {}}", "'efficiency' with nothing"),
         ("phase_space: {file: a.root, efficiency: {column: a, histogram: b.json}}", "'efficiency' with column and histogram"),
-        ("phase_space: {generate: 5, efficiency: 0.5}", "efficiency"),
+        ("phase_space: {generate: 5, efficiency: 0.5}", "'efficiency' must be a mapping of keys, not 0.5\n fix: write a formula"),
         ("phase_space: {generate: 5, efficiency: mass(K+ pi-)}", "pi-"),
         ("phase_space: {generate: 5}\n  truth: {generate: 5, efficiency: mass(K+ K-)/4}", "'efficiency' of 'truth'\n fix: move it"),
     ],

@@ -1,6 +1,7 @@
 """``ctpwa generate`` with the backgrounds of a model file: how many there are, what they look like, and that they can be fitted."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,3 +201,19 @@ def test_text_files_and_subtracted_samples(folder):
     assert "model.yml subtracts a background sample, and these events do not hold any of it" in result.stderr
     assert "column" not in result.stdout
     assert ctpwa.read_events(ctpwa.load_model("model.yml"), "toy.txt").n_events == 20
+
+
+def test_an_efficiency_that_is_a_column_is_not_in_the_toy(folder):
+    model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1680)": {"in": "K+ K-"}}})
+    events = ctpwa.generate_phase_space(model, 100, seed=1)
+    ctpwa.write_events(folder / "mc.npz", replace(events, columns={"eff": torch.full((100,), 0.5, dtype=torch.float64)}))
+    samples = "samples: {data: data.npz, phase_space: {file: mc.npz, efficiency: {column: eff}}}\n"
+    (folder / "model.yml").write_text(MODEL + samples)
+    assert "do not have the efficiency of model.yml: it is a column of the phase-space sample" in generate(n=20).stderr
+
+
+def test_the_only_data_set_is_conjugate(folder):
+    """Its files hold the conjugate decay, and so does a toy of it."""
+    samples = "samples: {data: d.npz, phase_space: {generate: 50}, conjugate: true}\n"
+    (folder / "model.yml").write_text("decay: D0 -> K_S0 pi+ pi-\nresonances:\n  rho(770): {in: pi+ pi-}\n" + samples)
+    assert "of D~0 -> " in generate(n=20).stdout

@@ -156,6 +156,18 @@ def test_given_points():
     assert sample.v.shape == (40, 5)
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_truth_is_what_happened(given):
+    """Integrals over a truth sample, and fractions with them, are those without resolution."""
+    own = {"data": group_points(rows(), 5), "resolution": GivenPoints(tuple(model("small").decay.labels), 5)} if given else {}
+    like, exact, truth = likelihood("cpu", **own), likelihood("cpu", resolution=None), events("small", 60, 3, "positive")
+    x = point(like)
+    with plain_python():
+        ours, theirs = like.integrals(x, truth), exact.integrals(x, truth)
+    assert_close(ours.matrix, theirs.matrix, 1e-12)
+    assert ours.weight == pytest.approx(theirs.weight, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("change", "k", "message"),
     [

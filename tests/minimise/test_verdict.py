@@ -231,3 +231,13 @@ def test_what_is_worse_comes_first():
     assert verdict.reasons[0] == "worst"
     assert verdict.reasons[-1] == "least"
     assert len(verdict.reasons) == 3
+
+
+def test_a_limit_does_not_hide_that_nothing_tells_two_parameters_apart():
+    """f depends on x0 + x1 alone: where x1 ends at its limit by chance, nothing holds it there."""
+    function = quadratic(np.ones((2, 2)), [0.2, 0.0], bounds=[[0, 1], [0, 1]])
+    found = judged(function, [0.2 + 1e-9, 0.0])
+    assert not found.verdict.good
+    assert found.verdict.at_limits == ("x1",)
+    assert "does not determine" in found.verdict.reasons[0]
+    assert set(found.undetermined) == {"x0", "x1"}

@@ -300,8 +300,15 @@ class Analysis:
         precision: str | None,
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
+        model, limits, fix = self.known_to(data_set)
+        counted_before = {name for other in self.data_sets[:number] for name in other.fractions}
+        constraints = {
+            name: pair
+            for name, pair in self.constraints.items()
+            if (name not in counted_before if name in data_set.fractions else number == 0 and name not in self._elsewhere(data_set))
+        }  # once in the sum of all data sets
         likelihood = build_likelihood(
-            self.model,
+            model,
             samples.data,
             samples.phase_space,
             samples.background,
@@ -311,13 +318,13 @@ class Analysis:
             reference_wave=settings.reference_wave,
             couplings=settings.couplings,
             ties=settings.ties,
-            constraints=self.constraints if number == 0 else {},  # once in the sum of all data sets
-            limits=settings.limits,
+            constraints=constraints,
+            limits=limits,
             backgrounds=samples.backgrounds,
             extended=settings.extended,
             subtraction=settings.subtraction,
             resolution=samples.resolution,
-            fix=settings.fix,
+            fix=fix,
             progress=progress,
             ranks=self.ranks,
             precision=precision or settings.precision,
@@ -328,6 +335,18 @@ class Analysis:
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood
+
+    def known_to(self, data_set: DataSet) -> tuple[Model, dict[str, tuple[float, float]], dict[str, float | None]]:
+        """Model, limits and fixed parameters as the likelihood of a data set knows them: without backgrounds that only others have."""
+        elsewhere, settings = self._elsewhere(data_set), self.settings
+        relations = {name: formula for name, formula in self.model.relations.items() if name not in elsewhere}
+        limits = {name: pair for name, pair in settings.limits.items() if name not in elsewhere}
+        fix = {name: value for name, value in settings.fix.items() if name not in elsewhere}
+        return replace(self.model, relations=relations) if elsewhere else self.model, limits, fix
+
+    def _elsewhere(self, data_set: DataSet) -> set[str]:
+        """Fractions of backgrounds that only other data sets have."""
+        return {name for other in self.data_sets for name in other.fractions} - set(data_set.fractions)
 
     @property
     def constraints(self) -> dict[str, tuple[float, float]]:
@@ -407,7 +426,7 @@ class Analysis:
         if any(source.efficiency is not None for source, _ in pairs):
             samples.setdefault("truth", before)
         for kind, sample in samples.items():
-            self._check_total(kind, sample, data_set.name)
+            self._check_total(kind, sample, data_set.name, efficient=kind == "phase_space" and samples.get("truth") is before)
         return samples, tuple(part for parts in read.values() for part in parts)
 
     def _backgrounds(self, data_set: DataSet, samples: Mapping[str, Events | EventStream]) -> tuple[Background, ...]:
@@ -460,18 +479,19 @@ class Analysis:
         needed = 8 * (4 * len(self.model.decay.labels) + sum(column.size for column in self.model.columns)) * n_events
         return bool(self.ranks.sum(1, lambda: np.array([float(needed > MOMENTA_FRACTION * room)]), b"in pieces")[0])
 
-    def _check_total(self, kind: str, sample: Events | EventStream, data_set: str) -> None:
+    def _check_total(self, kind: str, sample: Events | EventStream, data_set: str, efficient: bool) -> None:
         """Refuse weights that add up to zero; those of a sample read in pieces are known only to the likelihood."""
         if not isinstance(sample, Events) or sample.weights is None:
             return
         w = sample.weights
         total, size = self.ranks.sum(2, lambda: np.array([float(w.sum()), float(w.abs().sum())]), f"total {kind}".encode())
         if not is_positive_total(total, size):
-            fix = "the background is subtracted" if kind == "background" else "negative ones may be there, but not outweigh the others"
-            raise DataError(
-                f"{f'{data_set} '.lstrip()}{kind.replace('_', ' ')}: its weights add up to {total:.6g}\n"
-                f" fix: give positive weights and a positive scale; {fix}"
-            )
+            why = "the background is subtracted" if kind == "background" else "negative ones may be there, but not outweigh the others"
+            fix = f"give positive weights and a positive scale; {why}"
+            if efficient and not size:
+                fix = "check its efficiency, which is 0 at all events"
+            own = f"{SIDEBAND} {kind.removeprefix(SIDEBAND).strip()!r}" if kind.startswith(SIDEBAND) else kind.replace("_", " ")
+            raise DataError(f"{f'{data_set} '.lstrip()}{own}: its weights add up to {total:.6g}\n fix: {fix}")
 
     def _efficient(self, source: Source, part: SamplePart) -> SamplePart:
         """A source of phase space with its efficiency in the weights."""

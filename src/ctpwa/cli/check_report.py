@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from math import isfinite
 
 from ctpwa.analysis.analysis import Analysis, SampleSet
 from ctpwa.base.ranks import ONE
-from ctpwa.config.sources import BackgroundSource
+from ctpwa.config.sources import DataSet
 from ctpwa.data.density import Flat
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream, Piece
@@ -152,13 +152,13 @@ class SampleReport:
             own = backend.adapt(replace(_plan(analysis, report.channels, rotation), n_added=n_added))
             separate = backend.own_memory(device)
             plans[data_set.name] = plan_memory(own, counts, device, analysis.memory_limits, separate=separate)
-            size = _size(analysis, shares["phase space"], data_set.backgrounds, data_set.conjugate)
+            size = _size(analysis, shares["phase space"], data_set)
             sizes |= {} if size is None else {data_set.name: size}
             analysis.forget()
         return cls(tuple(summaries), MemoryPlan.joined(plans), sizes)
 
 
-def _size(analysis: Analysis, share: Share, backgrounds: Sequence[BackgroundSource], conjugate: bool) -> NormalisationSize | None:
+def _size(analysis: Analysis, share: Share, data_set: DataSet) -> NormalisationSize | None:
     """Effective size of the first events of phase space at the start values; None if their weights do not add up to more than 0."""
     with closing(share.pieces(SIZED_EVENTS)) as pieces:
         piece = next(pieces, None)
@@ -166,9 +166,9 @@ def _size(analysis: Analysis, share: Share, backgrounds: Sequence[BackgroundSour
         return None
     momenta = dict(zip(share.labels, piece.p4, strict=True))
     one = Events({name: p[:1] for name, p in momenta.items()}, None, {name: values[:1] for name, values in piece.columns.items()})
-    settings = analysis.settings
+    settings, (model, limits, fix) = analysis.settings, analysis.known_to(data_set)
     likelihood = build_likelihood(
-        analysis.model,
+        model,
         one,  # what was measured does not matter
         Events(momenta, piece.weights, piece.columns),
         engine="reference",  # nothing to compile
@@ -177,14 +177,17 @@ def _size(analysis: Analysis, share: Share, backgrounds: Sequence[BackgroundSour
         reference_wave=settings.reference_wave,
         couplings=settings.couplings,
         ties=settings.ties,
-        limits=settings.limits,
-        backgrounds=[Background(own.name, Flat(), own.fraction, own.floating) for own in backgrounds],  # what they look like neither
+        limits=limits,
+        fix=fix,
+        constraints={},
+        backgrounds=[Background(own.name, Flat(), own.fraction, own.floating) for own in data_set.backgrounds],  # how they look neither
         extended=settings.extended,
         progress=False,
         ranks=ONE,
-        conjugate=conjugate,
+        conjugate=data_set.conjugate,
     )
-    return likelihood.normalisation_size(analysis.start(likelihood))
+    start = dict(zip(likelihood.names, likelihood.start, strict=True)) | dict(settings.start)
+    return likelihood.normalisation_size([start[name] for name in likelihood.names])
 
 
 def _amounts(analysis: Analysis) -> Iterator[tuple[Parameter, str]]:

@@ -11,6 +11,7 @@ from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import BackgroundSpec, DataSetSpec, DensityAxisSpec, DensitySpec, FractionSpec, ModelSpec, ParticleSpec, SampleSpec
 from ctpwa.config.sources import BackgroundSource, DensitySource, SidebandSource, Source
 from ctpwa.data.event_column import EventColumn
+from ctpwa.data.located import SUFFIXES
 from ctpwa.decay.chain import Decay
 from ctpwa.model.parameters import Parameter
 from ctpwa.observe.errors import VariableError
@@ -162,7 +163,7 @@ class BackgroundChecks:
         if density.column is not None:
             self._check_column(density.column)
         if density.formula is not None and density.formula != FLAT:
-            self._check_variable(density.formula, ("density", "formula"))
+            self._check_formula(density.formula)
         if density.sideband is not None:
             for i, sample in enumerate(density.sideband):
                 self._check_sideband(sample, (*path, "sideband", i))
@@ -199,6 +200,15 @@ class BackgroundChecks:
         if axis.range is None and parse_variable(axis.variable, self._decay).limits is None:
             fix = f'write  {{variable: "{axis.variable}", range: [lowest edge, highest edge]}}'
             raise SpecError(f"{axis.variable!r} has no range of its own", fix, key=(*key, "variable"))
+
+    def _check_formula(self, text: str) -> None:
+        suffix = FilePath(text).suffix.lower()
+        if suffix == ".json" or suffix in SUFFIXES:
+            what = "histogram: " + text if suffix == ".json" else f"sideband: {text}, variables: […]"
+            raise SpecError(f"the file {text!r} is not a formula", f"write  density: {{{what}}}", key=("density", "formula"))
+        if text.replace(".", "", 1).isdigit():
+            raise SpecError(f"the density {text!r} is the same for all events", "write  density: flat", key=("density", "formula"))
+        self._check_variable(text, ("density", "formula"))
 
     def _check_variable(self, text: str, key: Path) -> None:
         try:

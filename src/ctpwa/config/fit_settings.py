@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmath import isfinite
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
@@ -16,7 +16,7 @@ from ctpwa.model.couplings import CouplingMap, coupling_names, map_couplings
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import PARTS, Parameter, asymmetry_owner, check_name
-from ctpwa.model.relations import RelationError, make_relations
+from ctpwa.model.relations import Relation, RelationError, make_relations
 
 SECTION = "fit"
 
@@ -135,7 +135,7 @@ def check_fit(whole: ModelSpec, model: Model, problems: Problems, engines: Colle
         return
     _check_mixture(whole, model, mixed, problems)
     own = own_parameters(model.resonances, model.parameters) | mixed
-    if not _check_relations(spec, own, model, mapped, problems, formulas):
+    if not _check_relations(whole, own, model, mapped, problems, formulas):
         return
     free = [*_free_parameters(spec, own, mapped), *spec.fix]
     for section, listed in (("constraints", spec.constraints), ("limits", spec.limits), ("start", spec.start)):
@@ -202,7 +202,7 @@ def _check_mixture(whole: ModelSpec, model: Model, mixed: Mapping[str, Parameter
 
 
 def _check_relations(
-    spec: FitSpec,
+    whole: ModelSpec,
     own: Mapping[str, Parameter],
     model: Model,
     mapped: CouplingMap,
@@ -210,6 +210,7 @@ def _check_relations(
     formulas: Mapping[str, Written],
 ) -> bool:
     """Whether parameters that are fixed or follow from others exist, and formulas make sense."""
+    spec = whole.fit
     parts = [f"{number}.{part}" for number in mapped.numbers for part in PARTS[spec.representation]]
     before = len(problems.found)
     for section, listed in (("fix", spec.fix), ("relations", spec.relations)):
@@ -224,12 +225,27 @@ def _check_relations(
         except RelationError as error:
             add_relation_error(error, formulas, problems)
             return False
+        _check_same_data_set(whole, relations, problems)
         used = {name for relation in relations for name in relation.arguments}
         for p in model.parameters:
             if not p.fixed and p.name not in used and not asymmetry_owner(p.name):
                 unused = SpecError(f"{p.name!r} floats, and nothing depends on it", "use it in a formula, or remove it", key=())
                 problems.add(unused, ("parameters", p.name))
     return len(problems.found) == before
+
+
+def _check_same_data_set(whole: ModelSpec, relations: Sequence[Relation], problems: Problems) -> None:
+    """Refuse fractions that follow from those of another data set, whose likelihood does not know them."""
+    sets = {name: {f"{own}.fraction" for own in entry.backgrounds} for name, entry in whole.data_sets.items()}
+    every = {name for names in sets.values() for name in names}
+    for relation in relations:
+        for name, own in sets.items():
+            missing = [argument for argument in relation.arguments if argument in every and argument not in own]
+            if missing and (relation.name in own or relation.name not in every):
+                fix = "backgrounds of the same name have the same fraction in all data sets"
+                error = SpecError(f"{relation.name!r} follows from {missing[0]!r}, which data set {name!r} does not have", fix, key=())
+                problems.add(error, (SECTION, "relations", relation.name))
+                break
 
 
 def _check_part(name: str, own: Collection[str], parts: Collection[str], mapped: CouplingMap, representation: str) -> None:

@@ -78,6 +78,26 @@ def refuse_repeated_files(data_sets: Sequence[DataSet]) -> None:
                                 " fix: name it once"
                             )
                     owners |= dict.fromkeys([sample, alike], f"{str(path)!r} of {name}")
+        _refuse_data_as_sideband(data_set)
+
+
+def _refuse_data_as_sideband(data_set: DataSet) -> None:
+    """Refuse sideband events that are the data themselves: what is in the data would be taken for background."""
+    data = {_alike(source, identity) for source in data_set.data for _, identity in _identities(source)}
+    for own in data_set.backgrounds:
+        for source in own.density.sideband.sources if own.density.sideband is not None else ():
+            for path, identity in _identities(source):
+                if _alike(source, identity) in data:
+                    raise DataError(
+                        f"{data_set.name} sideband {own.name!r}: {str(path)!r} is the same file as the data\n".lstrip()
+                        + " fix: give events beside the signal, or other weights"
+                    )
+
+
+def _alike(source: Source, identity: Identity) -> tuple[Any, ...]:
+    """What the events of a file are, and how they count."""
+    assert isinstance(source, FileSource)
+    return identity, source.options.tree, source.options.weight, source.weight_files
 
 
 def _identities(source: Source) -> Iterator[tuple[FilePath, Identity]]:

@@ -161,3 +161,8 @@ class DataSet:
     backgrounds: tuple[BackgroundSource, ...] = ()
     resolution: Resolution | None = None
     conjugate: bool = False
+
+    @property
+    def fractions(self) -> tuple[str, ...]:
+        """Names of the parameters that say how much background there is; several data sets have them only for fractions."""
+        return tuple(f"{own.name}.fraction" for own in self.backgrounds)

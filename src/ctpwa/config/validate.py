@@ -56,6 +56,8 @@ _ADVICE = {
     "backgrounds": "write one indented line per background, such as  sideband: {density: flat, fraction: 0.1}",
     "fraction": "write a number, or {value: 0.1, float: true}",
     "density": "write flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: … or resonances: …}",
+    "efficiency": "write a formula of variables, {column: …} or {histogram: file.json}; without it all events are measured",
+    "resolution": "write  resolution: {masses: {K+ K-: 0.0012}, points: 11}  or  resolution: {rows: 8}",
     "variables": "write a variable, or a list of one to three of them",
     "data_sets": "write one indented line per data set, such as  '2018': {data: data.root, phase_space: {generate: 500000}}",
     "momenta": "write one stem per particle, such as {K+: kp}; for text files a list of the particles in the order of their lines",
@@ -78,6 +80,7 @@ _ADVICE = {
     "decay_ls": "write a list of (L, S) pairs: [[1, 0]]",
     "production_ls": "write a list of (L, S) pairs: [[1, 1], [3, 1]]",
 }
+_ENTRIES_OF_SAMPLES = {"density", "efficiency", "fraction", "resolution"}  # mappings, or something shorter
 _LS_KEYS = {"ls", "decay_ls", "production_ls"}
 _FILE = "{file: data.root}"
 # what an entry of a section looks like
@@ -175,6 +178,8 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     what = f"{_named(path)} must be {_EXPECTED[kind]}, not {_shown(value)}"
     if value is None:
         what = f"{_named(path)} is empty"
+    if kind in ("model_type", "model_attributes_type") and name in _ENTRIES_OF_SAMPLES:
+        return Problem(what, path, _ADVICE[name], at_key=value is None)
     if kind in ("model_type", "model_attributes_type"):
         own = {DataSetSpec: _FILE, BackgroundSpec: "{density: flat, fraction: 0.1}"}
         example = own.get(_section(path)) or _EXAMPLES.get(str(path[0]), "{in: K+ K-}")
@@ -186,7 +191,7 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     if kind == "float_type":
         unit = next((unit for unit in ("GeV^-1", "GeV") if unit in _field_text(path)), "")
         return Problem(what, path, f"write a number in {unit}, without the unit" if unit else "write a number")
-    fix = _ADVICE.get(name, f"write {_EXPECTED[kind]}")
+    fix = _ADVICE.get(name, f"write {_EXPECTED[kind]}") if kind != "bool_type" else f"write {_EXPECTED[kind]}"
     return Problem(what, path, f"{fix}, or remove the key" if value is None else fix, at_key=value is None)
 
 

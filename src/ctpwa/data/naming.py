@@ -104,7 +104,11 @@ def find_column(file: EventFile, wanted: str, names: Sequence[str]) -> tuple[str
     for name in names:
         column = file.column(name)
         if column is None:
-            advice = f"{_advice(file, name, ColumnKind.NUMBER)} Or say  columns: {{{wanted}: …}}  with its {file.word} or a number"
+            own = f"say  columns: {{{wanted}: …}}  with its {file.word} or a number"
+            near = _advice(file, name, ColumnKind.NUMBER) if file.of_kind(ColumnKind.NUMBER) else ""
+            if " " in wanted:  # not a column of the model
+                raise DataError(f"{file.place}: no {file.word} {name!r} for the {wanted}\n fix: {near or 'it has no numbers but momenta'}")
+            advice = f"{near} Or {own}" if near else own
             raise DataError(f"{file.place}: no {file.word} {name!r} for the event column {wanted!r}\n fix: {advice}")
         if column.kind is not ColumnKind.NUMBER:
             raise DataError(

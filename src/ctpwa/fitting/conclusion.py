@@ -11,12 +11,12 @@ import numpy as np
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
-from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.asymmetries import CPAsymmetries, coupling_asymmetries, fraction_asymmetries
 from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
+from ctpwa.fitting.holes import hole
 from ctpwa.fitting.precision import measure_bias
 from ctpwa.fitting.remarks import masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
@@ -27,7 +27,6 @@ from ctpwa.minimise.verdict import Judged, Verdict, judge
 from ctpwa.version import VERSION
 
 ROUNDING = 1e-13  # of a derivative of |c| or arg c, relative to that of c: less is 0, such as that of |c| over the phase
-VANISHING = 1e-9  # intensity, in units of its mean
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,8 @@ def conclude(
                 f"the likelihood or its derivatives are not finite where the fit ended ({stop.reason})\n"
                 " fix: check the start values of the parameters, and give limits to those that must not leave a range"
             )
-        judged = _judge(likelihood, stop, gradient, H)
+        endless = "" if stop.converged else hole(likelihood, stop.x)
+        judged = _judge(likelihood, stop, gradient, H, endless)
         covariance = judged.covariance
         corrected = likelihood.weighted
         if corrected:
@@ -64,9 +64,8 @@ def conclude(
         errors = np.array([np.nan if p.error is None else p.error for p in parameters])
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
         fractions, asymmetries = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
-        verdict = judged.verdict.with_reasons(
-            _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
-        )
+        remarks = [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
+        verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
         return FitResult(
             decay=str(terms_of(likelihood)[0].model.decay),
             method=about.method,
@@ -79,7 +78,7 @@ def conclude(
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=verdict if part is None else _with_simulation(verdict, likelihood, errors, part, fractions),
+            verdict=verdict if part is None or endless else _with_simulation(verdict, likelihood, errors, part, fractions),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
@@ -114,28 +113,6 @@ def _with_simulation(
     return replace(noted, good=noted.good and not few)
 
 
-def _no_lower_limit(likelihood: Fittable, stop: Stop) -> list[str]:
-    """Whether the fit ran towards a point where the intensity of a subtracted event is 0, and −ln L has no lower limit."""
-    for term in () if stop.converged else terms_of(likelihood):
-        own = stop.x[[likelihood.names.index(name) for name in term.names]]
-        least = _least_intensity(term, own)
-        if least < VANISHING:  # of an event that counts negatively; any other would make −ln L large
-            return [
-                f"-ln L has no lower limit: at an event with a negative weight the intensity is {least:.0e} of its mean;"
-                " use more background events with smaller weights"
-            ]
-    return []
-
-
-def _least_intensity(term: Likelihood, x: np.ndarray) -> float:
-    """The least intensity of any event, in units of the mean of the data."""
-    I = term.intensity(x, "data")
-    parts = [I, *([term.intensity(x, "background")] if term.subtracts else [])]
-    own = [min((float(part.min()) for part in parts if len(part)), default=np.inf), float(I.sum())]
-    found = [np.frombuffer(part) for part in term.ranks.gather(np.array(own).tobytes())]
-    return float(min(least for least, _ in found) / (sum(total for _, total in found) / term.n_events))
-
-
 def _masses(likelihood: Fittable, stop: Stop) -> list[str]:
     """Masses that ended where no events are."""
     values = dict(zip(likelihood.names, stop.x.tolist(), strict=True))
@@ -143,11 +120,17 @@ def _masses(likelihood: Fittable, stop: Stop) -> list[str]:
     return [remark for term in terms_of(likelihood) for remark in masses_out_of_range(term.model, values)]
 
 
-def _judge(likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray) -> Judged:
-    """The verdict on −ln L, in units in which one standard deviation adds ½ to it."""
+def _judge(likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray, endless: str) -> Judged:
+    """The verdict on −ln L, in units in which one standard deviation adds ½ to it.
+
+    If −ln L falls without limit, for the reason ``endless``, nothing else is worth saying, and nothing is determined.
+    """
     unit = likelihood.unit
     judged = judge(likelihood.names, stop, gradient / unit, H / unit, likelihood.bounds)
     verdict = replace(judged.verdict, gradient_norm=unit * judged.verdict.gradient_norm)
+    if endless:
+        verdict = replace(verdict, good=False, reasons=(endless,))
+        judged = replace(judged, covariance=np.zeros_like(H), undetermined=likelihood.names)
     return replace(judged, verdict=verdict, covariance=judged.covariance / unit)
 
 

@@ -104,6 +104,7 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     likelihood.ranks.check_same("way to fit", repr(options), "call fit with the same arguments on all ranks")
     truths = _truths(likelihood, truth)
     points = start_points(likelihood, starts, start, seed)
+    _check_signal(likelihood, points[0])
     with Progress("compile what this model needs, once", None, show=progress):
         for term in terms_of(likelihood):
             term.engine.prepare()
@@ -164,6 +165,18 @@ def _check_events(likelihood: Fittable) -> None:
             raise DataError(
                 f"phase space: only {found} different events for {len(term.names)} free parameters\n"
                 " fix: give more; the normalisation is known only from many more events than there are parameters"
+            )
+
+
+def _check_signal(likelihood: Fittable, x: np.ndarray) -> None:
+    """Refuse a start at which backgrounds leave nothing for the signal."""
+    for term in terms_of(likelihood):
+        own = term.parameters.full(x[[likelihood.names.index(name) for name in term.names]])
+        values = {p.name: float(value) for p, value in zip(term.parameters.all, own, strict=True)}
+        if term.mixture is not None and not term.mixture.signal.at(values) > 0:
+            raise PhysicsError(
+                f"the backgrounds leave {term.mixture.signal.at(values):g} for the signal where the fit starts",
+                "give fractions that add up to less than 1, and a positive yield of the signal",
             )
 
 

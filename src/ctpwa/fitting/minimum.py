@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.fitting.fittable import Fittable
+from ctpwa.fitting.holes import hole, may_have_holes
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.polar_phases import one_form
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.starts import Coarse, SearchSettings, coarse_search
-from ctpwa.minimise.drive import Record, Watch, drive
+from ctpwa.minimise.drive import GiveUp, Record, Watch, drive
 from ctpwa.minimise.lbfgs import lbfgs
 from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.minuit import migrad
@@ -207,23 +209,32 @@ def _run(
     """One fit from one start; minimisers see −ln L in units in which one standard deviation adds ½ to it."""
     unit = likelihood.unit
     told: Watch | None = None if watch is None else lambda x, value: watch(x, unit * value)
-    stop, record = _run_scaled(Scaled(likelihood, unit), x, method, tolerance, max_iterations, told)
+    give_up = partial(hole, likelihood) if may_have_holes(likelihood) else None
+    stop, record = _run_scaled(Scaled(likelihood, unit), x, method, tolerance, max_iterations, told, give_up)
     return replace(stop, value=unit * stop.value), replace(record, history=[unit * value for value in record.history])
 
 
 def _run_scaled(
-    likelihood: Objective, x: np.ndarray, method: str, tolerance: float, max_iterations: int | None, watch: Watch | None
+    likelihood: Objective,
+    x: np.ndarray,
+    method: str,
+    tolerance: float,
+    max_iterations: int | None,
+    watch: Watch | None,
+    give_up: GiveUp | None,
 ) -> tuple[Stop, Record]:
     """One fit from one start, by one of the methods."""
     limit: dict[str, Any] = {} if max_iterations is None else {"max_iterations": max_iterations}
     if method == "minuit":
         return migrad(likelihood, x, tolerance=tolerance, max_calls=max_iterations, watch=watch)
     if method == "newton":
-        return drive(likelihood, newton(x, likelihood.bounds, tolerance=tolerance, noise=likelihood.rounding, **limit), watch)
-    return _run_lbfgs(likelihood, x, tolerance, max_iterations or LBFGS_ITERATIONS, watch)
+        return drive(likelihood, newton(x, likelihood.bounds, tolerance=tolerance, noise=likelihood.rounding, **limit), watch, give_up)
+    return _run_lbfgs(likelihood, x, tolerance, max_iterations or LBFGS_ITERATIONS, watch, give_up)
 
 
-def _run_lbfgs(likelihood: Objective, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None) -> tuple[Stop, Record]:
+def _run_lbfgs(
+    likelihood: Objective, x: np.ndarray, tolerance: float, max_iterations: int, watch: Watch | None, give_up: GiveUp | None
+) -> tuple[Stop, Record]:
     """L-BFGS on top of the Hessian where it begins; where it takes long the Hessian has changed, and it starts over."""
     total = Record()
     done = 0
@@ -235,12 +246,15 @@ def _run_lbfgs(likelihood: Objective, x: np.ndarray, tolerance: float, max_itera
             likelihood,
             lbfgs(x, likelihood.bounds, inverse_metric=metric, tolerance=tolerance, max_iterations=limit, noise=likelihood.rounding),
             watch,
+            give_up,
         )
         record.count(HESSIAN)
         _add(total, record)
         done += stop.iterations
         gained = bool(stop.iterations)
         x = stop.x
+        if give_up is not None and not stop.converged and give_up(x):
+            return replace(stop, iterations=done), total
         if stop.converged or stop.reason == "interrupted" or done >= max_iterations or not gained:
             return replace(stop, iterations=done), total
 

@@ -19,6 +19,7 @@ import numpy as np
 from ctpwa.base.progress import Progress
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.fitting.holes import hole, may_have_holes
 from ctpwa.fitting.journal import Journal
 from ctpwa.minimise.drive import Record, drive_many
 from ctpwa.minimise.minima import SAME_VALUE, Minimum, distinct
@@ -123,6 +124,7 @@ def _search(
     first = min(len(points), max(settings.random, int(RANDOM_SHARE * len(points)))) if learn else len(points)
     at_once = first if first == len(points) else max(first, settings.at_once)
     begun: list[int] = []
+    give_up = (lambda y: hole(part, restricted.full(y))) if may_have_holes(part) else None
 
     def minimisers() -> Iterator[Steps | None]:
         for k, x in enumerate(points):
@@ -143,7 +145,7 @@ def _search(
             journal.ended(begun[number], replace(stop, x=restricted.full(stop.x)))
             bar.advance(1)
 
-        stops, record = drive_many(restricted, minimisers(), ended=ended, at_once=at_once)
+        stops, record = drive_many(restricted, minimisers(), ended=ended, at_once=at_once, give_up=give_up)
     left = {k: stop for k, stop in zip(begun, stops, strict=False) if k not in journal.ends and stop is not None}
     return record, len(journal.ends) < len(points), {k: replace(stop, x=restricted.full(stop.x)) for k, stop in left.items()}
 

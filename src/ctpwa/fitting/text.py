@@ -115,12 +115,13 @@ def sections(result: Any, waves: bool = False, correlations: bool = False) -> It
         rows = tuple((p.name, with_error(p.value, p.error), f"= {p.formula}") for p in result.derived)
         yield Section("derived parameters", ("parameter", "value", "formula"), rows)
     yield _couplings(result)
+    known = any(p.error is not None for p in result.parameters)
     for entry in result.fractions:
         where = (f" of {entry.data_set}" if entry.data_set else "") + f" over {entry.over}"
-        yield _fractions(f"fractions{where}: resonances", "resonance", entry.groups["resonances"], entry.yields)
-        yield _fractions(f"fractions{where}: J^P", "J^P", entry.groups["jp"])
+        yield _fractions(f"fractions{where}: resonances", "resonance", entry.groups["resonances"], known, entry.yields)
+        yield _fractions(f"fractions{where}: J^P", "J^P", entry.groups["jp"], known)
         if waves:
-            yield _fractions(f"fractions{where}: waves", "wave", entry.groups["waves"])
+            yield _fractions(f"fractions{where}: waves", "wave", entry.groups["waves"], known)
             for kind in ("resonances", "waves"):
                 yield _interferences(f"interferences{where}: {kind}", entry.groups[kind])
     if result.asymmetries is not None:
@@ -161,12 +162,14 @@ def _couplings(result: Any) -> Section:
     return Section("couplings: magnitude, phase in degrees", ("coupling", "magnitude", "phase"), tuple(rows))
 
 
-def _fractions(title: str, of: str, group: Fractions, yields: Any = None) -> Section:
+def _fractions(title: str, of: str, group: Fractions, known: bool, yields: Any = None) -> Section:
+    """``known``: whether anything has an error."""
     columns = (of, "fraction") + (("yield",) if yields else ())
     rows = []
     for name, value, error in zip(group.names, group.values.tolist(), group.errors.tolist(), strict=True):
-        events = (f"{with_error(*yields[name])} events",) if yields else ()
-        rows.append((name, f"{with_error(100 * value, 100 * error)} %", *events))
+        events = (f"{with_error(*yields[name]) if known else f'{yields[name][0]:.6g}'} events",) if yields else ()
+        percent = f"{100 * value:.6g} (no error)" if not known else with_error(100 * value, 100 * error)
+        rows.append((name, f"{percent} %", *events))
     rows.append(("sum", f"{100 * group.sum:.2f} %", *([""] if yields else [])))
     return Section(title, columns, tuple(rows))
 

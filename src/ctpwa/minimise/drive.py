@@ -17,6 +17,7 @@ from ctpwa.minimise.steps import GRADIENT, HESSIAN, VALUE, Answer, Ask, Steps, S
 
 NOTHING = np.zeros(0)
 Watch = Callable[[np.ndarray, float], None]  # called with every improved point
+GiveUp = Callable[[np.ndarray], str]  # why it is hopeless to go on from an improved point; empty if it is not
 
 
 @dataclass
@@ -55,8 +56,15 @@ def _openblas() -> ThreadpoolController:
     return ThreadpoolController().select(internal_api="openblas")
 
 
-def drive(objective: Objective, steps: Steps, watch: Watch | None = None) -> tuple[Stop, Record]:
-    """Run a minimiser to its end; Ctrl-C ends it with the best point so far."""
+def drive(objective: Objective, steps: Steps, watch: Watch | None = None, give_up: GiveUp | None = None) -> tuple[Stop, Record]:
+    """Run a minimiser to its end; Ctrl-C ends it with the best point so far.
+
+    Args:
+        objective:  what is minimised
+        steps:      the minimiser
+        watch:      called with every improved point
+        give_up:    asked at every improved point; a reason ends the minimiser there
+    """
     record, best, begin = Record(), _Best(watch), time.perf_counter()
     try:
         with one_thread():
@@ -66,9 +74,12 @@ def drive(objective: Objective, steps: Steps, watch: Watch | None = None) -> tup
                 record.count(ask.order)
                 if best.improves(ask.x, answer.value):
                     record.history.append(answer.value)
+                    if give_up is not None and (reason := give_up(ask.x)):
+                        stop = Stop(ask.x, answer.value, False, reason, len(record.history))
+                        break
                 ask = steps.send(answer)
     except StopIteration as end:
-        stop: Stop = end.value
+        stop = end.value
     except KeyboardInterrupt:
         if best.x is None:
             raise
@@ -83,6 +94,7 @@ def drive_many(
     watch: Watch | None = None,
     ended: Callable[[int, Stop], None] | None = None,
     at_once: int | None = None,
+    give_up: GiveUp | None = None,
 ) -> tuple[list[Stop | None], Record]:
     """Run many minimisers together; what they ask for comes in batches. Ctrl-C ends those that still run.
 
@@ -92,6 +104,7 @@ def drive_many(
         watch:      called with every improved point
         ended:      called at every end, with the number of the minimiser, from 0
         at_once:    how many run at a time; default: all
+        give_up:    asked at every point that improves a minimiser; a reason ends this minimiser there
     """
     record, best, begin = Record(), _Best(watch), time.perf_counter()
     source = iter(steps)
@@ -112,16 +125,21 @@ def drive_many(
                 for k, answer in _evaluate_many(objective, asks).items():
                     generator, own_best = running[k]
                     record.count(asks[k].order)
-                    own_best.improves(asks[k].x, answer.value)
+                    improved = own_best.improves(asks[k].x, answer.value)
                     if best.improves(asks[k].x, answer.value):
                         record.history.append(answer.value)
+                    reason = give_up(asks[k].x) if improved and give_up is not None else ""
+                    stop: Stop | None = Stop(asks[k].x, answer.value, False, reason, 0) if reason else None
                     try:
-                        asks[k] = generator.send(answer)
+                        if stop is None:
+                            asks[k] = generator.send(answer)
                     except StopIteration as end:
-                        stops[k] = end.value
+                        stop = end.value
+                    if stop is not None:
+                        stops[k] = stop
                         del asks[k], running[k]
                         if ended is not None:
-                            ended(k, end.value)
+                            ended(k, stop)
     except KeyboardInterrupt:
         for k, (_, own_best) in running.items():
             if own_best.x is not None:

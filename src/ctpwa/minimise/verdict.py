@@ -12,6 +12,7 @@ from ctpwa.minimise.steps import Extended, Stop, held
 
 FLAT = 1e-10  # of the largest curvature, in units in which every parameter alone has curvature 1
 SMALL_EDM = 1e-3
+PUSHED = 1e-8  # what a parameter that −ln L pushes against its limit would gain beyond it, at least: less is what fits leave
 SHOWN = 4  # parameters named in a direction, or at a limit
 MOST = 3  # reasons that are told without being asked
 
@@ -89,7 +90,8 @@ def judge(names: Sequence[str], stop: Stop, gradient: np.ndarray, H: np.ndarray,
         bounds:    limits [parameter, 2]
     """
     at_limit = (stop.x <= bounds[:, 0]) | (stop.x >= bounds[:, 1])
-    free = np.flatnonzero(~held(stop.x, gradient, bounds))
+    pushed = gradient**2 > 2 * PUSHED * np.abs(np.diag(H))  # else it is at the limit by chance, and may move like any other
+    free = np.flatnonzero(~(held(stop.x, gradient, bounds) & pushed))
     own = H[np.ix_(free, free)]
     scale = 1 / np.sqrt(np.where(np.abs(np.diag(own)) > 0, np.abs(np.diag(own)), 1.0))
     values, vectors = np.linalg.eigh(own * np.outer(scale, scale)) if len(free) else (np.zeros(0), np.zeros((0, 0)))

@@ -12,6 +12,7 @@ from typing import Any
 
 from ctpwa.base.errors import CtpwaError, printable
 from ctpwa.base.words import counted
+from ctpwa.engine.likelihood.backgrounds import FRACTION, YIELD
 from ctpwa.fitting.checkpoint import hash_of_samples
 from ctpwa.fitting.plain import to_plain
 from ctpwa.fitting.result import FitResult
@@ -20,6 +21,7 @@ from ctpwa.observables.compare_text import comparison_text
 from ctpwa.observables.nested import Extra, extra_parameters
 from ctpwa.observables.significance import log_p_value, standard_deviations
 
+BACKGROUNDS = "fractions and yields of backgrounds"
 PARAMETERS, MAGNITUDES, PHASES = "lineshape parameters", "magnitudes of couplings", "phases of couplings in degrees"
 
 
@@ -181,7 +183,10 @@ def _from_files(result: FitResult) -> tuple[Any, ...]:
 
 def _values(named: Mapping[str, FitResult], same: bool) -> tuple[list[ComparedValue], list[str]]:
     results = list(named.values())
-    tables: dict[str, list[dict[str, tuple[float, float | None]]]] = {PARAMETERS: [_lineshapes(r) for r in results]}
+    tables: dict[str, list[dict[str, tuple[float, float | None]]]] = {
+        kind: [{name: own for name, own in _lineshapes(r).items() if _kind(name) == kind} for r in results]
+        for kind in (PARAMETERS, BACKGROUNDS)
+    }
     notes = []
     references = [_reference(result) for result in results]
     if len(set(references)) == 1:
@@ -194,8 +199,13 @@ def _values(named: Mapping[str, FitResult], same: bool) -> tuple[list[ComparedVa
     return [value for kind, columns in tables.items() for value in _compared(kind, columns, same)], notes
 
 
+def _kind(name: str) -> str:
+    """What a parameter that belongs to no coupling is: no lineshape has a fraction or a yield."""
+    return BACKGROUNDS if name.rpartition(".")[2] in (FRACTION, YIELD) else PARAMETERS
+
+
 def _lineshapes(result: FitResult) -> dict[str, tuple[float, float | None]]:
-    """Free parameters, and fixed ones with an error of 0."""
+    """Free parameters besides couplings, and fixed ones with an error of 0."""
     free = {p.name: (p.value, p.error) for p in result.parameters if not of_coupling(p.name, result)}
     free |= {p.name: (p.value, p.error) for p in result.derived if not of_coupling(p.name, result)}
     return free | {name: (value, 0.0) for name, value in result.fixed.items() if not of_coupling(name, result)}
@@ -224,7 +234,11 @@ def _degrees(angle: float | None) -> float | None:
 def _compared(kind: str, columns: Sequence[Mapping[str, tuple[float, float | None]]], same: bool) -> Iterator[ComparedValue]:
     for name in dict.fromkeys(name for column in columns for name in column):
         found = [column.get(name) for column in columns]
-        if kind == PARAMETERS and all(value is None or value[1] == 0 for value in found) and len({v[0] for v in found if v}) == 1:
+        if (
+            kind in (PARAMETERS, BACKGROUNDS)
+            and all(value is None or value[1] == 0 for value in found)
+            and len({v[0] for v in found if v}) == 1
+        ):
             continue  # fixed to the same value wherever it is
         first = next(k for k, value in enumerate(found) if value is not None)
         differences = [None if k == first else _difference(value, found[first], kind == PHASES, same) for k, value in enumerate(found)]

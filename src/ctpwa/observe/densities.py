@@ -122,9 +122,14 @@ def sideband_density(
         raise DataError(f"{what}: the variables have {prod(shape)} bins\n fix: use at most {MAX_BINS}")
 
     def counts() -> np.ndarray:
-        return np.concatenate([_counted(edges, shape, [sideband]).ravel(), _counted(edges, shape, _pieces(phase_space)).ravel()])
+        within = float(_within(edges, sideband).sum())
+        return np.concatenate([[within], *(_counted(edges, shape, own).ravel() for own in ([sideband], _pieces(phase_space)))])
 
-    n, v = ranks.sum(2 * prod(shape), counts, b"sideband").reshape(2, *shape)
+    within, *sums = ranks.sum(1 + 2 * prod(shape), counts, b"sideband")
+    n, v = np.array(sums).reshape(2, *shape)
+    if not within:
+        ranges = ", ".join(f"{variable.name} from {own[0]:g} to {own[-1]:g}" for variable, own in edges)
+        raise DataError(f"{what}: no sideband event has {ranges}\n fix: correct the range, or leave it out")
     N, V = float(n.sum()), float(v.sum())
     if not (N > 0 and V > 0):
         which, total = ("sideband", N) if not N > 0 else ("phase-space", V)
@@ -163,6 +168,15 @@ def _counted(
         for momenta in orders:
             np.add.at(sums, _bins(axes, momenta), w / len(orders))
     return sums
+
+
+def _within(axes: Sequence[tuple[Variable, np.ndarray]], events: Events) -> np.ndarray:
+    """Whether each event is in the range of all variables, in any order of identical particles."""
+    found = np.zeros(events.n_events, dtype=bool)
+    for momenta in _orders([variable for variable, _ in axes], dict(events.momenta)):
+        values = [(variable(momenta), edges) for variable, edges in axes]
+        found |= np.all([(edges[0] <= x) & (x <= edges[-1]) for x, edges in values], axis=0)
+    return found
 
 
 def _bins(axes: Sequence[tuple[Variable, np.ndarray]], momenta: Momenta) -> tuple[np.ndarray, ...]:

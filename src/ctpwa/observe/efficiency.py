@@ -93,13 +93,15 @@ def with_efficiency(events: Events, efficiency: Efficiency) -> Events:
     Raises:
         DataError: if it is not between 0 and 1
     """
-    values = efficiency(events).to(torch.float64)
+    try:
+        values = efficiency(events).to(torch.float64)
+    except DataError as error:
+        raise error if str(error).startswith(WHAT) else DataError(f"{WHAT}: {error}") from None
     bad = (~((values >= 0) & (values <= 1))).numpy()
     if bad.any():
-        raise DataError(
-            f"efficiency: {efficiency.name} is {float(values[bad][0]):.6g} in {some(bad)}\n"
-            " fix: an efficiency is between 0 and 1; divide by its largest value, a common factor has no meaning"
-        )
+        value = float(values[bad][0])
+        fix = "divide by its largest value, a common factor has no meaning" if value > 1 else "correct it there"
+        raise DataError(f"{WHAT}: {efficiency.name} is {value:.6g} in {some(bad)}\n fix: an efficiency is between 0 and 1; {fix}")
     return replace(without_column(events), weights=values if events.weights is None else events.weights * values)
 
 

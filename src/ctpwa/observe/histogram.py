@@ -86,17 +86,20 @@ def read_histogram(path: Path, decay: Decay, what: str) -> Histogram:
     Raises:
         DataError: if there is no such file, or anything in it is wrong
     """
-    check_regular(path, (".json",))
+    try:
+        check_regular(path, (".json",))
+    except DataError as error:
+        raise DataError(f"{what}: {error}") from None
     try:
         with open(path, "rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise DataError(f"cannot read {str(path)!r}: {error.strerror or error}\n fix: check the path") from None
+        raise DataError(f"{what}: cannot read {str(path)!r}: {error.strerror or error}\n fix: check the path") from None
     wrong = _Wrong(what, path)
     if len(content) > MAX_BYTES:
         raise wrong(f"it is larger than {MAX_BYTES >> 20} MiB", "use fewer bins")
     try:
-        found = json.loads(content.decode("utf-8"))
+        found = json.loads(content.decode("utf-8"), object_pairs_hook=lambda pairs: _once(wrong, pairs))
     except (ValueError, RecursionError):
         raise wrong("it is not JSON", FORMAT) from None
     if not isinstance(found, dict) or set(found) != {"axes", "values"} or not isinstance(found["axes"], list):
@@ -131,6 +134,14 @@ def not_a_histogram(what: str, path: Path, problem: str, fix: str) -> DataError:
 def some(bad: np.ndarray) -> str:
     """``an event``, or how many there are."""
     return "an event" if bad.sum() == 1 else f"one of {counted(int(bad.sum()), 'such event')}"
+
+
+def _once(wrong: _Wrong, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, whose keys are there once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise wrong("a key is there twice", FORMAT)
+    return found
 
 
 def _axis(wrong: _Wrong, axis: Any, decay: Decay) -> tuple[Variable, np.ndarray]:

@@ -160,6 +160,11 @@ def test_the_fit_knows_their_parameters(load, fit):
         ),
         ("x: {density: {histogram: b.json, smoothing: 1}, fraction: 0}", "9:49", "'smoothing' without sideband events", "leave it out"),
         ("x: {density: {sideband: s.root, variables: [mass(K+ K-)], smoothing: -1}, fraction: 0}", "9:74", "'smoothing' is -1", ">= 0"),
+        ("x: {density: b.json, fraction: 0}", "9:18", "the file 'b.json' is not a formula", "density: {histogram: b.json}"),
+        ("x: {density: s.root, fraction: 0}", "9:18", "the file 's.root' is not a formula", "density: {sideband: s.root, variables"),
+        ("x: {density: '1', fraction: 0}", "9:18", "the density '1' is the same for all events", "density: flat"),
+        ("x: {density: 1, fraction: 0}", "9:18", "'density' must be a mapping", "write flat, a formula"),
+        ("x: {density: flat, fraction: {value: 0.1, float: maybe}}", "9:54", "'float' must be true or false", "write true or false"),
         ("x: {density: {colum: b}, fraction: 0}", "9:19", "unknown key 'colum'", "did you mean 'column'"),
         ("x: {density: flat, fraction: {value: 0.1, flot: true}}", "9:47", "unknown key 'flot'", "did you mean 'float'"),
         (

@@ -66,6 +66,7 @@ def test_what_it_gives(load, tmp_path, text, model, expected):
 @pytest.mark.parametrize(
     ("text", "model", "message"),
     [
+        ("0.001", KK, "fix: write  resolution: {masses: {K+ K-: 0.0012}, points: 11}"),
         ("{}", KK, "'resolution' needs masses of pairs, or rows of files"),
         ("{masses: {K+ K-: 0.001}, rows: 5}", KK, "'resolution' needs masses of pairs, or rows of files"),
         ("{rows: 5, points: 5}", KK, "'points' next to 'rows'"),

@@ -61,7 +61,8 @@ def generate(
     check_suffix(out)
     check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
     analysis, result = _analysis_and_truth(model, fitted)
-    conjugate = conjugate or any(own.conjugate for own in analysis.data_sets if own.name == data_set)
+    only = len(analysis.data_sets) == 1
+    conjugate = conjugate or any(own.conjugate for own in analysis.data_sets if only or own.name == data_set)
     decay = conjugate_decay(analysis.model.decay) if conjugate else analysis.model.decay
     check_count(n, seed, len(decay.labels), checked_device(device))
     check_disk(n, len(decay.labels), out)
@@ -89,6 +90,7 @@ def generate(
             engine=settings.toy_engine,
             settings=settings.toys,
         )
+        _note_efficiency(analysis, data_set, data, model or fitted)
         events, how = data.toy.events if out.suffix.lower() in TEXT else data.marked_events, _how(data)
     ctpwa.write_events(out, events, model=analysis.model, made_by=GENERATED, conjugate=conjugate)
     seconds = time.monotonic() - start
@@ -127,6 +129,14 @@ def _components(data: ToyData, marked: bool) -> str:
 def _warn_of_subtraction(analysis: ctpwa.Analysis, data_set: str | None, path: Path | None) -> None:
     if any(own.background for own in analysis.data_sets if data_set in (None, own.name)):
         echo(f"note: {path} subtracts a background sample, and these events do not hold any of it: fit them without it", err=True)
+
+
+def _note_efficiency(analysis: ctpwa.Analysis, data_set: str | None, data: ToyData, path: Path | None) -> None:
+    """Say that toys were made without an efficiency that only events of the phase-space sample know."""
+    sources = [source for own in analysis.data_sets if data_set in (None, own.name) for source in own.phase_space]
+    if not data.picked and not data.efficiency and any(source.efficiency for source in sources):
+        why = "several sources have different ones" if len(sources) > 1 else "it is a column of the phase-space sample"
+        echo(f"note: these events do not have the efficiency of {path}: {why}", err=True)
 
 
 def _column(text: str) -> tuple[str, float | list[float]]:

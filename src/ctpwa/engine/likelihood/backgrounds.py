@@ -17,6 +17,7 @@ from ctpwa.model.parameters import Parameter
 
 SIGNAL = "signal"
 FRACTION, YIELD = "fraction", "yield"
+SMALLEST = 1e-200  # mean of a density; products of this and smaller numbers are lost
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ class DensitySums:
             return np.zeros(0)
         found = ranks.sum(len(self._sums), lambda: self._sums, b"densities") / weight
         for name, mean in zip(self._names, found, strict=True):
-            if not mean > 0:
-                raise DataError(f"phase space: the density of background {name!r} has the mean {mean:.6g}\n fix: check it")
+            if not SMALLEST < mean < 1 / SMALLEST:
+                fix = "check it" if mean == 0 else "multiply it by a number, a common factor has no meaning"
+                raise DataError(f"phase space: the density of background {name!r} has the mean {mean:.6g}\n fix: {fix}")
         return found

@@ -10,6 +10,7 @@ in the parameters m that are fitted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +30,10 @@ class Amount:
 
     constant: float
     slopes: dict[str, float]
+
+    def at(self, values: Mapping[str, float]) -> float:
+        """Its value, with parameters by name."""
+        return self.constant + sum(slope * values[name] for name, slope in self.slopes.items())
 
 
 @dataclass(frozen=True)

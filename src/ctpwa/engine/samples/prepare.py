@@ -28,6 +28,7 @@ from ctpwa.engine.samples.streamer import Chunk, Streamer
 from ctpwa.spin.rotate import RowsNeeded
 from ctpwa.spin.stage import SpinStage
 
+HAPPENED = ("phase space", "truth")  # samples of what happened, not of what was measured: each event is one point
 MANY_PIECES, SHORT_PIECE = 100, 1 << 16  # so many pieces of a sample, of at least so many events, take little memory beside the whole
 
 
@@ -116,7 +117,7 @@ class Preparation:
         self, name: str, n_events: int, pieces: Iterable[Piece], progress: bool | None, *, exact: bool = False, first: int = 0
     ) -> Sample:
         """Events on the device, or what is wrong with them; see ``sample_of``."""
-        resolution = None if name == "phase space" else self.resolution
+        resolution = None if name in HAPPENED else self.resolution
         positive = name == "data" and resolution is None
         added = [partial(_density, density, own, name, positive) for own, density in self.densities]
         separate = self.memory.separate
@@ -131,13 +132,19 @@ class Preparation:
 
 
 def points_of(resolution: Resolution | None, sample: str) -> int:
-    """How many points the events of a sample have: those of phase space are what happened, not what was measured."""
-    return 1 if resolution is None or sample == "phase space" else resolution.n_points
+    """How many points the events of a sample have."""
+    return 1 if resolution is None or sample in HAPPENED else resolution.n_points
 
 
 def _density(density: Density, name: str, sample: str, positive: bool, piece: Piece, first: int) -> Tensor:
     """The density of a background at some events of a sample, of which ``first`` is the number of the first."""
-    return checked_density(density(piece), name, sample, first, positive=positive)
+    try:
+        values = density(piece)
+    except DataError as error:
+        what = "" if f"background {name!r}" in str(error) else f"density of background {name!r}: "
+        after = f" after the first {first} events" if first else ""
+        raise DataError(f"{sample}{after}: {what}{error}") from None
+    return checked_density(values, name, sample, first, positive=positive)
 
 
 def _equal_parts(n: int, most: int) -> int:

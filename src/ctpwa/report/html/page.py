@@ -72,9 +72,10 @@ def _projections(content: ReportContent) -> Html:
         for k, view in enumerate(content.data_sets)
         if view.projected.projections
     ]
+    filled = any(projection.added for view in content.data_sets for projection in view.projected.projections)
     words = (
         "Points are the data, the red line is the fit, the other lines are single resonances with all their waves added coherently."
-        " Drag to zoom, double-click to reset."
+        f"{' Filled areas are backgrounds, one on the other.' if filled else ''} Drag to zoom, double-click to reset."
     )
     return section("projections", "Projections", note(words), parts) if parts else NOTHING
 
