@@ -12,7 +12,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.fitting.fittable import Fittable
 from ctpwa.fitting.journal import Journal
-from ctpwa.fitting.polar_phases import one_form
+from ctpwa.fitting.one_form import one_form
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.starts import Coarse, SearchSettings, coarse_search
 from ctpwa.minimise.drive import Record, Watch, drive

@@ -49,6 +49,7 @@ class Amplitude:
         coupling_map:    how they are made of the complex numbers that are fitted
         coupling_options:  the user's choices
         engine:          computes sums over samples, with the tables of the model
+        sets:            number of the coherent set of each coupling: different ones do not interfere
     """
 
     model: Model
@@ -56,6 +57,7 @@ class Amplitude:
     coupling_map: CouplingMap
     coupling_options: CouplingOptions
     engine: Engine
+    sets: tuple[int, ...]
 
     @cached_property
     def integrator(self) -> Integrator:

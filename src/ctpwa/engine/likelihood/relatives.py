@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,11 @@ from ctpwa.data.own_part import OwnPart
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.collapsed import Collapsed, collapsed
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
+from ctpwa.engine.likelihood.interference import coherent_sets
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation
 from ctpwa.engine.likelihood.subtraction import FLOOR
 from ctpwa.engine.likelihood.weight_sums import Totals
+from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.memory_plan import plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, count_distinct, own_share
@@ -31,6 +33,7 @@ from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameters, asymmetry_parts, make_parameters, undetermined_parts
+from ctpwa.model.reference_phases import Observed, find_reference_phases, freed
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -154,15 +157,21 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
     smaller = replace(model, waves=tuple(wave for i, wave in enumerate(model.waves) if i in kept))
     mapped = map_couplings(smaller, names, options.kind, ties, reference)
     engine = make_engine(likelihood.engine.name, _plan_of(plan, kept, sorted(used)), likelihood.engine.device)
-    amplitude = Amplitude(smaller, names, mapped, replace(options, ties=ties, reference=reference), engine)
-    parameters = _parameters_of(likelihood, amplitude)
+    channels = model_channels(smaller)
+    sets = dict(zip(channels.couplings, coherent_sets(smaller, channels), strict=True))
+    own_sets = tuple(sets[name] for name in names)
+    amplitude = Amplitude(smaller, names, mapped, replace(options, ties=ties, reference=reference), engine, own_sets)
+    references = _kept_references(likelihood, amplitude)
+    parameters = _parameters_of(likelihood, amplitude, references)
     everything = {p.name for p in parameters.all}
     constraints = {name: pair for name, pair in likelihood.constraints.items() if name in everything}
+    phases = find_reference_phases([Observed(parameters, own_sets, frozenset(constraints))], references)
+    parameters = phases.applied(parameters)
     norm = likelihood.norm
     if norm.integrals is not None:
         integrals = _integrals_of(norm.integrals, kept, sorted(used))
         norm = replace(norm, source=collapsed(integrals, len(names)), integrals=integrals)
-    return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm)
+    return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm, phases=phases)
 
 
 def _kept_waves(waves: Sequence[Wave], left_out: Iterable[str]) -> list[int]:
@@ -210,9 +219,18 @@ def _end(name: str, ties: Ties) -> tuple[str, complex]:
     return name, factor
 
 
-def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
-    """Parameters of what is left: those of resonances that are gone stay as they are and are fixed."""
-    old, plan = likelihood.parameters, amplitude.engine.plan
+def _kept_references(likelihood: Likelihood, amplitude: Amplitude) -> list[str]:
+    """Phases that stay references of their sets: fewer waves interfere less. Another reference wave needs other ones."""
+    if amplitude.coupling_map.fixed != likelihood.coupling_map.fixed:
+        return []
+    known = {*amplitude.coupling_map.numbers, *amplitude.model.asymmetries.values()}
+    return [name for name in likelihood.phases.fixed if _number(name) in known]
+
+
+def _parameters_of(likelihood: Likelihood, amplitude: Amplitude, references: Collection[str]) -> Parameters:
+    """Parameters of what is left: those of resonances that are gone stay as they are and are fixed, and so are some reference phases."""
+    gone_references = [name for name in likelihood.phases.fixed if name not in references]
+    old, plan = freed(likelihood.parameters, gone_references), amplitude.engine.plan
     c, _ = old.bare.native(old.start)
     values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
     mapped, before = amplitude.coupling_map, likelihood.coupling_map
