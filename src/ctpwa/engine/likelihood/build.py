@@ -17,7 +17,7 @@ from ctpwa.data.resolution import Resolution
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.backgrounds import Background, DensitySums, checked_backgrounds, make_mixture, mixture_parameters
 from ctpwa.engine.likelihood.collapsed import collapsed
-from ctpwa.engine.likelihood.interference import coherent_sets
+from ctpwa.engine.likelihood.interference import ProbedAmplitudes
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import advice_on
 from ctpwa.engine.likelihood.parts import Amplitude, CouplingOptions, FitSamples, Normalisation, Resources
@@ -129,13 +129,13 @@ def build_likelihood(
         shares[FLOOR] = floor_share(shares, ranks)
     options = CouplingOptions(couplings, ties or {}, reference_wave)
     mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
-    sets = coherent_sets(model, channels)
-    amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device), sets)
+    probed = ProbedAmplitudes.of(model, channels)
+    amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device), probed)
     added = mixture_parameters(backgrounds, own_weight(shares, ranks) if extended else None)
     sign = -1 if conjugate else 1
     parameters = coupling_parameters(model, channels, mapped, added, representation, limits, fix or {}, sign)
     _check_constraints(model, parameters, constraints, fix or {})
-    phases = find_reference_phases([Observed(parameters, sets, frozenset(constraints))])
+    phases = find_reference_phases([Observed(parameters, amplitude.sets, frozenset(constraints))])
     parameters = phases.applied(parameters)
     _check_ranks(ranks, amplitude, parameters, constraints, shares, precision)
     resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities), resolution)

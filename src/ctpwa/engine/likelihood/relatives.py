@@ -16,11 +16,9 @@ from ctpwa.data.own_part import OwnPart
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.collapsed import Collapsed, collapsed
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
-from ctpwa.engine.likelihood.interference import coherent_sets
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation
 from ctpwa.engine.likelihood.subtraction import FLOOR
 from ctpwa.engine.likelihood.weight_sums import Totals
-from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.memory_plan import plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, count_distinct, own_share
@@ -157,15 +155,13 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
     smaller = replace(model, waves=tuple(wave for i, wave in enumerate(model.waves) if i in kept))
     mapped = map_couplings(smaller, names, options.kind, ties, reference)
     engine = make_engine(likelihood.engine.name, _plan_of(plan, kept, sorted(used)), likelihood.engine.device)
-    channels = model_channels(smaller)
-    sets = dict(zip(channels.couplings, coherent_sets(smaller, channels), strict=True))
-    own_sets = tuple(sets[name] for name in names)
-    amplitude = Amplitude(smaller, names, mapped, replace(options, ties=ties, reference=reference), engine, own_sets)
+    probed = likelihood.amplitude.probed.of_waves(kept)
+    amplitude = Amplitude(smaller, names, mapped, replace(options, ties=ties, reference=reference), engine, probed)
     references = _kept_references(likelihood, amplitude)
     parameters = _parameters_of(likelihood, amplitude, references)
     everything = {p.name for p in parameters.all}
     constraints = {name: pair for name, pair in likelihood.constraints.items() if name in everything}
-    phases = find_reference_phases([Observed(parameters, own_sets, frozenset(constraints))], references)
+    phases = find_reference_phases([Observed(parameters, amplitude.sets, frozenset(constraints))], references)
     parameters = phases.applied(parameters)
     norm = likelihood.norm
     if norm.integrals is not None:
