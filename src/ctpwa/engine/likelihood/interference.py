@@ -53,6 +53,7 @@ class ProbedAmplitudes:
                     values[key] = rng.normal(size=PROBE_EVENTS) + 1j * rng.normal(size=PROBE_EVENTS)
                 F = F * values[key]
             A[:, channel] = (F * K[spec.structure]).T
+        A = A[np.isfinite(A).all(axis=(1, 2))]  # rows may not exist for every value of an event column
         return cls(A, tuple(channels.couplings[spec.coupling] for spec in channels.specs), tuple(spec.wave for spec in channels.specs))
 
     def of_waves(self, kept: Sequence[int]) -> ProbedAmplitudes:
@@ -65,7 +66,7 @@ class ProbedAmplitudes:
         A = np.zeros((len(self.A), len(couplings), self.A.shape[2]), dtype=complex)
         for channel, name in enumerate(self.couplings):
             A[:, couplings.index(name)] += self.A[:, channel]
-        size = np.sqrt((np.abs(A) ** 2).sum(axis=2).mean(axis=0))
+        size = np.sqrt((np.abs(A) ** 2).sum(axis=2).sum(axis=0) / PROBE_EVENTS)
         largest = np.zeros((len(size), len(size)))
         for own in A:
             np.maximum(largest, np.abs(own @ own.conj().T), out=largest)

@@ -91,7 +91,8 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     own |= {name: share.part for name, share in shares.items()}
     subtracted = stored.get("background", StoredSample(likelihood.streamer))
     n_summed = sum(share.part.total for share in shares.values())
-    distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], len(likelihood.names), resources.ranks)}
+    most_free = len(likelihood.names) + len(likelihood.phases.fixed)
+    distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], most_free, resources.ranks)}
     totals, before = _totals(stored["data"], subtracted, likelihood), likelihood.samples
     samples = FitSamples(
         stored["data"], subtracted, own, totals, n_summed, distinct, floor=before.floor, bounded=before.bounded, resolution=resolution
