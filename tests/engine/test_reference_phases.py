@@ -243,8 +243,19 @@ def test_sets_of_data_sets_are_joined():
     assert not find_reference_phases([one, other]).fixed
 
 
-@pytest.mark.parametrize("cp", ["all", {"K*(892)": None, "Delta(1232)": None}])
-def test_asymmetries_of_a_set(cp):
+@pytest.mark.parametrize(
+    ("cp", "n_fixed"),
+    [
+        ("all", 2),
+        (["K*(892)", "Delta(1232)"], 1),  # Lambda(1520), in both sets, has none
+        ([K0, K2, L_STAR, D2], 2),  # all of the set of the reference wave
+        ([K0, K2, L_STAR, D2, K1], 2),
+        ([K1, K13, L_STAR2, D1], 2),  # all of the other one
+        ({"all": 0, K13: [0.1, 0.2]}, 2),
+    ],
+    ids=str,
+)
+def test_asymmetries_of_a_set(cp, n_fixed):
     """c(1 + Δ) and c(1 − Δ) of a set turn independently: one phase of c and one of Δ are fixed."""
     own = ctpwa.load_model(WEAK | {"cp": cp})
     both = build(own) + build(own, n=250, conjugate=True)
@@ -252,7 +263,7 @@ def test_asymmetries_of_a_set(cp):
     assert found == n
     fixed = both.terms[0].phases.fixed
     assert fixed[0] == f"{K1}.im"
-    assert len(fixed) == (2 if cp == "all" else 1)
+    assert len(fixed) == n_fixed
     assert all(name.endswith("delta.im") for name in fixed[1:])
 
 

@@ -175,8 +175,8 @@ def _candidates(data_sets: Sequence[Observed], loose: Iterable[str], kept: Colle
 def _asymmetry_references(data_sets: Sequence[Observed]) -> list[str]:
     """Imaginary parts of Δ that nothing determines, although there are samples of the decay and of its conjugate.
 
-    At a point of no special kind, tangents of free parameters are looked for along which every coupling of every sample keeps its size,
-    and couplings of a coherent set turn by the same angle: Re d ln c = 0, Im d ln c the same.
+    At a point of no special kind but with real Δ, tangents of free parameters are looked for along which all couplings of a data set are
+    scaled by the same factor, and those of a coherent set turn by the same angle: Re d ln c = dλ, Im d ln c = dα.
     """
     if not {1, -1} <= {own.parameters.sign for own in data_sets} or not any(
         p.asymmetry for own in data_sets for p in own.parameters.couplings
@@ -187,10 +187,11 @@ def _asymmetry_references(data_sets: Sequence[Observed]) -> list[str]:
     moving = dict.fromkeys(name for own in data_sets for name in _moving(own.parameters) if name not in constrained)
     columns, x = list(moving), _anywhere(data_sets, moving)
     rows = []
-    for own in data_sets:
+    for number_of_set, own in enumerate(data_sets):
         point = np.array([x.get(p.name, p.value) for p in own.parameters.free])
         c, J, n = own.parameters.native(point)[0], own.parameters.jacobian(point), len(own.sets)
-        u = np.zeros((n, len(columns)), dtype=complex)
+        u = np.zeros((n, len(columns) + len(data_sets)), dtype=complex)
+        u[:, len(columns) + number_of_set] = -1  # dλ
         shared = [(i, columns.index(name)) for i, name in enumerate(own.parameters.names) if name in moving]
         for i, column in shared:
             u[:, column] = (J[:n, i] + 1j * J[n : 2 * n, i]) / np.where(c == 0, 1, c)
@@ -213,10 +214,11 @@ def _moving(parameters: Parameters) -> list[str]:
 
 
 def _anywhere(data_sets: Sequence[Observed], moving: Collection[str]) -> dict[str, float]:
-    """Values of no special kind; asymmetries stay below 1."""
+    """Values of no special kind; Δ is real and below 1."""
     rng = np.random.default_rng(0)
-    size = dict.fromkeys(moving, 1.0) | {name: 0.3 for own in data_sets for name in own.parameters.theta_names if name in moving}
-    return {name: size[name] * float(rng.uniform(0.3, 1.3)) * float(rng.choice([-1, 1])) for name in moving}
+    of_delta = {name for own in data_sets for name in own.parameters.theta_names}
+    values = {name: float(rng.uniform(0.3, 1.3)) * float(rng.choice([-1, 1])) for name in moving}
+    return {name: (0.0 if name.endswith(".im") else 0.4 * value) if name in of_delta else value for name, value in values.items()}
 
 
 def _null_space(M: np.ndarray) -> np.ndarray:
