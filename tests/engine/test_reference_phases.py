@@ -151,7 +151,8 @@ def test_what_is_known_is_no_reference():
     assert not find_reference_phases([Observed(parameters(products, formulas={"z3.re": "2*z4.re"}), sets)]).fixed
     polar = {"representation": "polar"}
     assert find_reference_phases([Observed(parameters(products, formulas={"z3.abs": "2*z4.abs"}, **polar), sets)]).fixed == ("z2.phase",)
-    assert find_reference_phases([Observed(parameters(products, limits={"z2.phase": (1, 2)}, **polar), sets)]).fixed == ("z3.phase",)
+    for limits in ((1, 2), (-1, 1)):
+        assert find_reference_phases([Observed(parameters(products, limits={"z2.phase": limits}, **polar), sets)]).fixed == ("z3.phase",)
 
 
 def test_numbers_that_are_formulas_of_other_parameters():

@@ -161,15 +161,16 @@ def _equations(data_sets: Sequence[Observed], loose: Sequence[str]) -> np.ndarra
 
 
 def _candidates(data_sets: Sequence[Observed], loose: Iterable[str], kept: Collection[str]) -> dict[str, str]:
-    """Numbers that may be references, and the parameter that holds their phase: those that are one already, then in the order of waves."""
-    result = {}
+    """Numbers that may be references, with the parameter that is their phase: first those that are one already, last those with limits."""
+    result, order = {}, {}
     for name in loose:
         own = [one.parameters for one in data_sets if name in one.parameters.numbers]
         parts = [_phase_part(name, parameters) for parameters in own]
-        limits = [p for parameters, part in zip(own, parts, strict=True) for p in parameters.all if p.name == part]
-        if len(set(parts)) == 1 and all(p.lower <= 0 <= p.upper for p in limits):
+        phases = [p for parameters, part in zip(own, parts, strict=True) for p in parameters.all if p.name == part]
+        if len(set(parts)) == 1 and all(p.lower <= 0 <= p.upper for p in phases):
             result[name] = parts[0]
-    return dict(sorted(result.items(), key=lambda pair: pair[1] not in kept))
+            order[name] = parts[0] not in kept, any(np.isfinite([p.lower, p.upper]).any() for p in phases)
+    return dict(sorted(result.items(), key=lambda pair: order[pair[0]]))
 
 
 def _asymmetry_references(data_sets: Sequence[Observed]) -> list[str]:
@@ -187,11 +188,11 @@ def _asymmetry_references(data_sets: Sequence[Observed]) -> list[str]:
     moving = dict.fromkeys(name for own in data_sets for name in _moving(own.parameters) if name not in constrained)
     columns, x = list(moving), _anywhere(data_sets, moving)
     rows = []
-    for number_of_set, own in enumerate(data_sets):
+    for d, own in enumerate(data_sets):
         point = np.array([x.get(p.name, p.value) for p in own.parameters.free])
         c, J, n = own.parameters.native(point)[0], own.parameters.jacobian(point), len(own.sets)
         u = np.zeros((n, len(columns) + len(data_sets)), dtype=complex)
-        u[:, len(columns) + number_of_set] = -1  # dλ
+        u[:, len(columns) + d] = -1  # dλ
         shared = [(i, columns.index(name)) for i, name in enumerate(own.parameters.names) if name in moving]
         for i, column in shared:
             u[:, column] = (J[:n, i] + 1j * J[n : 2 * n, i]) / np.where(c == 0, 1, c)
