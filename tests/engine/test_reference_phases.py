@@ -149,6 +149,7 @@ def test_what_is_known_is_no_reference():
     assert not find_reference_phases([Observed(parameters(products, fixed=("z0", "z3")), sets)]).fixed
     assert not find_reference_phases([Observed(parameters(products), sets, frozenset({"z3.re"}))]).fixed
     assert not find_reference_phases([Observed(parameters(products, formulas={"z3.re": "2*z4.re"}), sets)]).fixed
+    assert not find_reference_phases([Observed(parameters(products, fixed=[f"z{i}" for i in range(5)]), sets)]).fixed
     polar = {"representation": "polar"}
     assert find_reference_phases([Observed(parameters(products, formulas={"z3.abs": "2*z4.abs"}, **polar), sets)]).fixed == ("z2.phase",)
     for limits in ((1, 2), (-1, 1)):
@@ -167,6 +168,16 @@ def test_numbers_that_are_formulas_of_other_parameters():
     )
     assert find_reference_phases([Observed(own, (0, 0, 1, 1))]).fixed == ("c2.im",)
     assert not find_reference_phases([Observed(own, (0, 0, 1, 0))]).fixed
+
+
+@pytest.mark.parametrize("start", [{"z2.abs": -2.0, "z2.phase": 0.3}, {"z2.abs": 2.0, "z2.phase": 7.0}])
+def test_polar_numbers_in_any_form_are_turned(start):
+    own = parameters([(0,), (1,), (2,), (3,)], n=4, representation="polar", values=start | {"z3.phase": -2.0})
+    found = find_reference_phases([Observed(own, (0, 0, 1, 1))]).applied(own)
+    before, after = own.native(own.start)[0], found.native(found.start)[0]
+    assert after[2] == pytest.approx(2.0)
+    assert after[3] / after[2] == pytest.approx(before[3] / before[2])
+    np.testing.assert_array_equal(after[:2], before[:2])
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

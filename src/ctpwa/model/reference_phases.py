@@ -111,6 +111,8 @@ def find_reference_phases(data_sets: Sequence[Observed], kept: Collection[str] =
     if all(len(set(own.sets)) < 2 for own in free):
         return ReferencePhases(tuple(kept)) if kept else NONE
     loose = _loose_numbers(free)
+    if not loose:
+        return ReferencePhases(tuple(kept))
     N = _null_space(_equations(free, loose))
     candidates = _candidates(free, loose, kept)
     chosen = _independent(N, [loose.index(name) for name in candidates])
@@ -179,12 +181,10 @@ def _asymmetry_references(data_sets: Sequence[Observed]) -> list[str]:
     At a point of no special kind but with real Δ, tangents of free parameters are looked for along which all couplings of a data set are
     scaled by the same factor, and those of a coherent set turn by the same angle: Re d ln c = dλ, Im d ln c = dα.
     """
-    if not {1, -1} <= {own.parameters.sign for own in data_sets} or not any(
-        p.asymmetry for own in data_sets for p in own.parameters.couplings
-    ):
-        return []
     constrained = {name for own in data_sets for name in own.constrained}
     imaginary = dict.fromkeys(asymmetry_parts(p.asymmetry)[1] for own in data_sets for p in own.parameters.couplings if p.asymmetry)
+    if not imaginary or {own.parameters.sign for own in data_sets} != {1, -1}:
+        return []
     moving = dict.fromkeys(name for own in data_sets for name in _moving(own.parameters) if name not in constrained)
     columns, x = list(moving), _anywhere(data_sets, moving)
     rows = []
@@ -224,7 +224,7 @@ def _anywhere(data_sets: Sequence[Observed], moving: Collection[str]) -> dict[st
 
 def _null_space(M: np.ndarray) -> np.ndarray:
     """Columns that span what a matrix maps to 0."""
-    _, sizes, vectors = np.linalg.svd(M)
+    _, sizes, vectors = np.linalg.svd(np.linalg.qr(M, mode="r"))  # there may be many more equations than numbers
     rank = int((sizes > RANK * max(sizes.max(initial=0.0), 1.0)).sum())
     return vectors[rank:].T
 
@@ -258,7 +258,7 @@ def _turned(parameters: Parameters, angles: Mapping[str, float]) -> list[Paramet
             z = complex(a, b) * _unit(angle)
             a, b = z.real, z.imag
         else:
-            b += angle
+            a, b = (a, b + angle) if a >= 0 else (-a, b + angle + np.pi)
             b -= TURN * round(b / TURN)
         own[2 * k], own[2 * k + 1] = replace(own[2 * k], value=a), replace(own[2 * k + 1], value=b)
     return own
