@@ -9,6 +9,7 @@ import torch
 import ctpwa
 from ctpwa.data.summary import grouped
 from ctpwa.generate import sample_phase_space
+from ctpwa.model.reference_phases import NONE
 from ranks.threads import on_ranks
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
@@ -220,7 +221,7 @@ def test_what_was_written_is_kept(analysis):
 
 def test_a_start_value_must_be_of_the_likelihood(analysis):
     loaded = analysis("samples: {data: data.root, phase_space: phsp.root}\nfit: {start: {phi(1680).mass: 1.7}}")
-    other = SimpleNamespace(names=("phi(1680).width",), start=np.array([0.1]), model=loaded.model)
+    other = SimpleNamespace(names=("phi(1680).width",), start=np.array([0.1]), model=loaded.model, phases=NONE)
     with pytest.raises(
         ctpwa.base.PhysicsError, match=r"start value of 'phi\(1680\).mass', which is not a free parameter\n fix: it is fixed"
     ):

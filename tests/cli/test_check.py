@@ -213,3 +213,51 @@ def test_a_fixed_model_releases_its_phase_space(tmp_path, with_samples):
 def test_ties_and_reference_wave_of_the_fit_count(tmp_path):
     text = TIED + 'fit: {ties: {"K(2)*(1430)+[K+ eta] (2,2)(2,0)": ["phi(1020)[K+ K-] (1,1)(1,0)", 0.5j]}}\n'
     assert json.loads(run(tmp_path, text, "--json").stdout)["free_parameters"] == 2
+
+
+WEAK = """decay: Lambda(c)+ -> p K- pi+
+resonances:
+  K*(892): {in: K- pi+}
+  Lambda(1520): {in: p K-, float: mass}
+samples: {data: data.npz, phase_space: {generate: 100}}
+"""
+BOTH = (
+    WEAK.replace("samples:", "cp: all\ndata_sets:\n  one:")
+    + """\
+  two: {conjugate: true, data: other.npz, phase_space: {generate: 100, seed: 2}}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "references"),
+    [
+        (WEAK, ["K*(892)~0[K- pi+] (1,1/2)(1,0).im"]),
+        (WEAK + "fit: {representation: polar}\n", ["K*(892)~0[K- pi+] (1,1/2)(1,0).phase"]),
+        (WEAK + "fit: {couplings: vertex}\n", ["Lambda(c)+ -> K*(892)~0 p (1,1/2).im"]),
+        (WEAK + "fit: {fix: {'K*(892)~0[K- pi+] (1,3/2)(1,0).im': 0}}\n", []),
+        (WEAK + "polarisation: [[0.7, 0], [0, 0.3]]\n", []),
+        (BOTH, ["K*(892)~0[K- pi+] (1,1/2)(1,0).im", "K*(892)~0[K- pi+] (1,1/2)(1,0).delta.im"]),
+    ],
+)
+def test_waves_that_do_not_interfere(tmp_path, text, references):
+    path = tmp_path / "model.yml"
+    path.write_text(text)
+    model = ctpwa.load_model(path)
+    for seed, name in enumerate(["data", "other"], 1):
+        events = ctpwa.generate_phase_space(model, 60, seed=seed)
+        names = {"p": "p~", "K-": "K+", "pi+": "pi-"} if name == "other" else {label: label for label in events}
+        ctpwa.write_events(tmp_path / f"{name}.npz", {names[label]: p for label, p in events.items()})
+    result = run(tmp_path, text, "--json", "--no-samples")
+    description = json.loads(result.stdout)
+    likelihood = ctpwa.load_analysis(path).likelihood(engine="reference")
+    assert description["free_parameters"] == len(likelihood.names)
+    assert description["reference_phases"] == references
+    assert len(description["coherent_sets"]) == (1 if "polarisation" in text else 2)
+    assert not set(references) & set(likelihood.names)
+    for settings in ({}, {"terminal": True}):
+        printed = " ".join(run(tmp_path, text, "--no-samples", **settings).stdout.split())
+        assert ("2 sets of waves that do not interfere with each other" in printed) == ("polarisation" not in text)
+        for name in references:
+            line = f"{name} is fixed as reference" if "delta" in name else f"the phase of {name.rpartition('.')[0]} is fixed at 0"
+            assert line in printed

@@ -12,7 +12,7 @@ from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import echo, out
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameters import Parameter, asymmetry_owner
 
 A_MILLION = 1_000_000
 WORST = 3  # waves whose effective size is shown
@@ -27,6 +27,7 @@ def print_plain(report: CheckReport) -> None:
     _print_asymmetries(report)
     _print_backgrounds(report)
     echo(f"\n{_free(report)}")
+    _print_sets(report)
 
 
 def print_tables(report: CheckReport) -> None:
@@ -42,6 +43,7 @@ def print_tables(report: CheckReport) -> None:
     _print_asymmetries(report)
     _print_backgrounds(report)
     console.print(_free(report))
+    _print_sets(report)
 
 
 def _line(parameter: Parameter) -> str:
@@ -64,6 +66,18 @@ def _print_backgrounds(report: CheckReport) -> None:
     for parameter, look in report.amounts:
         state = _state(parameter) if parameter.fixed else f"floating {_limits(parameter)}".strip()
         echo(f"  {parameter.name:<32} {f'{100 * parameter.value:g} %':<12} {state}" + (f", {look}" if look else ""))
+
+
+def _print_sets(report: CheckReport) -> None:
+    """Waves that do not interfere, and which phases are fixed because of that."""
+    sets = report.coherent_sets
+    if len(sets) == 1:
+        return
+    echo(f"{len(sets)} sets of waves that do not interfere with each other")
+    for number in report.phases.references:
+        echo(f"  the phase of {number} is fixed at 0 as reference of its set: no data determine it")
+    for name in [name for name in report.phases.fixed if asymmetry_owner(name)]:
+        echo(f"  {name} is fixed as reference of its set in conjugate data sets: no data determine it")
 
 
 def print_samples(report: CheckReport, read: SampleReport | None) -> None:

@@ -16,7 +16,8 @@ from ctpwa.data.stream import EventStream, Piece
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.backends.registry import choose_backend
 from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
-from ctpwa.engine.likelihood.build import build_likelihood
+from ctpwa.engine.likelihood.build import build_likelihood, coupling_parameters
+from ctpwa.engine.likelihood.interference import ProbedAmplitudes
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.engine.likelihood.subtraction import BOUNDED, FLOOR, floor_ratio, floor_share
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
@@ -27,9 +28,10 @@ from ctpwa.engine.samples.own_events import Share, own_share
 from ctpwa.engine.samples.precision import planned
 from ctpwa.engine.samples.prepare import points_of
 from ctpwa.generate.phase_space import generate_phase_space
-from ctpwa.model.couplings import map_couplings
+from ctpwa.model.couplings import CouplingMap, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import Parameter, asymmetry_owner
+from ctpwa.model.reference_phases import NONE, Observed, ReferencePhases, find_reference_phases
 from ctpwa.spin.rotate import RowRotation
 
 PROBE_EVENTS = 200  # of phase space, to see how many rows of K are needed
@@ -47,6 +49,8 @@ class CheckReport:
         n_numbers:  complex numbers that are fitted
         n_held:     parts of them that are fixed, or follow from other parameters
         amounts:    fractions or yields of backgrounds, and what they look like
+        sets:       number of the coherent set of each coupling
+        phases:     which phases are fixed because nothing determines them
     """
 
     model: Model
@@ -55,6 +59,8 @@ class CheckReport:
     n_numbers: int
     n_held: int = 0
     amounts: tuple[tuple[Parameter, str], ...] = ()
+    sets: tuple[int, ...] = ()
+    phases: ReferencePhases = NONE
 
     @classmethod
     def of(cls, analysis: Analysis) -> CheckReport:
@@ -67,12 +73,20 @@ class CheckReport:
         amounts = tuple(_amounts(analysis))
         held = {*settings.fix, *model.relations} - {p.name for p in channels.theta} - {p.name for p, _ in amounts}
         plan = _plan(analysis, channels, find_rotation(model, [_piece(model, probe)]))
-        return cls(model, channels, plan, len(free), len(held), amounts)
+        sets = ProbedAmplitudes.of(model, channels).coherent_sets(channels.couplings)
+        phases = _phases(analysis, channels, numbers, sets, [p for p, _ in amounts])
+        return cls(model, channels, plan, len(free), len(held), amounts, sets, phases)
 
     @property
     def n_of_couplings(self) -> int:
         """Real numbers of couplings that are fitted."""
-        return 2 * self.n_numbers - self.n_held
+        return 2 * self.n_numbers - self.n_held - len(self.phases.references)
+
+    @property
+    def coherent_sets(self) -> list[list[str]]:
+        """Couplings in sets that do not interfere with each other."""
+        pairs = list(zip(self.channels.couplings, self.sets, strict=True))
+        return [[name for name, own in pairs if own == number] for number in sorted(set(self.sets))]
 
     @property
     def couplings(self) -> dict[str, complex]:
@@ -97,7 +111,7 @@ class CheckReport:
     @property
     def n_of_asymmetries(self) -> int:
         """Those of them that are fitted."""
-        return sum(not parameter.fixed for parameter in self.asymmetries)
+        return sum(not parameter.fixed and parameter.name not in self.phases.fixed for parameter in self.asymmetries)
 
     @property
     def n_free(self) -> int:
@@ -207,6 +221,25 @@ def _amounts(analysis: Analysis) -> Iterator[tuple[Parameter, str]]:
         free = (floating or settings.extended) and parameter not in settings.fix and parameter not in relations
         limits = settings.limits.get(parameter, (0.0, most))
         yield Parameter(parameter, share if value is None else value, not free, *limits, relations.get(parameter, "")), look
+
+
+def _phases(
+    analysis: Analysis, channels: ModelChannels, numbers: CouplingMap, sets: tuple[int, ...], amounts: Sequence[Parameter]
+) -> ReferencePhases:
+    """Which phases the likelihood of all data sets fixes."""
+    settings = analysis.settings
+    limits = {name: pair for name, pair in settings.limits.items() if name.rpartition(".")[0] in numbers.numbers}
+    fix = {name: value for name, value in settings.fix.items() if name.rpartition(".")[0] in numbers.numbers}
+    signs = {-1 if data_set.conjugate else 1 for data_set in analysis.data_sets} or {1}
+    observed = [
+        Observed(
+            coupling_parameters(analysis.model, channels, numbers, amounts, settings.representation, limits, fix, sign),
+            sets,
+            frozenset(analysis.constraints),
+        )
+        for sign in signs
+    ]
+    return find_reference_phases(observed)
 
 
 def _plan(analysis: Analysis, channels: ModelChannels, rotation: RowRotation) -> Plan:

@@ -14,7 +14,7 @@ from ctpwa.base.progress import Progress
 from ctpwa.fitting.fittable import Fittable
 from ctpwa.fitting.holes import hole, may_have_holes
 from ctpwa.fitting.journal import Journal
-from ctpwa.fitting.polar_phases import one_form
+from ctpwa.fitting.one_form import one_form
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.starts import Coarse, SearchSettings, coarse_search
 from ctpwa.minimise.drive import GiveUp, Record, Watch, drive

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import pi
 
 import numpy as np
 import torch
@@ -19,8 +18,7 @@ from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
 from ctpwa.generate.room import check_count
-from ctpwa.kinematics.lorentz import from_rest_frame
-from ctpwa.kinematics.two_body import breakup_momentum_squared
+from ctpwa.kinematics.sequential_decays import SequentialDecays
 from ctpwa.model.model import Model
 
 MIN_BODIES, MAX_BODIES = 2, 6
@@ -120,28 +118,18 @@ def checked_device(device: str | torch.device) -> torch.device:
     return found
 
 
-class PhaseSpaceSampler:
-    """Raubold–Lynch: the masses M_k of the first k particles come from sorted uniform numbers, then
+class PhaseSpaceSampler(SequentialDecays):
+    """Raubold–Lynch: sequential decays with weights, since
 
         dΦ_n ∝ Π_{k=2..n} q(M_k; M_{k−1}, m_k) · dM_2 … dM_{n−1} dΩ_2 … dΩ_n                       (F12)
 
     so an event has weight Π q.
-
-    Args:
-        parent:  mass of the parent, GeV
-        masses:  masses of the final particles, GeV
-        device:  where to generate
-        seed:    seed of the random numbers
     """
-
-    def __init__(self, parent: float, masses: Sequence[float], device: torch.device, seed: int) -> None:
-        self.parent, self.masses, self.device = parent, list(masses), device
-        self.random = torch.Generator(device=device).manual_seed(seed)
 
     def sample(self, n: int) -> tuple[Tensor, Tensor]:
         """``n`` events: momenta [particle, 4, event] and weights [event]."""
-        M, q, cos_theta, phi = self._draw(n)
-        return self._decay(M, q, cos_theta, phi), q.prod(dim=0)
+        drawn = self._draw(n)
+        return self._decay(*drawn), drawn[1].prod(dim=0)
 
     def sample_accepted(self, n: int, most: int) -> tuple[Tensor, Tensor]:
         """What accept–reject leaves of ``n`` events, and no more than ``most`` of them; only these get momenta."""
@@ -150,58 +138,11 @@ class PhaseSpaceSampler:
         kept = self.accept(weight).nonzero()[:most, 0]
         return self._decay(*(numbers[:, kept] for numbers in drawn)), weight[kept]
 
-    def _draw(self, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Masses M_k [particle, event], and q, cos θ and φ of each decay [particle − 1, event]."""
-        bodies = len(self.masses)
-        uniform = torch.rand(3 * bodies - 4, n, generator=self.random, device=self.device, dtype=torch.float64)
-        M = self._intermediate_masses(uniform[: bodies - 2].sort(dim=0).values)
-        cos_theta = 2 * uniform[bodies - 2 : 2 * bodies - 3] - 1
-        phi = 2 * pi * uniform[2 * bodies - 3 :]
-        return M, self._momenta(M), cos_theta, phi
-
     def accept(self, weight: Tensor) -> Tensor:
         """Which events to keep so that the rest is unweighted."""
         if bool((weight > self.max_weight).any()):
             raise GenerationError("a phase-space weight exceeds its maximum; please report these masses")
         return torch.rand(weight.shape, generator=self.random, device=self.device, dtype=torch.float64) * self.max_weight < weight
-
-    def _intermediate_masses(self, ordered: Tensor) -> Tensor:
-        """M_1 … M_n [n, event] from n−2 ordered numbers in (0, 1)."""
-        sums = torch.tensor(np.cumsum(self.masses), dtype=torch.float64, device=ordered.device)
-        free = self.parent - float(sums[-1])
-        inner = sums[1:-1, None] + free * ordered
-        ones = (
-            torch.ones_like(ordered[:1])
-            if ordered.shape[0]
-            else torch.ones(1, ordered.shape[1], dtype=torch.float64, device=ordered.device)
-        )
-        return torch.cat([self.masses[0] * ones, inner, self.parent * ones])
-
-    def _momenta(self, M: Tensor) -> Tensor:
-        """q(M_k; M_{k−1}, m_k) for k = 2 … n, [n−1, event]."""
-        rows = [breakup_momentum_squared(M[k].square(), M[k - 1], self.masses[k]) for k in range(1, len(self.masses))]
-        return torch.stack(rows).clamp(min=0).sqrt()
-
-    def _decay(self, M: Tensor, q: Tensor, cos_theta: Tensor, phi: Tensor) -> Tensor:
-        """Split off one particle after the other, isotropically in the rest frame of what is left."""
-        momenta: list[Tensor] = [M] * len(self.masses)
-        zero = torch.zeros_like(M[0])
-        system = torch.stack([M[-1], zero, zero, zero])
-        for k in range(len(self.masses) - 1, 0, -1):
-            sin_theta = (1 - cos_theta[k - 1].square()).sqrt()
-            direction = torch.stack([sin_theta * phi[k - 1].cos(), sin_theta * phi[k - 1].sin(), cos_theta[k - 1]])
-            p3 = q[k - 1] * direction
-            energy = (q[k - 1].square() + self.masses[k] ** 2).sqrt()
-            particle = torch.cat([energy[None], p3])
-            momenta[k] = self._on_shell(from_rest_frame(particle, system, M[k]), self.masses[k])
-            rest = torch.cat([(q[k - 1].square() + M[k - 1].square()).sqrt()[None], -p3])
-            system = from_rest_frame(rest, system, M[k])
-        momenta[0] = self._on_shell(system, self.masses[0])
-        return torch.stack(momenta)
-
-    @staticmethod
-    def _on_shell(p4: Tensor, mass: float) -> Tensor:
-        return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
 
     @cached_property
     def max_weight(self) -> float:

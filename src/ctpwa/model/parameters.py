@@ -9,7 +9,7 @@ formula of others. First and second derivatives of the map are exact.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -257,13 +257,16 @@ class Parameters:
             return 1.0
         return abs(complex(*_cartesian([p.value for p in self.all[first : first + 2]], self.representation)))
 
-    def random_numbers(self, x: np.ndarray, typical: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def random_numbers(
+        self, x: np.ndarray, typical: np.ndarray, rng: np.random.Generator, normal: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
         """``x`` with every free complex number replaced by one of random phase and log-normal size.
 
         Args:
             x:        free parameters
             typical:  size of every coupling at which all waves are about equally strong
             rng:      random numbers
+            normal:   turns phases that nothing determines to what they are fixed at
         """
         n = len(self.numbers)
         size = np.ones(n)
@@ -276,8 +279,9 @@ class Parameters:
             size /= size[fixed[0]] / abs(complex(*_cartesian(values[2 * fixed[0] : 2 * fixed[0] + 2], self.representation)))
         size *= rng.lognormal(0.0, SPREAD, n)
         phase = 2 * np.pi * rng.random(n)
-        for k in range(n):
-            values[2 * k : 2 * k + 2] = _parts(size[k] * np.exp(1j * phase[k]), self.representation)
+        z = size * np.exp(1j * phase)
+        for k, number in enumerate(z if normal is None else normal(z)):
+            values[2 * k : 2 * k + 2] = _parts(number, self.representation)
         return values[self._free_index]
 
     def couplings_of(self, x: np.ndarray) -> np.ndarray:

@@ -52,6 +52,8 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
             for p in report.channels.theta
         ],
         "free_parameters": report.n_free,
+        "coherent_sets": report.coherent_sets,
+        "reference_phases": list(report.phases.fixed),
         "bytes_per_event": report.plan.bytes_per_event if read is None else read.memory.bytes_per_event,
         "samples": None if read is None else [summary.as_dict() for summary in read.summaries],
         "bytes": None if read is None else read.memory.samples | {"total": read.memory.total},

@@ -17,12 +17,13 @@ from ctpwa.data.resolution import Resolution
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.backgrounds import Background, DensitySums, checked_backgrounds, make_mixture, mixture_parameters
 from ctpwa.engine.likelihood.collapsed import collapsed
+from ctpwa.engine.likelihood.interference import ProbedAmplitudes
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import advice_on
 from ctpwa.engine.likelihood.parts import Amplitude, CouplingOptions, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.subtraction import BOUNDED, FLOOR, checked_subtraction, floor_ratio, floor_share, make_floor, own_weight
 from ctpwa.engine.likelihood.weight_sums import Totals
-from ctpwa.engine.plan.channels import model_channels
+from ctpwa.engine.plan.channels import ModelChannels, model_channels
 from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation, spin_stage
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
@@ -30,10 +31,11 @@ from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt, checked_preci
 from ctpwa.engine.samples.prepare import Preparation, points_of
 from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.engine.samples.streamer import Streamer
-from ctpwa.model.couplings import WAVE, Ties, map_couplings
+from ctpwa.model.couplings import WAVE, CouplingMap, Ties, map_couplings
 from ctpwa.model.fixing import fixed_model, related_model
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import CARTESIAN, Parameter, Parameters, make_parameters
+from ctpwa.model.reference_phases import Observed, find_reference_phases
 from ctpwa.spin.rotate import RowRotation
 
 
@@ -127,30 +129,37 @@ def build_likelihood(
         shares[FLOOR] = floor_share(shares, ranks)
     options = CouplingOptions(couplings, ties or {}, reference_wave)
     mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
-    amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device))
+    probed = ProbedAmplitudes.of(model, channels)
+    amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device), probed)
     added = mixture_parameters(backgrounds, own_weight(shares, ranks) if extended else None)
-    parameters = _parameters(amplitude, channels.theta, added, representation, limits, fix or {}, -1 if conjugate else 1)
+    sign = -1 if conjugate else 1
+    parameters = coupling_parameters(model, channels, mapped, added, representation, limits, fix or {}, sign)
     _check_constraints(model, parameters, constraints, fix or {})
+    phases = find_reference_phases([Observed(parameters, amplitude.sets, frozenset(constraints))])
+    most_free, parameters = len(parameters.names), phases.applied(parameters)
     _check_ranks(ranks, amplitude, parameters, constraints, shares, precision)
     resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities), resolution)
     stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
-    samples = _fit_samples(stored, shares, resources, len(parameters.names), ratio, subtraction == BOUNDED)
+    samples = _fit_samples(stored, shares, resources, most_free, ratio, subtraction == BOUNDED)
     norm, means = _normalisation(amplitude, stored, shares, resources, progress)
     resources.preparation.stage.release()
     mixture = make_mixture(backgrounds, extended, means, ratio, samples.weight)
-    return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints), mixture)
+    return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints), mixture, phases)
 
 
-def _parameters(
-    amplitude: Amplitude,
-    lineshapes: Sequence[Parameter],
+def coupling_parameters(
+    model: Model,
+    channels: ModelChannels,
+    mapped: CouplingMap,
     added: Sequence[Parameter],
     representation: str,
     limits: Mapping[str, tuple[float, float]] | None,
     fix: Mapping[str, float | None],
     sign: int,
 ) -> Parameters:
-    mapped, theta = amplitude.coupling_map, {p.name: p for p in (*lineshapes, *added)}
+    """The parameters of a likelihood, before phases are fixed that nothing determines."""
+    lineshapes = channels.theta
+    theta = {p.name: p for p in (*lineshapes, *added)}
     for name, value in fix.items():
         if value is not None and name in theta and not theta[name].lower <= value <= theta[name].upper:
             raise PhysicsError(f"{name!r} cannot be fixed at {value}", f"give a number from {theta[name].lower:g} to {theta[name].upper:g}")
@@ -166,12 +175,12 @@ def _parameters(
         mapped.products,
         [*lineshapes, *added],
         representation=representation,
-        start_numbers=mapped.solve(amplitude.coupling_names, amplitude.model.coupling_values),
+        start_numbers=mapped.solve(channels.couplings, model.coupling_values),
         values={name: value for name, value in others.items() if value is not None},
         fixed=list(others),
         fixed_numbers=mapped.fixed,
         limits=limits,
-        formulas={name: text for name, text in amplitude.model.relations.items() if name not in of_model},
+        formulas={name: text for name, text in model.relations.items() if name not in of_model},
         sign=sign,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -39,6 +39,7 @@ from ctpwa.engine.samples.streamer import Streamer
 from ctpwa.model.couplings import CouplingMap
 from ctpwa.model.model import Model
 from ctpwa.model.parameters import Parameters
+from ctpwa.model.reference_phases import NONE, Observed, ReferencePhases
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,7 @@ class Likelihood:
         parameters:   free and fixed parameters
         constraints:  parameter name → (mean, standard deviation) of a Gaussian
         mixture:      densities that are added to the intensity, and how much of each; None: there are none
+        phases:       which phases are fixed because nothing determines them
     """
 
     amplitude: Amplitude
@@ -62,6 +64,7 @@ class Likelihood:
     parameters: Parameters
     constraints: Mapping[str, tuple[float, float]]
     mixture: Mixture | None = None
+    phases: ReferencePhases = NONE
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -94,6 +97,11 @@ class Likelihood:
     def coupling_map(self) -> CouplingMap:
         """How couplings are made of what is fitted."""
         return self.amplitude.coupling_map
+
+    @property
+    def observed(self) -> Observed:
+        """What it says about phases of couplings."""
+        return Observed(self.parameters, self.amplitude.sets, frozenset(self.constraints))
 
     @property
     def ranks(self) -> Ranks:
@@ -295,7 +303,8 @@ class Likelihood:
         np.add.at(share, integrals.coupling, np.diag(integrals.matrix).real)
         typical = 1 / np.sqrt(np.where(share > 0, share, 1.0))
         rng = np.random.default_rng(seed)
-        return np.array([self.parameters.random_numbers(x, typical, rng) for _ in range(n)]).reshape(n, len(x))
+        normal = partial(self.phases.normal_array, self.parameters.numbers)
+        return np.array([self.parameters.random_numbers(x, typical, rng, normal) for _ in range(n)]).reshape(n, len(x))
 
     def memory(self) -> MemoryPlan:
         """Bytes per event and in all."""

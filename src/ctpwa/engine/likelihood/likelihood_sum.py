@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.likelihood.simulation import SimulationScatter
 from ctpwa.engine.samples.precision import DOUBLE, MIXED
 from ctpwa.model.model import Model
+from ctpwa.model.reference_phases import find_reference_phases
 
 
 def checked_vector(p: Any, n: int) -> np.ndarray:
@@ -26,7 +28,10 @@ def checked_vector(p: Any, n: int) -> np.ndarray:
 
 def advice(name: str, likelihood: Any) -> str:
     """What to do about a name that is not a free parameter of a likelihood or a sum of them."""
-    return advice_on(name, likelihood.names, [term.model for term in getattr(likelihood, "terms", (likelihood,))])
+    terms = getattr(likelihood, "terms", (likelihood,))
+    if any(name in term.phases.fixed for term in terms):
+        return "it is fixed as reference of waves that do not interfere with the others: leave it out, and give phases relative to it"
+    return advice_on(name, likelihood.names, [term.model for term in terms])
 
 
 def advice_on(name: str, names: Sequence[str], models: Sequence[Model]) -> str:
@@ -40,6 +45,18 @@ def advice_on(name: str, names: Sequence[str], models: Sequence[Model]) -> str:
     return suggest(name, names)
 
 
+def _with_common_phases(terms: Sequence[Any]) -> Sequence[Any]:
+    """The likelihoods of a sum with the same reference phases: what none of them determines."""
+    if all(term.phases is terms[0].phases for term in terms):
+        return terms
+    about = [(term.phases.fixed, dict(zip(term.coupling_names, term.amplitude.sets, strict=True))) for term in terms]
+    if all(own == about[0] for own in about) and not any(term.model.asymmetries for term in terms):
+        return [replace(term, phases=terms[0].phases) for term in terms]
+    free = [replace(term, parameters=term.phases.released(term.parameters)) for term in terms]
+    phases = find_reference_phases([term.observed for term in free])
+    return [replace(term, parameters=phases.applied(term.parameters), phases=phases) for term in free]
+
+
 class LikelihoodSum:
     """Several likelihoods with parameters shared by name.
 
@@ -48,6 +65,7 @@ class LikelihoodSum:
     """
 
     def __init__(self, terms: Sequence[Any]) -> None:
+        terms = _with_common_phases(terms)
         self.terms: tuple[Any, ...] = tuple(terms)
         self.names = tuple(dict.fromkeys(name for term in terms for name in term.names))
         constrained = [name for term in terms for name in term.constraints]

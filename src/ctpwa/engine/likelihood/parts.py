@@ -14,6 +14,7 @@ from ctpwa.data.resolution import Resolution
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.integrals import Integrator, WaveIntegrals
+from ctpwa.engine.likelihood.interference import ProbedAmplitudes
 from ctpwa.engine.likelihood.weight_sums import Totals
 from ctpwa.engine.samples.memory_plan import Limits, MemoryPlan
 from ctpwa.engine.samples.own_events import Share
@@ -49,6 +50,7 @@ class Amplitude:
         coupling_map:    how they are made of the complex numbers that are fitted
         coupling_options:  the user's choices
         engine:          computes sums over samples, with the tables of the model
+        probed:          what of it interferes
     """
 
     model: Model
@@ -56,11 +58,17 @@ class Amplitude:
     coupling_map: CouplingMap
     coupling_options: CouplingOptions
     engine: Engine
+    probed: ProbedAmplitudes
 
     @cached_property
     def integrator(self) -> Integrator:
         """Computes integrals of products of waves; its kernels are made when they are first asked for."""
         return Integrator(self.engine.plan, self.engine)
+
+    @cached_property
+    def sets(self) -> tuple[int, ...]:
+        """Number of the coherent set of each coupling: those of different sets do not interfere."""
+        return self.probed.coherent_sets(self.coupling_names)
 
     def __getstate__(self) -> dict[str, object]:
         """What is pickled: not what was made from it."""

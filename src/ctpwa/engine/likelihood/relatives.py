@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
 from ctpwa.model.model import Wave
 from ctpwa.model.parameters import Parameters, asymmetry_parts, make_parameters, undetermined_parts
+from ctpwa.model.reference_phases import Observed, find_reference_phases, freed
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -90,7 +91,8 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     own |= {name: share.part for name, share in shares.items()}
     subtracted = stored.get("background", StoredSample(likelihood.streamer))
     n_summed = sum(share.part.total for share in shares.values())
-    distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], len(likelihood.names), resources.ranks)}
+    most_free = len(likelihood.names) + len(likelihood.phases.fixed)
+    distinct = dict(likelihood.samples.distinct) | {"data": count_distinct(shares["data"], most_free, resources.ranks)}
     totals, before = _totals(stored["data"], subtracted, likelihood), likelihood.samples
     samples = FitSamples(
         stored["data"], subtracted, own, totals, n_summed, distinct, floor=before.floor, bounded=before.bounded, resolution=resolution
@@ -154,15 +156,19 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
     smaller = replace(model, waves=tuple(wave for i, wave in enumerate(model.waves) if i in kept))
     mapped = map_couplings(smaller, names, options.kind, ties, reference)
     engine = make_engine(likelihood.engine.name, _plan_of(plan, kept, sorted(used)), likelihood.engine.device)
-    amplitude = Amplitude(smaller, names, mapped, replace(options, ties=ties, reference=reference), engine)
-    parameters = _parameters_of(likelihood, amplitude)
+    probed = likelihood.amplitude.probed.of_waves(kept)
+    amplitude = Amplitude(smaller, names, mapped, replace(options, ties=ties, reference=reference), engine, probed)
+    references = _kept_references(likelihood, amplitude)
+    parameters = _parameters_of(likelihood, amplitude, references)
     everything = {p.name for p in parameters.all}
     constraints = {name: pair for name, pair in likelihood.constraints.items() if name in everything}
+    phases = find_reference_phases([Observed(parameters, amplitude.sets, frozenset(constraints))], references)
+    parameters = phases.applied(parameters)
     norm = likelihood.norm
     if norm.integrals is not None:
         integrals = _integrals_of(norm.integrals, kept, sorted(used))
         norm = replace(norm, source=collapsed(integrals, len(names)), integrals=integrals)
-    return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm)
+    return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm, phases=phases)
 
 
 def _kept_waves(waves: Sequence[Wave], left_out: Iterable[str]) -> list[int]:
@@ -210,9 +216,18 @@ def _end(name: str, ties: Ties) -> tuple[str, complex]:
     return name, factor
 
 
-def _parameters_of(likelihood: Likelihood, amplitude: Amplitude) -> Parameters:
-    """Parameters of what is left: those of resonances that are gone stay as they are and are fixed."""
-    old, plan = likelihood.parameters, amplitude.engine.plan
+def _kept_references(likelihood: Likelihood, amplitude: Amplitude) -> list[str]:
+    """Phases that stay references of their sets: fewer waves interfere less. Another reference wave needs other ones."""
+    if amplitude.coupling_map.fixed != likelihood.coupling_map.fixed:
+        return []
+    known = {*amplitude.coupling_map.numbers, *amplitude.model.asymmetries.values()}
+    return [name for name in likelihood.phases.fixed if _number(name) in known]
+
+
+def _parameters_of(likelihood: Likelihood, amplitude: Amplitude, references: Collection[str]) -> Parameters:
+    """Parameters of what is left: those of resonances that are gone stay as they are and are fixed, and so are some reference phases."""
+    gone_references = [name for name in likelihood.phases.fixed if name not in references]
+    old, plan = freed(likelihood.parameters, gone_references), amplitude.engine.plan
     c, _ = old.bare.native(old.start)
     values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
     mapped, before = amplitude.coupling_map, likelihood.coupling_map

@@ -52,7 +52,8 @@ def free_parameters(
 ) -> np.ndarray:
     """The free parameters of a likelihood at which it has these couplings and lineshape parameters.
 
-    Couplings are divided by that of the reference wave, which is fixed to 1. What is not given has its start value.
+    Couplings are divided by that of the reference wave, which is fixed to 1, and sets that do not interfere with it are turned so that the
+    phases of their own references are 0. What is not given has its start value.
 
     Args:
         likelihood:  one likelihood or a sum of them
@@ -65,9 +66,11 @@ def free_parameters(
     _check_names("coupling", couplings, {name for term in terms for name in term.coupling_names})
     _check_names("lineshape parameter", parameters, {name for term in terms for name in term.parameters.theta_names})
     at: dict[str, float] = {}
-    for term in terms:
+    numbers = [_numbers(term, couplings) for term in terms]
+    angles = terms[0].phases.towards_zero({name: z for own in reversed(numbers) for name, z in own.items()}) if terms else {}
+    for term, z in zip(terms, numbers, strict=True):
         own = {name: value for name, value in parameters.items() if name in term.parameters.theta_names}
-        _merge(at, term.names, term.parameters.free_from(_numbers(term, couplings), own, strict=strict).tolist())
+        _merge(at, term.names, term.parameters.free_from(term.phases.after(z, angles), own, strict=strict).tolist())
     return np.array([at[name] for name in likelihood.names])
 
 
