@@ -106,9 +106,10 @@ def _with_simulation(
     """The verdict with what the size of the simulation says: a remark, or that errors cannot be trusted."""
     few = []
     for term, size, entry in zip(terms_of(likelihood), part.sizes, fractions, strict=True):
-        found = np.zeros(term.plan.n_couplings)  # the largest fraction of a wave with this coupling
-        values = entry.groups["waves"].values
-        np.maximum.at(found, [channel.coupling for channel in term.plan.channels], [values[channel.wave] for channel in term.plan.channels])
+        found = np.zeros(len(term.coupling_names))  # the largest fraction of a wave with this coupling
+        values, n_feeds = entry.groups["waves"].values, term.plan.n_couplings // len(term.coupling_names)
+        own = [channel.coupling // n_feeds for channel in term.plan.channels]
+        np.maximum.at(found, own, [values[channel.wave] for channel in term.plan.channels])
         few += too_few_events(size, len(term.names), found.tolist(), entry.data_set)
     noted = verdict.with_reasons(few, [] if few else advice_on_errors(likelihood.names, errors, part.errors))
     return replace(noted, good=noted.good and not few)
@@ -181,7 +182,7 @@ def _couplings(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, judg
     for term in terms_of(likelihood):
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
         c, _ = term.parameters.bare.native(x[index])
-        n = term.plan.n_couplings
+        n = len(term.coupling_names)
         J = term.parameters.bare.jacobian(x[index])
         dc = J[:n] + 1j * J[n : 2 * n]
         own = covariance[np.ix_(index, index)]

@@ -173,6 +173,7 @@ def _parameters(
         limits=limits,
         formulas={name: text for name, text in amplitude.model.relations.items() if name not in of_model},
         sign=sign,
+        feeds=amplitude.model.production.rows(amplitude.model.decay).factors,
     )
 
 
