@@ -97,7 +97,7 @@ def _checked(density: DensityMatrix, parameters: tuple[Parameter, ...], spec: Mo
     at = {name: value for name, value in {**spec.fit.start, **fixes(spec.fit)}.items() if value is not None}
     free = [k for k, p in enumerate(parameters) if not p.fixed and p.name not in spec.fit.fix]
     p = np.array([at.get(own.name, own.value) for own in parameters])
-    lowest, where = density.lowest(p), ", ".join(f"{name} = {value:g}" for name, value in zip(density.names, p, strict=True))
+    lowest, where = density.room(p), ", ".join(f"{name} = {value:g}" for name, value in zip(density.names, p, strict=True))
     if lowest < -TOLERANCE:
         raise SpecError(f"the density matrix is not positive: its lowest eigenvalue is {lowest:.3g} at {where}", _advice(density))
     if len(free) == 1:
@@ -116,7 +116,7 @@ def _checked(density: DensityMatrix, parameters: tuple[Parameter, ...], spec: Mo
     for k in free:
         lower, upper = density.range(parameters[k].name)
         p[k] = np.clip(p[k], max(parameters[k].lower, lower + EDGE), min(parameters[k].upper, upper - EDGE))
-    if free and density.lowest(p) < TOLERANCE and _touched(density, p, free):
+    if free and density.room(p) < TOLERANCE and _touched(density, p, free):
         raise SpecError(f"the density matrix is at the edge of what is physical where the fit starts: {where}", "start inside")
     return parameters
 
@@ -139,11 +139,11 @@ def _physical_range(density: DensityMatrix, p: np.ndarray, k: int) -> tuple[floa
     for edge in density.range(density.names[k]):
         inside, outside = p.copy(), p.copy()
         outside[k] = edge
-        if density.lowest(outside) >= -TOLERANCE:
+        if density.room(outside) >= -TOLERANCE:
             ends.append(edge)
             continue
         for _ in range(60):
             middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if density.lowest(middle) >= 0 else (inside, middle)
+            inside, outside = (middle, outside) if density.room(middle) >= 0 else (inside, middle)
         ends.append(float(inside[k]))
     return ends[0], ends[1]

@@ -155,6 +155,10 @@ def _element(value: Any) -> Any:
     return value if isinstance(value, dict) else {"value": value}
 
 
+def _kind_of_polarisation(value: Any) -> str:
+    return "elements" if isinstance(value, dict) else "matrix" if isinstance(value, list) else "word"
+
+
 def _elements(value: Any) -> Any:
     """Names of elements that float, as a mapping."""
     names = [value] if isinstance(value, str) and value.startswith(("P_", "rho_")) else value
@@ -458,7 +462,12 @@ class ModelSpec(_Strict):
 
     decay: str = Field(description="parent -> final particles")
     polarisation: Annotated[
-        Literal["unpolarised", "transverse", "float"] | list[list[Number]] | dict[str, Annotated[ElementSpec, BeforeValidator(_element)]],
+        Annotated[
+            Annotated[Literal["unpolarised", "transverse", "float"], Tag("word")]
+            | Annotated[list[list[Number]], Tag("matrix")]
+            | Annotated[dict[str, Annotated[ElementSpec, BeforeValidator(_element)]], Tag("elements")],
+            Discriminator(_kind_of_polarisation),
+        ],
         BeforeValidator(_elements),
         _NamesOrValues(),
     ] = Field(

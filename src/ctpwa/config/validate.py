@@ -19,6 +19,7 @@ from ctpwa.config.schema import (
     DensityAxisSpec,
     DensityResonanceSpec,
     DensitySpec,
+    ElementSpec,
     FitSpec,
     FractionSpec,
     ModelSpec,
@@ -33,6 +34,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "particles": ParticleSpec,
     "resonances": ResonanceSpec,
     "parameters": ParameterSpec,
+    "polarisation": ElementSpec,
     "chains": ChainSpec,
     "projections": ProjectionEntry,
 }
@@ -194,9 +196,7 @@ def _polarisation_problem(value: Any, path: Path) -> Problem:
     if len(path) > 1 and isinstance(path[1], str):
         return Problem(f"{_shown(value)} is not what {path[-1]!r} can be", path, "write a number, float, or {value: 0.1, float: true}")
     near = suggest(value, ["unpolarised", "transverse", "float"]) if isinstance(value, str) else ""
-    advice = (
-        "write unpolarised, transverse, names of elements that float, or a density matrix [[…], …] of numbers such as 0.5 or 0.1+0.2j"
-    )
+    advice = "write unpolarised, transverse, names of elements that float, or a density matrix [[…], …] of numbers such as 0.5 or 0.1+0.2j"
     fix = near if near.startswith("did you mean") else advice
     return Problem(f"{_shown(value)} is not a polarisation", ("polarisation",), fix)
 

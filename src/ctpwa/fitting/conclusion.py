@@ -17,6 +17,7 @@ from ctpwa.fitting.asymmetries import CPAsymmetries, coupling_asymmetries, fract
 from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
+from ctpwa.fitting.physical import Edge
 from ctpwa.fitting.precision import measure_bias
 from ctpwa.fitting.remarks import masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
@@ -52,7 +53,8 @@ def conclude(
                 f"the likelihood or its derivatives are not finite where the fit ended ({stop.reason})\n"
                 " fix: check the start values of the parameters, and give limits to those that must not leave a range"
             )
-        judged = _judge(likelihood, stop, gradient, H)
+        edge = Edge.of(likelihood)
+        judged = _judge(likelihood, stop, *((gradient, H) if edge is None else edge.at_barrier(stop, likelihood.unit, gradient, H)))
         covariance = judged.covariance
         corrected = likelihood.weighted
         if corrected:
@@ -65,7 +67,12 @@ def conclude(
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
         fractions, asymmetries = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
         verdict = judged.verdict.with_reasons(
-            _no_lower_limit(likelihood, stop), [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
+            _no_lower_limit(likelihood, stop),
+            [
+                *([] if edge is None else edge.remark(stop)),
+                *_masses(likelihood, stop),
+                *([bias.warning] if bias and bias.warning else []),
+            ],
         )
         return FitResult(
             decay=str(terms_of(likelihood)[0].model.decay),

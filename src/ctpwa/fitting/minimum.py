@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.fitting.fittable import Fittable
 from ctpwa.fitting.journal import Journal
+from ctpwa.fitting.physical import AT_EDGE, EVEN, HEIGHTS, Edge, WithBarrier
 from ctpwa.fitting.polar_phases import one_form
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.starts import Coarse, SearchSettings, coarse_search
@@ -207,8 +209,35 @@ def _run(
     """One fit from one start; minimisers see −ln L in units in which one standard deviation adds ½ to it."""
     unit = likelihood.unit
     told: Watch | None = None if watch is None else lambda x, value: watch(x, unit * value)
-    stop, record = _run_scaled(Scaled(likelihood, unit), x, method, tolerance, max_iterations, told)
+    scaled = Scaled(likelihood, unit)
+    stop, record = _run_scaled(scaled, x, method, tolerance, max_iterations, told)
+    edge = Edge.of(likelihood)
+    if edge is not None and stop.reason != INTERRUPTED and edge.stops(scaled, stop):
+        run = partial(_run_scaled, method=method, tolerance=tolerance, max_iterations=max_iterations, watch=None)
+        stop = _along_edge(scaled, edge, x, stop, record, run)
+        if told is not None:
+            told(stop.x, stop.value)
     return replace(stop, value=unit * stop.value), replace(record, history=[unit * value for value in record.history])
+
+
+def _along_edge(
+    scaled: Scaled, edge: Edge, start: np.ndarray, stuck: Stop, record: Record, run: Callable[..., tuple[Stop, Record]]
+) -> Stop:
+    """The lowest point within what is physical, from where a fit has met the edge of it; adds to the record what that took."""
+    x, room, shrinks = edge.inside(stuck.x, start), np.inf, 0.0
+    for height in HEIGHTS:
+        stop, more = run(WithBarrier(scaled, edge, height), x)
+        _add(record, replace(more, history=[]))
+        if not stop.converged:
+            return replace(stuck, converged=False)
+        x, before, room = stop.x, room, edge.lowest(stop.x)
+        shrinks = room / before
+    if shrinks > EVEN:  # the lowest point is inside, whatever the height
+        inside, more = run(scaled, x)
+        _add(record, more)
+        if inside.converged and not edge.stops(scaled, inside):
+            return inside
+    return replace(stop, value=stop.value - HEIGHTS[-1] * edge.barrier(x)[0], reason=AT_EDGE)
 
 
 def _run_scaled(

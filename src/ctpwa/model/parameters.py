@@ -136,6 +136,29 @@ class Parameters:
         """V of every feed; 1 if there is one."""
         return self._feed_factors(self.full(x))
 
+    @property
+    def feeds_move(self) -> bool:
+        """Whether they change during a fit."""
+        return bool(self._feeds_moving.any())
+
+    def feed_room(self, x: np.ndarray) -> float:
+        """How far the parameters of feeds are from the edge of what is physical."""
+        assert self.feeds is not None
+        return self.feeds.room(self.full(x)[self._feed_index])
+
+    def feed_barrier(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """What grows without limit towards that edge, with its derivatives over the free parameters."""
+        assert self.feeds is not None
+        values, D = self.full(x), self.slopes(x)
+        barrier, slope, curvature = self.feeds.barrier(values[self._feed_index])
+        own = D[self._feed_index]
+        H = own.T @ curvature @ own
+        by_place = dict(zip(self._feed_index.tolist(), slope, strict=True))
+        for k, arguments, relation in self._relations:
+            if k in by_place:
+                H += by_place[k] * (D[arguments].T @ relation.second(values[arguments]) @ D[arguments])
+        return barrier, slope @ own, H
+
     def _feed_factors(self, values: np.ndarray) -> np.ndarray:
         return np.ones(1, dtype=complex) if self.feeds is None else self.feeds.values(values[self._feed_index])
 

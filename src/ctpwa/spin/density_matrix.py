@@ -123,7 +123,7 @@ class DensityMatrix(FeedFactors):
         diagonal = rho.diagonal()
         return np.diag(np.concatenate([diagonal, diagonal[::-1][1 if self.states[-1] == 0 else 0 :]]))
 
-    def lowest(self, p: np.ndarray) -> float:
+    def room(self, p: np.ndarray) -> float:
         """The lowest eigenvalue of ρ; negative: it is not physical."""
         return float(np.linalg.eigvalsh(self.rho(p))[0])
 
@@ -168,7 +168,7 @@ class DensityMatrix(FeedFactors):
 
     def barrier(self, p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """−ln det ρ with its first and second derivatives, which grows without limit towards the edge of what is physical."""
-        if not self.lowest(p) > 0:
+        if not self.room(p) > 0:
             return np.nan, np.full(len(self.names), np.nan), np.full(2 * (len(self.names),), np.nan)
         rho = self.rho(p)
         turned = np.linalg.solve(rho, self._slopes)

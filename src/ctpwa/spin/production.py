@@ -42,6 +42,14 @@ class FeedFactors(ABC):
         """∂V [feed, parameter] and ∂²V [feed, parameter, parameter], 0 for parameters that do not move."""
 
     @abstractmethod
+    def room(self, p: np.ndarray) -> float:
+        """How far the parameters are from the edge of what is physical; negative: beyond it."""
+
+    @abstractmethod
+    def barrier(self, p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """A convex function that grows without limit towards that edge, with its first and second derivatives."""
+
+    @abstractmethod
     def range(self, name: str) -> tuple[float, float]:
         """Outside of these numbers a parameter has no meaning, and at them derivatives may be infinite."""
 
