@@ -82,11 +82,22 @@ class CheckReport:
     @property
     def n_floating(self) -> int:
         """Lineshape parameters that are fitted."""
-        return sum(not parameter.fixed for parameter in self.lineshapes)
+        return sum(not parameter.fixed for parameter in self.lineshapes) - self.n_of_elements
+
+    @property
+    def elements(self) -> list[Parameter]:
+        """Elements of the spin density matrix of the parent; they are among ``lineshapes``."""
+        factors = self.model.production.rows(self.model.decay).factors
+        return [] if factors is None else [parameter for parameter in self.channels.theta if parameter.name in factors.names]
+
+    @property
+    def n_of_elements(self) -> int:
+        """Those of them that are fitted."""
+        return sum(not parameter.fixed for parameter in self.elements)
 
     @property
     def lineshapes(self) -> list[Parameter]:
-        """Parameters of lineshapes, and those that formulas may use."""
+        """Parameters of lineshapes, those that formulas may use, and elements of a density matrix."""
         return [parameter for parameter in self.channels.theta if not asymmetry_owner(parameter.name)]
 
     @property
@@ -102,7 +113,7 @@ class CheckReport:
     @property
     def n_free(self) -> int:
         """Everything that is fitted."""
-        return self.n_of_couplings + self.n_floating + self.n_of_asymmetries + self.n_of_backgrounds
+        return self.n_of_couplings + self.n_floating + self.n_of_elements + self.n_of_asymmetries + self.n_of_backgrounds
 
     @property
     def n_of_backgrounds(self) -> int:

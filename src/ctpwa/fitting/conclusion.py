@@ -24,7 +24,7 @@ from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, Fou
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, too_few_events
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.steps import Stop
-from ctpwa.minimise.verdict import Judged, Verdict, judge
+from ctpwa.minimise.verdict import Judged, Verdict, judge, without_what_is_flat
 from ctpwa.version import VERSION
 
 ROUNDING = 1e-13  # of a derivative of |c| or arg c, relative to that of c: less is 0, such as that of |c| over the phase
@@ -55,6 +55,8 @@ def conclude(
             )
         edge = Edge.of(likelihood)
         judged = _judge(likelihood, stop, *((gradient, H) if edge is None else edge.at_barrier(stop, likelihood.unit, gradient, H)))
+        if edge is not None:
+            judged = without_what_is_flat(judged, edge.undetermined(likelihood, stop, about.points[0]))
         covariance = judged.covariance
         corrected = likelihood.weighted
         if corrected:

@@ -15,7 +15,7 @@ import numpy as np
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.minimise.objective import Objective
 from ctpwa.minimise.steps import Stop
-from ctpwa.minimise.verdict import SMALL_EDM, judge
+from ctpwa.minimise.verdict import SMALL_EDM, Judged, judge
 from ctpwa.model.parameters import Parameters
 
 AT_EDGE = "converged at the edge of what is physical"
@@ -71,6 +71,17 @@ class Edge:
             return gradient, H
         _, slope, curvature = self.barrier(stop.x)
         return gradient + unit * HEIGHTS[-1] * slope, H + unit * HEIGHTS[-1] * curvature
+
+    def undetermined(self, objective: Objective, stop: Stop, start: np.ndarray) -> Judged | None:
+        """What the likelihood alone does not determine, seen from inside, if the barrier has led to the edge; None if it has not.
+
+        The intensity is linear in ρ: what it does not depend on at one point it does not depend on anywhere.
+        """
+        if stop.reason != AT_EDGE:
+            return None
+        x = self.inside(stop.x, start)
+        value, gradient, H = objective.value_grad_hessian(x)
+        return judge(self.names, Stop(x, value, True, "", 0), 0 * gradient, H, objective.bounds) if np.isfinite(H).all() else None
 
     def inside(self, x: np.ndarray, start: np.ndarray) -> np.ndarray:
         """A point near ``x``, with the density matrix a bit nearer to where it was at the start of a fit."""
