@@ -161,6 +161,7 @@ def _limits(parameter: Parameter) -> str:
 
 def _free(report: CheckReport) -> str:
     parts = [f"{report.n_of_couplings} of couplings", f"{report.n_floating} of lineshapes"]
+    parts += [f"{report.n_of_elements} of the density matrix"] if report.elements else []
     parts += [f"{report.n_of_asymmetries} of asymmetries"] if report.asymmetries else []
     parts += [f"{report.n_of_backgrounds} of backgrounds"] if report.amounts else []
     return f"{counted(report.n_free, 'free parameter')}: {', '.join(parts)}"

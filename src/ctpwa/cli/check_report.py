@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -96,11 +96,22 @@ class CheckReport:
     @property
     def n_floating(self) -> int:
         """Lineshape parameters that are fitted."""
-        return sum(not parameter.fixed for parameter in self.lineshapes)
+        return sum(not parameter.fixed for parameter in self.lineshapes) - self.n_of_elements
+
+    @property
+    def elements(self) -> list[Parameter]:
+        """Elements of the spin density matrix of the parent; they are among ``lineshapes``."""
+        factors = self.model.production.rows(self.model.decay).factors
+        return [] if factors is None else [parameter for parameter in self.channels.theta if parameter.name in factors.names]
+
+    @property
+    def n_of_elements(self) -> int:
+        """Those of them that are fitted."""
+        return sum(not parameter.fixed for parameter in self.elements)
 
     @property
     def lineshapes(self) -> list[Parameter]:
-        """Parameters of lineshapes, and those that formulas may use."""
+        """Parameters of lineshapes, those that formulas may use, and elements of a density matrix."""
         return [parameter for parameter in self.channels.theta if not asymmetry_owner(parameter.name)]
 
     @property
@@ -116,7 +127,7 @@ class CheckReport:
     @property
     def n_free(self) -> int:
         """Everything that is fitted."""
-        return self.n_of_couplings + self.n_floating + self.n_of_asymmetries + self.n_of_backgrounds
+        return self.n_of_couplings + self.n_floating + self.n_of_elements + self.n_of_asymmetries + self.n_of_backgrounds
 
     @property
     def n_of_backgrounds(self) -> int:

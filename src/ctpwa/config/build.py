@@ -18,6 +18,7 @@ from ctpwa.config.given_latex import with_usable_latex
 from ctpwa.config.limits import USUAL, ModelLimits
 from ctpwa.config.particles import check_name, own_particle, read_decay
 from ctpwa.config.places import check_places
+from ctpwa.config.polarisation import read_polarisation
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.projections import check_projections
 from ctpwa.config.relations import Written, own_numbers, relate, written_formulas
@@ -29,7 +30,6 @@ from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise
 from ctpwa.model.model import Model, Wave
-from ctpwa.spin.polarisation import Polarisation
 
 
 def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> Model:
@@ -53,21 +53,19 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     columns = event_columns(spec, problems)
     check_samples(spec, decay, columns, problems)
     check_projections(spec.projections, decay, problems)
-    polarisation: Polarisation | None = None
-    with problems.collect(("polarisation",)):
-        polarisation = Polarisation.of(spec.polarisation, decay.parent)
+    production, elements = read_polarisation(spec, decay.parent, problems)
     draft = Draft(spec, decay, table, problems, columns, limits)
     draft.notes += notes
-    draft.parameters = own_numbers(spec, problems)
+    draft.parameters = (*own_numbers(spec, problems), *elements)
     formulas = written_formulas(spec, problems)
     waves = _waves(draft, formulas)
     values: dict[str, complex] = {}
     if not problems.found:  # names of couplings are only known once all waves are there
         values = read_couplings(spec.couplings, waves, problems)
     problems.stop()
-    assert polarisation is not None
+    assert production is not None
     zou_bugg = spec.formalism == "zou-bugg"
-    model = Model(decay, tuple(waves), draft.resonances, polarisation, zou_bugg, tuple(draft.notes), values, columns)
+    model = Model(decay, tuple(waves), draft.resonances, production, zou_bugg, tuple(draft.notes), values, columns)
     cp = read_asymmetries(spec, waves, formulas, problems)
     problems.stop()
     model = replace(

@@ -226,7 +226,7 @@ def _check_relations(
             add_relation_error(error, formulas, problems)
             return False
         _check_same_data_set(whole, relations, problems)
-        used = {name for relation in relations for name in relation.arguments}
+        used = {name for relation in relations for name in relation.arguments} | _elements(model)
         for p in model.parameters:
             if not p.fixed and p.name not in used and not asymmetry_owner(p.name):
                 unused = SpecError(f"{p.name!r} floats, and nothing depends on it", "use it in a formula, or remove it", key=())
@@ -277,11 +277,19 @@ def _how_to_free(name: str, free: list[str], model: Model, mixed: Mapping[str, P
         return f"it follows from others, {model.relations[name]}: name one of those"
     if asymmetry_owner(name) and any(p.name == name for p in model.parameters):
         return "it is fixed, since only differences of asymmetries are determined; fix another one instead:  fit: {fix: …}"
+    if name in _elements(model):
+        return f"it is fixed; write  {name}: float  under 'polarisation'"
     start, _, parameter = name.rpartition(".")
     resonance = model.resonances.get(start)
     if resonance is not None and parameter in resonance.parameters:
         return f"it is fixed; add {parameter!r} to 'float' of {start!r}"
     return _near(name, free)
+
+
+def _elements(model: Model) -> set[str]:
+    """Parameters of the spin density matrix of the parent."""
+    factors = model.production.rows(model.decay).factors
+    return set() if factors is None else set(factors.names)
 
 
 def _factor(value: float | str) -> complex:

@@ -130,6 +130,41 @@ def _parameter_value(value: Any) -> Any:
     return value if isinstance(value, dict) else {"value": value}
 
 
+class ElementSpec(_Strict):
+    """An element of the spin density matrix of the parent, or a component of its polarisation vector."""
+
+    value: Finite | FormulaText | None = Field(
+        None, description="its value, or a diagonal element that it is equal to; unpolarised if left out"
+    )
+    float_: bool = Field(False, alias="float", description="whether it is fitted")
+    limits: Pair | None = Field(None, description="limits that a fit respects: [lower, upper]")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """An element may also be just its value, or the word float."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "number"}, {"type": "string"}, schema], "title": "ElementSpec"}
+
+
+FLOAT = "float"  # instead of a number
+
+
+def _element(value: Any) -> Any:
+    if value == FLOAT:
+        return {"float": True}
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def _kind_of_polarisation(value: Any) -> str:
+    return "elements" if isinstance(value, dict) else "matrix" if isinstance(value, list) else "word"
+
+
+def _elements(value: Any) -> Any:
+    """Names of elements that float, as a mapping."""
+    names = [value] if isinstance(value, str) and value.startswith(("P_", "rho_")) else value
+    return {name: FLOAT for name in names} if isinstance(names, list) and names and all(isinstance(name, str) for name in names) else names
+
+
 class ChainSpec(_Strict):
     """A chain spelled out vertex by vertex."""
 
@@ -439,8 +474,19 @@ class ModelSpec(_Strict):
     """A whole model file."""
 
     decay: str = Field(description="parent -> final particles")
-    polarisation: Literal["unpolarised", "transverse"] | list[list[Number]] = Field(
-        "unpolarised", description="spin state of the parent: unpolarised, transverse (m = ±1), or a density matrix"
+    polarisation: Annotated[
+        Annotated[
+            Annotated[Literal["unpolarised", "transverse", "float"], Tag("word")]
+            | Annotated[list[list[Number]], Tag("matrix")]
+            | Annotated[dict[str, Annotated[ElementSpec, BeforeValidator(_element)]], Tag("elements")],
+            Discriminator(_kind_of_polarisation),
+        ],
+        BeforeValidator(_elements),
+        _NamesOrValues(),
+    ] = Field(
+        "unpolarised",
+        description="spin state of the parent: unpolarised, transverse (m = ±1), a density matrix, or elements of it that are parameters:"
+        " float for all of them, names of those that float, or {name: value or {value, float, limits}}",
     )
     formalism: Literal["canonical", "zou-bugg"] = Field("canonical", description="how daughter spins enter a vertex")
     weak: bool | None = Field(None, description="whether the parent's decay may violate parity")

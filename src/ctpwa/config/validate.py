@@ -19,6 +19,7 @@ from ctpwa.config.schema import (
     DensityAxisSpec,
     DensityResonanceSpec,
     DensitySpec,
+    ElementSpec,
     FitSpec,
     FractionSpec,
     ModelSpec,
@@ -33,6 +34,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "particles": ParticleSpec,
     "resonances": ResonanceSpec,
     "parameters": ParameterSpec,
+    "polarisation": ElementSpec,
     "chains": ChainSpec,
     "projections": ProjectionEntry,
 }
@@ -153,7 +155,7 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         fix = f"quote it: '{value}'" if isinstance(value, (int, float)) and not isinstance(value, bool) else "give it a name"
         return Problem(f"the name {_shown(value)} is not text", path, fix, at_key=True)
     if path and path[0] == "polarisation":
-        return _polarisation_problem(value)
+        return _polarisation_problem(value, path)
     if any(key in _LS_KEYS for key in path):
         return _ls_problem(path, value)
     if kind == "literal_error":
@@ -195,9 +197,11 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     return Problem(what, path, f"{fix}, or remove the key" if value is None else fix, at_key=value is None)
 
 
-def _polarisation_problem(value: Any) -> Problem:
-    near = suggest(value, ["unpolarised", "transverse"]) if isinstance(value, str) else ""
-    advice = "write unpolarised, transverse, or a density matrix [[…], …] of numbers such as 0.5 or 0.1+0.2j"
+def _polarisation_problem(value: Any, path: Path) -> Problem:
+    if len(path) > 1 and isinstance(path[1], str):
+        return Problem(f"{_shown(value)} is not what {path[-1]!r} can be", path, "write a number, float, or {value: 0.1, float: true}")
+    near = suggest(value, ["unpolarised", "transverse", "float"]) if isinstance(value, str) else ""
+    advice = "write unpolarised, transverse, names of elements that float, or a density matrix [[…], …] of numbers such as 0.5 or 0.1+0.2j"
     fix = near if near.startswith("did you mean") else advice
     return Problem(f"{_shown(value)} is not a polarisation", ("polarisation",), fix)
 

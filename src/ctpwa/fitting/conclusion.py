@@ -17,13 +17,14 @@ from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
 from ctpwa.fitting.holes import hole
+from ctpwa.fitting.physical import Edge
 from ctpwa.fitting.precision import measure_bias
 from ctpwa.fitting.remarks import masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, too_few_events
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.steps import Stop
-from ctpwa.minimise.verdict import Judged, Verdict, judge
+from ctpwa.minimise.verdict import Judged, Verdict, judge, without_what_is_flat
 from ctpwa.version import VERSION
 
 ROUNDING = 1e-13  # of a derivative of |c| or arg c, relative to that of c: less is 0, such as that of |c| over the phase
@@ -52,7 +53,11 @@ def conclude(
                 " fix: check the start values of the parameters, and give limits to those that must not leave a range"
             )
         endless = "" if stop.converged else hole(likelihood, stop.x)
-        judged = _judge(likelihood, stop, gradient, H, endless)
+        edge = Edge.of(likelihood)
+        slope, curvature = (gradient, H) if edge is None else edge.at_barrier(stop, likelihood.unit, gradient, H)
+        judged = _judge(likelihood, stop, slope, curvature, endless)
+        if edge is not None:
+            judged = without_what_is_flat(judged, edge.undetermined(likelihood, stop, about.points[0]))
         covariance = judged.covariance
         corrected = likelihood.weighted
         if corrected:
@@ -64,7 +69,11 @@ def conclude(
         errors = np.array([np.nan if p.error is None else p.error for p in parameters])
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
         fractions, asymmetries = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
-        remarks = [*_masses(likelihood, stop), *([bias.warning] if bias and bias.warning else [])]
+        remarks = [
+            *([] if edge is None else edge.remark(stop)),
+            *_masses(likelihood, stop),
+            *([bias.warning] if bias and bias.warning else []),
+        ]
         verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
         return FitResult(
             decay=str(terms_of(likelihood)[0].model.decay),
@@ -105,9 +114,10 @@ def _with_simulation(
     """The verdict with what the size of the simulation says: a remark, or that errors cannot be trusted."""
     few = []
     for term, size, entry in zip(terms_of(likelihood), part.sizes, fractions, strict=True):
-        found = np.zeros(term.plan.n_couplings)  # the largest fraction of a wave with this coupling
-        values = entry.groups["waves"].values
-        np.maximum.at(found, [channel.coupling for channel in term.plan.channels], [values[channel.wave] for channel in term.plan.channels])
+        found = np.zeros(len(term.coupling_names))  # the largest fraction of a wave with this coupling
+        values, n_feeds = entry.groups["waves"].values, term.plan.n_couplings // len(term.coupling_names)
+        own = [channel.coupling // n_feeds for channel in term.plan.channels]
+        np.maximum.at(found, own, [values[channel.wave] for channel in term.plan.channels])
         few += too_few_events(size, len(term.names), found.tolist(), entry.data_set)
     noted = verdict.with_reasons(few, [] if few else advice_on_errors(likelihood.names, errors, part.errors))
     return replace(noted, good=noted.good and not few)
@@ -164,7 +174,7 @@ def _couplings(likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, judg
     for term in terms_of(likelihood):
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
         c, _ = term.parameters.bare.native(x[index])
-        n = term.plan.n_couplings
+        n = len(term.coupling_names)
         J = term.parameters.bare.jacobian(x[index])
         dc = J[:n] + 1j * J[n : 2 * n]
         own = covariance[np.ix_(index, index)]

@@ -13,6 +13,7 @@ from ctpwa.model.parameters import asymmetry_owner
 DIRECT = "direct"  # waves without a resonance
 _CHARGE = re.compile(r"\^\{(?:\++|-+|0)\}$")
 _JP = re.compile(r"(\d+(?:/2)?)([⁺⁻]?)")
+_SYMBOLS = {"rho": r"\rho"}  # of elements of a density matrix
 _PARTS = {"re": r"\mathrm{{Re}}\,c[{}]", "im": r"\mathrm{{Im}}\,c[{}]", "abs": r"|c[{}]|", "phase": r"\arg c[{}]"}
 _QUANTITIES = {"mass": "M", "width": r"\Gamma"}
 
@@ -72,6 +73,12 @@ def parameter_label(model: Model, name: str, couplings: Iterable[str] = ()) -> s
         return f"${quantity}[{_resonance(model, owner)}]$"
     if part in _PARTS and owner in {*couplings, *model.couplings}:
         return f"${_PARTS[part].format(group_latex(model, owner))}$"
+    factors = model.production.rows(model.decay).factors
+    if factors is not None and name in factors.names:
+        symbol, _, index = name.partition("_")
+        index, _, part = index.partition(".")
+        of_part = rf"\mathrm{{{part.title()}}}\," if part else ""
+        return f"${of_part}{_SYMBOLS.get(symbol, symbol)}_{{{index}}}$"
     return f"${latex_of_text(name)}$"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from ctpwa.fitting.fittable import Fittable
 from ctpwa.fitting.holes import hole, may_have_holes
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.one_form import one_form
+from ctpwa.fitting.physical import AT_EDGE, EVEN, HEIGHTS, Edge, WithBarrier
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.starts import Coarse, SearchSettings, coarse_search
 from ctpwa.minimise.drive import GiveUp, Record, Watch, drive
@@ -209,9 +210,41 @@ def _run(
     """One fit from one start; minimisers see −ln L in units in which one standard deviation adds ½ to it."""
     unit = likelihood.unit
     told: Watch | None = None if watch is None else lambda x, value: watch(x, unit * value)
-    give_up = partial(hole, likelihood) if may_have_holes(likelihood) else None
-    stop, record = _run_scaled(Scaled(likelihood, unit), x, method, tolerance, max_iterations, told, give_up)
+    scaled = Scaled(likelihood, unit)
+    run = partial(
+        _run_scaled,
+        method=method,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        give_up=partial(hole, likelihood) if may_have_holes(likelihood) else None,
+    )
+    stop, record = run(scaled, x, watch=told)
+    edge = Edge.of(likelihood)
+    if edge is not None and stop.reason != INTERRUPTED and edge.stops(scaled, stop):
+        stop = _along_edge(scaled, edge, x, stop, record, partial(run, watch=None))
+        if told is not None:
+            told(stop.x, stop.value)
     return replace(stop, value=unit * stop.value), replace(record, history=[unit * value for value in record.history])
+
+
+def _along_edge(
+    scaled: Scaled, edge: Edge, start: np.ndarray, stuck: Stop, record: Record, run: Callable[..., tuple[Stop, Record]]
+) -> Stop:
+    """The lowest point within what is physical, from where a fit has met the edge of it; adds to the record what that took."""
+    x, room, shrinks = edge.inside(stuck.x, start), np.inf, 0.0
+    for height in HEIGHTS:
+        stop, more = run(WithBarrier(scaled, edge, height), x)
+        _add(record, replace(more, history=[]))
+        if not stop.converged:
+            return replace(stuck, converged=False)
+        x, before, room = stop.x, room, edge.lowest(stop.x)
+        shrinks = room / before
+    if shrinks > EVEN:  # the lowest point is inside, whatever the height
+        inside, more = run(scaled, x)
+        _add(record, more)
+        if inside.converged and not edge.stops(scaled, inside):
+            return inside
+    return replace(stop, value=stop.value - HEIGHTS[-1] * edge.barrier(x)[0], reason=AT_EDGE)
 
 
 def _run_scaled(

@@ -117,7 +117,7 @@ def judge(names: Sequence[str], stop: Stop, gradient: np.ndarray, H: np.ndarray,
     if negative:
         reasons.append(f"not a minimum: it goes down along {_words(negative[0])}{_and_more(negative)}; try more starts")
     if flat:
-        reasons.append(f"the likelihood does not determine {_words(flat[0])}{_and_more(flat)}; fix one of these or simplify the model")
+        reasons.append(_not_determined(flat))
     limits = tuple(names[int(i)] for i in np.flatnonzero(at_limit))
     good = not reasons
     if limits:
@@ -126,6 +126,19 @@ def judge(names: Sequence[str], stop: Stop, gradient: np.ndarray, H: np.ndarray,
     norm = float(np.abs(gradient[free]).max(initial=0.0))
     verdict = Verdict(good, tuple(reasons), edm, norm, tuple(map(float, values)), flat, negative, limits)
     return Judged(verdict, covariance, tuple(name for name in names if name in undetermined))
+
+
+def without_what_is_flat(judged: Judged, other: Judged | None) -> Judged:
+    """A judgement with the directions that another one, of the same parameters, has found to be undetermined."""
+    if other is None or not other.verdict.flat:
+        return judged
+    verdict = replace(judged.verdict, good=False, flat=other.verdict.flat)
+    undetermined = tuple(dict.fromkeys((*judged.undetermined, *other.undetermined)))
+    return replace(judged, verdict=verdict.with_reasons([_not_determined(other.verdict.flat)]), undetermined=undetermined)
+
+
+def _not_determined(flat: Sequence[dict[str, float]]) -> str:
+    return f"the likelihood does not determine {_words(flat[0])}{_and_more(flat)}; fix one of these or simplify the model"
 
 
 def _direction(names: Sequence[str], free: np.ndarray, vector: np.ndarray, scale: np.ndarray) -> dict[str, float]:

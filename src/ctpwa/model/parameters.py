@@ -4,7 +4,8 @@
 
 A coupling c is a constant times a product of complex numbers, each cartesian (re, im) or polar (abs, phase), and may be multiplied by
 1 + Δ in a decay and 1 − Δ in its charge conjugate; θ are the lineshape parameters, and Re Δ and Im Δ of every Δ. Any of these may be a
-formula of others. First and second derivatives of the map are exact.
+formula of others. Where a production has several feeds whose factors V follow from parameters, the engine has a coupling c V_feed for each
+of them. First and second derivatives of the map are exact.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import numpy as np
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.relations import Relation, RelationError, make_relations
+from ctpwa.spin.production import FeedFactors
 
 CARTESIAN, POLAR = "cartesian", "polar"
 MAX_STARTS = 100_000  # points that a fit may start from: each costs a fit
 SPREAD = 0.7  # of the logarithm of random couplings
 PARTS = {CARTESIAN: ("re", "im"), POLAR: ("abs", "phase")}
+EDGE = 1e-6  # so far from the edge of what is physical fits stay, as slopes of V are infinite there
 DELTA = "delta"  # the asymmetry Δ of a coupling, always cartesian: its phase would have no meaning at 0
 
 
@@ -64,6 +67,7 @@ class Parameters:
         couplings:       each coupling as a product of numbers
         all:             the parts of every number, then the lineshape parameters
         sign:            in front of Δ: 1 for a decay, −1 for its charge conjugate, 0 for couplings without asymmetry
+        feeds:           what multiplies every coupling in the feeds of the production; None: there is one, or they have their own
     """
 
     representation: str
@@ -71,6 +75,7 @@ class Parameters:
     couplings: tuple[Product, ...]
     all: tuple[Parameter, ...]
     sign: int = 1
+    feeds: FeedFactors | None = None
 
     @cached_property
     def free(self) -> tuple[Parameter, ...]:
@@ -113,8 +118,49 @@ class Parameters:
 
     @cached_property
     def bare(self) -> Parameters:
-        """The same with couplings without their asymmetries."""
-        return self.signed(0)
+        """The same with couplings without their asymmetries, and once for all feeds."""
+        return self.signed(0) if self.feeds is None else replace(self, sign=0, feeds=None)
+
+    @cached_property
+    def _feed_index(self) -> np.ndarray:
+        """Where the parameters of feeds are among all."""
+        place = {p.name: k for k, p in enumerate(self.all)}
+        return np.array([place[name] for name in (() if self.feeds is None else self.feeds.names)], dtype=np.int64)
+
+    @cached_property
+    def _feeds_moving(self) -> np.ndarray:
+        """Which of them change during a fit."""
+        return np.array([not self.all[k].fixed or self.all[k].name in self.derived for k in self._feed_index], dtype=bool)
+
+    def feed_factors(self, x: np.ndarray) -> np.ndarray:
+        """V of every feed; 1 if there is one."""
+        return self._feed_factors(self.full(x))
+
+    @property
+    def feeds_move(self) -> bool:
+        """Whether they change during a fit."""
+        return bool(self._feeds_moving.any())
+
+    def feed_room(self, x: np.ndarray) -> float:
+        """How far the parameters of feeds are from the edge of what is physical."""
+        assert self.feeds is not None
+        return self.feeds.room(self.full(x)[self._feed_index])
+
+    def feed_barrier(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """What grows without limit towards that edge, with its derivatives over the free parameters."""
+        assert self.feeds is not None
+        values, D = self.full(x), self.slopes(x)
+        barrier, slope, curvature = self.feeds.barrier(values[self._feed_index])
+        own = D[self._feed_index]
+        H = own.T @ curvature @ own
+        by_place = dict(zip(self._feed_index.tolist(), slope, strict=True))
+        for k, arguments, relation in self._relations:
+            if k in by_place:
+                H += by_place[k] * (D[arguments].T @ relation.second(values[arguments]) @ D[arguments])
+        return barrier, slope @ own, H
+
+    def _feed_factors(self, values: np.ndarray) -> np.ndarray:
+        return np.ones(1, dtype=complex) if self.feeds is None else self.feeds.values(values[self._feed_index])
 
     @cached_property
     def _asymmetric(self) -> tuple[np.ndarray, np.ndarray]:
@@ -183,8 +229,13 @@ class Parameters:
 
     @property
     def bounds(self) -> np.ndarray:
-        """Lower and upper limits of the free parameters, [free, 2]."""
-        return np.array([[p.lower, p.upper] for p in self.free]).reshape(-1, 2)
+        """Lower and upper limits of the free parameters, [free, 2]; those of feeds keep away from the edge of what is physical."""
+        limits = np.array([[p.lower, p.upper] for p in self.free]).reshape(-1, 2)
+        for k, p in enumerate(self.free):
+            if self.feeds is not None and p.name in self.feeds.names:
+                lower, upper = self.feeds.range(p.name)
+                limits[k] = max(p.lower, lower + EDGE), min(p.upper, upper - EDGE)
+        return limits
 
     def full(self, x: np.ndarray) -> np.ndarray:
         """All parameters, fixed ones included."""
@@ -208,9 +259,12 @@ class Parameters:
         return self._numbers(self.full(x))[0]
 
     def native(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Couplings c and lineshape parameters θ."""
+        """Couplings c of the engine, with feeds changing fastest, and lineshape parameters θ."""
         values = self.full(x)
-        return self._couplings(values), values[2 * len(self.numbers) :]
+        c = self._couplings(values)
+        if self.feeds is not None:
+            c = np.outer(c, self._feed_factors(values)).ravel()
+        return c, values[2 * len(self.numbers) :]
 
     def _couplings(self, values: np.ndarray) -> np.ndarray:
         a, b = values[0 : 2 * len(self.numbers) : 2], values[1 : 2 * len(self.numbers) : 2]
@@ -286,7 +340,7 @@ class Parameters:
 
     def couplings_of(self, x: np.ndarray) -> np.ndarray:
         """Couplings of many vectors, [vector, coupling]."""
-        if not self._single or self._relations or len(self._asymmetric[0]):
+        if not self._single or self._relations or len(self._asymmetric[0]) or self.feeds is not None:
             return np.array([self.native(row)[0] for row in x])
         values = np.repeat(self._base[None], len(x), axis=0)
         values[:, self._free_index] = x
@@ -313,17 +367,34 @@ class Parameters:
         return J @ self.slopes(x) if self._relations else J[:, self._free_index]
 
     def _over_all(self, values: np.ndarray) -> np.ndarray:
-        """∂(Re c, Im c, θ)/∂(all parameters)."""
-        n_c, n_z = len(self.couplings), len(self.numbers)
+        """∂(Re c, Im c, θ)/∂(all parameters); 0 over parameters of feeds that stand still."""
+        n_z = len(self.numbers)
+        dc = self._couplings_over_all(values)
+        if self.feeds is not None:
+            V, (dV, _) = self._feed_factors(values), self._feed_slopes(values)
+            dc = (V[:, None] * dc[:, None] + self._couplings(values)[:, None, None] * dV).reshape(-1, len(self.all))
+        n_c = len(dc)
+        J = np.zeros((2 * n_c + self.n_theta, len(self.all)))
+        J[:n_c], J[n_c : 2 * n_c] = dc.real, dc.imag
+        J[2 * n_c :, 2 * n_z :] = np.eye(self.n_theta)
+        return J
+
+    def _feed_slopes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """∂V/∂(all parameters) [feed, all], and ∂²V over pairs of those of feeds."""
+        assert self.feeds is not None
+        first, second = self.feeds.derivatives(values[self._feed_index], self._feeds_moving)
+        dV = np.zeros((self.feeds.n_feeds, len(self.all)), dtype=complex)
+        dV[:, self._feed_index] = first
+        return dV, second
+
+    def _couplings_over_all(self, values: np.ndarray) -> np.ndarray:
+        """∂c/∂(all parameters) of couplings before feeds multiply them."""
         dc = self._split(values)[:, None] * self._over_numbers(values)
         rows, parts = self._asymmetric
         if len(rows):
             bare = self.bare._couplings(values)[rows]
             dc[rows, parts[:, 0]], dc[rows, parts[:, 1]] = self.sign * bare, 1j * self.sign * bare
-        J = np.zeros((2 * n_c + self.n_theta, len(self.all)))
-        J[:n_c], J[n_c : 2 * n_c] = dc.real, dc.imag
-        J[2 * n_c :, 2 * n_z :] = np.eye(self.n_theta)
-        return J
+        return dc
 
     def _over_numbers(self, values: np.ndarray) -> np.ndarray:
         """∂c/∂(all parameters) as if there were no asymmetry."""
@@ -353,10 +424,17 @@ class Parameters:
     def _second_over_all(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The same over pairs of all parameters, as if none were a formula."""
         z, dz, d2z = self._numbers(values)
-        n_c = len(self.couplings)
+        V = self._feed_factors(values)
+        n_c = len(self.couplings) * len(V)
         # Σ g_re ∂²Re c + g_im ∂²Im c = Re Σ conj(g) ∂²c with g = g_re + i g_im
-        g = weights[:n_c] - 1j * weights[n_c : 2 * n_c]
+        of_feeds = (weights[:n_c] - 1j * weights[n_c : 2 * n_c]).reshape(-1, len(V))
+        g = of_feeds @ V
         H = np.zeros((len(self.all), len(self.all)))
+        if self.feeds is not None:
+            dV, d2V = self._feed_slopes(values)
+            mixed = (self._couplings_over_all(values).T @ of_feeds @ dV).real
+            H += mixed + mixed.T
+            H[np.ix_(self._feed_index, self._feed_index)] += np.tensordot(self._couplings(values) @ of_feeds, d2V, axes=1).real
         for weight, product in zip(g * self._split(values), self.couplings, strict=True):
             members = product.numbers
             for i, k in enumerate(members):
@@ -377,7 +455,7 @@ class Parameters:
     @cached_property
     def linear(self) -> bool:
         """Whether the map is linear, so that its Jacobian is constant."""
-        single = self.representation == CARTESIAN and self._single and not len(self._asymmetric[0])
+        single = self.representation == CARTESIAN and self._single and not len(self._asymmetric[0]) and not self._feeds_moving.any()
         return single and all(relation.affine for relation in self.relations)
 
 
@@ -394,6 +472,7 @@ def make_parameters(
     limits: Mapping[str, tuple[float, float]] | None = None,
     formulas: Mapping[str, str] | None = None,
     sign: int = 1,
+    feeds: FeedFactors | None = None,
 ) -> Parameters:
     """The parameters of a model.
 
@@ -409,6 +488,7 @@ def make_parameters(
         limits:          free parameter → lower and upper limit, within those that it has anyway
         formulas:        parts of complex numbers that are formulas of other parameters, by name
         sign:            in front of the asymmetries of couplings
+        feeds:           what multiplies couplings in the feeds of the production
     """
     if representation not in PARTS:
         raise PhysicsError(f"unknown representation {representation!r} of couplings", suggest(representation, PARTS))
@@ -432,7 +512,7 @@ def make_parameters(
     for name in limits or {}:
         if name not in free:
             raise PhysicsError(f"limits of {name!r}, which is not a free parameter", suggest(name, free))
-    return Parameters(representation, tuple(numbers), tuple(couplings), _sharing_limits([_limited(p, limits) for p in own]), sign)
+    return Parameters(representation, tuple(numbers), tuple(couplings), _sharing_limits([_limited(p, limits) for p in own]), sign, feeds)
 
 
 def asymmetry_name(owner: str) -> str:

@@ -165,7 +165,7 @@ def argand(result: FitResult | ModelValues | None, model: Model, points: int = P
     values = _Values(result, model, channels)
     groups: dict[Any, list[_Member]] = {}
     seen = set()
-    feeds = model.production.rows(model.decay).feeds
+    feeds = model.production.rows(model.decay).ways
     for (wave, placed), feed in product(zip(model.waves, channels.placed, strict=True), feeds):
         if any(columns_of(entry.lineshape) for entry in placed):  # no function of the mass alone
             continue

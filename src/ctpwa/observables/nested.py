@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,10 @@ from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import of_coupling
 from ctpwa.model.parameters import asymmetry_owner
 
+POLARISATION, UNPOLARISED = "polarisation", "unpolarised"
 # what two nested models have in common, with the values that are meant when nothing is said
 OF_THE_MODEL: dict[str, Any] = {
-    "polarisation": "unpolarised", "formalism": "canonical", "weak": None, "radius": 3.0, "tie_conjugates": True, "particles": {},
+    POLARISATION: UNPOLARISED, "formalism": "canonical", "weak": None, "radius": 3.0, "tie_conjugates": True, "particles": {},
 }  # fmt: skip
 OF_A_RESONANCE: dict[str, Any] = {
     "particle": None, "JP": None, "lineshape": "breit_wigner", "options": {}, "radius": None, "weak": None, "tie": None,
@@ -54,7 +55,7 @@ def extra_parameters(smaller: FitResult, larger: FitResult) -> Extra | str:
     if only:
         return f"{only[0]!r} is in one of them only"
     small, large = _lineshapes(smaller), _lineshapes(larger)
-    small = {name: (0.0, False) for name in large if _conserved(name, smaller)} | small
+    small = {name: (0.0, False) for name in large if _conserved(name, smaller)} | _unpolarised(smaller, larger) | small
     related = _more_related(smaller, larger)
     if related:
         return related
@@ -84,7 +85,7 @@ def _other_model(smaller: FitResult, larger: FitResult) -> str:
             return f"they have different {words}"
     small, large = smaller.model or {}, larger.model or {}
     for key, default in OF_THE_MODEL.items():
-        if small.get(key, default) != large.get(key, default):
+        if small.get(key, default) != large.get(key, default) and not (key == POLARISATION and _same_elements(smaller, larger)):
             return f"they have different {key!r}"
     resonances, others = small.get("resonances") or {}, large.get("resonances") or {}
     if not (_of_mappings(resonances) and _of_mappings(others)):
@@ -94,6 +95,33 @@ def _other_model(smaller: FitResult, larger: FitResult) -> str:
             if resonances[name].get(key, default) != others[name].get(key, default):
                 return f"{name} has different {key!r}"
     return ""
+
+
+def _elements(result: FitResult) -> list[str] | None:
+    """The elements of the parent's density matrix that are parameters; None if a fixed one was given, and empty for none at all."""
+    given = (result.model or {}).get(POLARISATION, UNPOLARISED)
+    if given == UNPOLARISED:
+        return []
+    names = given if isinstance(given, (dict, list)) else [given]
+    if given != "float" and not all(isinstance(name, str) and name.startswith(("P_", "rho_")) for name in names):
+        return None
+    return [name for name in result.values if name.startswith(("P_", "rho_")) and (given == "float" or name in names)]
+
+
+def _same_elements(smaller: FitResult, larger: FitResult) -> bool:
+    """Whether density matrices differ in the values of their elements alone: which are parameters, and which of them float."""
+    own, others = _elements(smaller), _elements(larger)
+    return own is not None and others is not None and (set(own) == set(others) or (not own and _of_no_polarisation(others)))
+
+
+def _of_no_polarisation(names: Sequence[str]) -> bool:
+    """Whether a parent without polarisation has 0 for all of these; diagonal elements are left out: 1/(2J + 1) depends on the spin."""
+    return all(name.startswith("P_") or name.endswith((".re", ".im")) for name in names)
+
+
+def _unpolarised(smaller: FitResult, larger: FitResult) -> dict[str, tuple[float, bool]]:
+    """Elements of the larger model's density matrix in a smaller one without polarisation."""
+    return {name: (0.0, False) for name in _elements(larger) or [] if _elements(smaller) == [] and _of_no_polarisation([name])}
 
 
 def _more_related(smaller: FitResult, larger: FitResult) -> str:

@@ -97,6 +97,11 @@ class PolarisationRows(Rows):
             return len(self.states) * len(self.spins)
         return sum(1 if row == mirrored else 2 for row, mirrored in self._pairs)
 
+    @cached_property
+    def two_m_of_rows(self) -> tuple[int, ...]:
+        """2|m| of every stored row, if K is real."""
+        return tuple(abs(row[0]) for row, mirrored in self._pairs for _ in range(1 if row == mirrored else 2))
+
     def store(self, A: Tensor, total_L: int, columns: Mapping[str, Tensor], out: Tensor) -> None:
         """See ``Rows``."""
         (out,) = out  # there is one feed

@@ -3,7 +3,8 @@
     I(x) = Σ_rows |Σ_waves Σ_feeds c_{wave, feed} F_wave(x) K_{wave, feed, row}(x)|²
 
 A parent with one density matrix has one *feed*: each wave has one coupling, which reaches all rows. Where waves are produced in several
-ways that have couplings of their own (reflectivities, ranks), each way is a feed; K is zero in the rows that it does not reach.
+ways that have couplings of their own (reflectivities, ranks), each way is a feed; K is zero in the rows that it does not reach. Feeds whose
+couplings differ by factors that parameters make, c_{wave, feed} = c_wave V_feed, have ``FeedFactors``: waves have one coupling each then.
 """
 
 from __future__ import annotations
@@ -11,10 +12,46 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ctpwa.decay.chain import Decay
+
+
+class FeedFactors(ABC):
+    """What multiplies the coupling of a wave in every feed, V_feed, as a smooth function of parameters of the model.
+
+    Attributes:
+        names:  the parameters
+    """
+
+    names: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def n_feeds(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def values(self, p: np.ndarray) -> np.ndarray:
+        """V [feed] at the parameters, complex; NaN where there are none."""
+
+    @abstractmethod
+    def derivatives(self, p: np.ndarray, moving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """∂V [feed, parameter] and ∂²V [feed, parameter, parameter], 0 for parameters that do not move."""
+
+    @abstractmethod
+    def room(self, p: np.ndarray) -> float:
+        """How far the parameters are from the edge of what is physical; negative: beyond it."""
+
+    @abstractmethod
+    def barrier(self, p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """A convex function that grows without limit towards that edge, with its first and second derivatives."""
+
+    @abstractmethod
+    def range(self, name: str) -> tuple[float, float]:
+        """Outside of these numbers a parameter has no meaning, and at them derivatives may be infinite."""
 
 
 class Rows(ABC):
@@ -23,10 +60,17 @@ class Rows(ABC):
     Attributes:
         feeds:    what is added to the name of a wave's coupling, for each of them; one that is empty: couplings are called like waves
         columns:  event columns that rows depend on
+        factors:  what multiplies the one coupling of a wave in every feed; None: each feed has couplings of its own
     """
 
     feeds: tuple[str, ...] = ("",)
     columns: tuple[str, ...] = ()
+    factors: FeedFactors | None = None
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The feeds that have couplings of their own."""
+        return self.feeds if self.factors is None else ("",)
 
     @property
     @abstractmethod
@@ -74,7 +118,9 @@ class Rows(ABC):
 
 
 class Production(ABC):
-    """How the parent was made. ``Polarisation`` is a parent with one density matrix, the same for all events."""
+    """How the parent was made. ``Polarisation`` is a parent with one density matrix, the same for all events; of ``FittedPolarisation``
+    elements are parameters.
+    """
 
     @abstractmethod
     def rows(self, decay: Decay) -> Rows:

@@ -182,6 +182,7 @@ def coupling_parameters(
         limits=limits,
         formulas={name: text for name, text in model.relations.items() if name not in of_model},
         sign=sign,
+        feeds=model.production.rows(model.decay).factors,
     )
 
 

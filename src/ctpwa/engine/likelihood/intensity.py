@@ -101,6 +101,17 @@ class ModelIntensity:
         """Couplings with their asymmetries."""
         return np.array([self.couplings[name] * self._split(name) for name in self._coupling_of])
 
+    def _of_engine(self, c: np.ndarray) -> np.ndarray:
+        """Couplings of the engine, the last index: with one for every feed whose factors follow from parameters."""
+        factors = self.model.production.rows(self.model.decay).factors
+        if factors is None:
+            return c
+        V = factors.values(np.array([self.parameters[name] for name in factors.names]))
+        if not np.isfinite(V).all():
+            at = ", ".join(f"{name} = {self.parameters[name]:g}" for name in factors.names)
+            raise PhysicsError(f"the density matrix of the parent is not positive at {at}", "give values that are physical")
+        return (c[..., None] * V).reshape(*c.shape[:-1], -1)
+
     def _split(self, coupling: str) -> complex:
         """1 ± Δ of a coupling."""
         name = self.model.asymmetries.get(coupling)
@@ -129,7 +140,7 @@ class ModelIntensity:
             groups:    the waves of each sum: names, a function of a wave, or None for all
             progress:  show a progress bar; None: on a terminal when it takes more than two seconds
         """
-        masked = {name: np.where(self._selected(waves), self._c, 0) for name, waves in groups.items()}
+        masked = {name: self._of_engine(np.where(self._selected(waves), self._c, 0)) for name, waves in groups.items()}
         piece = self._piece(events)
         found: dict[str, list[Tensor]] = {name: [] for name in groups}
         n_events = piece.n_events
@@ -150,18 +161,19 @@ class ModelIntensity:
             groups:    the waves of each sum: names, a function of a wave, or None for all
             progress:  show a progress bar; None: on a terminal when it takes more than two seconds
         """
-        mix = coupling_mix(np.array([np.where(self._selected(waves), self._c, 0) for waves in groups.values()]).reshape(-1, len(self._c)))
+        masked = np.array([np.where(self._selected(waves), self._c, 0) for waves in groups.values()]).reshape(-1, len(self._c))
+        mix, c = coupling_mix(self._of_engine(masked)), self._of_engine(self._c)
         piece = self._piece(events)
-        n_events, n_c = piece.n_events, len(self._c)
+        n_events, n_c = piece.n_events, len(c)
         with Progress("amplitudes", n_events, show=progress) as bar:
             for first, sample, plan, engine in self._samples(piece):
                 with TURN:
                     numbers = self._numbers(sample, plan, engine)
-                    I, rows = engine.intensity(sample, self._c, numbers), torch.from_numpy(mix).to(engine.device)
+                    I, rows = engine.intensity(sample, c, numbers), torch.from_numpy(mix).to(engine.device)
                     pieces = engine.raw_columns(sample, numbers, 2 * len(groups) * plan.n_rows)
                 while True:
                     with TURN:  # not while the caller works with what it gets
-                        engine.set_numbers(self._c, numbers)
+                        engine.set_numbers(c, numbers)
                         found = next(pieces, None)
                         if found is None:
                             break

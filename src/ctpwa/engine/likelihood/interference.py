@@ -27,7 +27,8 @@ class ProbedAmplitudes:
     """Amplitudes of all channels in some events, which show what interferes.
 
     Events are anywhere in phase space, always the same ones. Every propagator is a random number in each of them, the same for all channels
-    that have it: a lineshape may be 0 or too narrow to be seen there, and must not matter.
+    that have it: a lineshape may be 0 or too narrow to be seen there, and must not matter. So are the factors of feeds that follow from
+    parameters.
 
     Attributes:
         A:          factor · Π F · K, [event, channel, row]
@@ -46,15 +47,18 @@ class ProbedAmplitudes:
         rng = np.random.default_rng(0)
         values: dict[object, np.ndarray] = {}
         A = np.zeros((PROBE_EVENTS, len(channels.specs), K.shape[1]), dtype=complex)
+        factors = model.production.rows(model.decay).factors
+        V = rng.normal(size=factors.n_feeds) + 1j * rng.normal(size=factors.n_feeds) if factors is not None else np.ones(1)
         for channel, spec in enumerate(channels.specs):
-            F = np.full(PROBE_EVENTS, spec.factor, dtype=complex)
+            F = np.full(PROBE_EVENTS, spec.factor * V[spec.coupling % len(V)], dtype=complex)
             for key in map(_key, spec.propagators):
                 if key not in values:
                     values[key] = rng.normal(size=PROBE_EVENTS) + 1j * rng.normal(size=PROBE_EVENTS)
                 F = F * values[key]
             A[:, channel] = (F * K[spec.structure]).T
         A = A[np.isfinite(A).all(axis=(1, 2))]  # rows may not exist for every value of an event column
-        return cls(A, tuple(channels.couplings[spec.coupling] for spec in channels.specs), tuple(spec.wave for spec in channels.specs))
+        names = tuple(channels.couplings[spec.coupling // len(V)] for spec in channels.specs)
+        return cls(A, names, tuple(spec.wave for spec in channels.specs))
 
     def of_waves(self, kept: Sequence[int]) -> ProbedAmplitudes:
         """The same with some of the waves, which are numbered anew."""

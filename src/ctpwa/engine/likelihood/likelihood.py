@@ -299,8 +299,11 @@ class Likelihood:
         """Points [vector, parameter] with couplings of random size and phase, all waves about equally strong; the rest as at ``p``."""
         x = self._vector(p)
         integrals = self.integrals(x)
-        share = np.zeros(self.plan.n_couplings)
-        np.add.at(share, integrals.coupling, np.diag(integrals.matrix).real)
+        V = self.parameters.feed_factors(x)
+        share = np.zeros(len(self.coupling_names))
+        own, feed = np.divmod(integrals.coupling, len(V))
+        same = (own[:, None] == own) & (integrals.wave[:, None] == integrals.wave)
+        np.add.at(share, own, np.where(same, V[feed].conj()[:, None] * integrals.matrix * V[feed], 0).sum(axis=1).real)
         typical = 1 / np.sqrt(np.where(share > 0, share, 1.0))
         rng = np.random.default_rng(seed)
         normal = partial(self.phases.normal_array, self.parameters.numbers)

@@ -46,7 +46,7 @@ class Amplitude:
 
     Attributes:
         model:           the waves
-        coupling_names:  names of the complex couplings of the engine
+        coupling_names:  names of the complex couplings; the engine has one of each for every feed whose factors follow from parameters
         coupling_map:    how they are made of the complex numbers that are fitted
         coupling_options:  the user's choices
         engine:          computes sums over samples, with the tables of the model

@@ -149,7 +149,8 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
     model, plan = likelihood.model, likelihood.plan
     kept = _kept_waves(model.waves, waves)
     used = {channel.coupling for channel in plan.channels if channel.wave in kept}
-    names = tuple(name for i, name in enumerate(likelihood.coupling_names) if i in used)
+    n_feeds = plan.n_couplings // len(likelihood.coupling_names)
+    names = tuple(name for i, name in enumerate(likelihood.coupling_names) if i * n_feeds in used)
     options = likelihood.amplitude.coupling_options
     reference = options.reference if options.reference in names else None
     ties = ties_among(names, options.ties)
@@ -167,7 +168,7 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
     norm = likelihood.norm
     if norm.integrals is not None:
         integrals = _integrals_of(norm.integrals, kept, sorted(used))
-        norm = replace(norm, source=collapsed(integrals, len(names)), integrals=integrals)
+        norm = replace(norm, source=collapsed(integrals, len(used)), integrals=integrals)
     return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm, phases=phases)
 
 
@@ -232,6 +233,7 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude, references: Col
     values = dict(zip(likelihood.coupling_names, c.tolist(), strict=True))
     mapped, before = amplitude.coupling_map, likelihood.coupling_map
     moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
+    moved |= set(() if old.feeds is None else old.feeds.names)
     moved |= {name for product in mapped.products if product.asymmetry for name in asymmetry_parts(product.asymmetry)}
     parts = {p.name: p for p in old.all[: 2 * len(old.numbers)]}
     kept = {name for name, p in parts.items() if p.formula and _number(name) in mapped.numbers}
@@ -265,6 +267,7 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude, references: Col
         fixed_numbers=mapped.fixed,
         formulas=formulas,
         sign=old.sign,
+        feeds=old.feeds,
     )
 
 

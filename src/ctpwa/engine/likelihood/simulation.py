@@ -30,6 +30,7 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.turns import in_turn
+from ctpwa.engine.backends.batch import coupling_mix
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import score_products
 from ctpwa.engine.likelihood.rank_sums import run_together
@@ -78,6 +79,7 @@ class _Pass:
         likelihood:  whose events are summed over
         x:           its free parameters
         c:           couplings
+        feeds:       factors of the feeds of the production
         floating:    floating lineshape parameters
         numbers:     iteration numbers
     """
@@ -85,6 +87,7 @@ class _Pass:
     likelihood: Likelihood
     x: np.ndarray
     c: np.ndarray
+    feeds: np.ndarray
     floating: np.ndarray
     numbers: np.ndarray
 
@@ -98,11 +101,14 @@ class _Pass:
         own = likelihood.in_double() if likelihood.norm.rebuilt else likelihood
         c, theta = own.parameters.native(x)
         floating = theta[own.evaluation.theta_order]
-        return cls(own, x, c, floating, own.plan.numbers(floating))
+        return cls(own, x, c, own.parameters.feed_factors(x), floating, own.plan.numbers(floating))
 
-    def summed(
-        self, rows_of: Callable[[Engine, Sample, np.ndarray], list[Tensor]], source: SampleSource | None = None
-    ) -> list[np.ndarray] | None:
+    @property
+    def n_names(self) -> int:
+        """Couplings without what feeds make of them."""
+        return len(self.likelihood.coupling_names)
+
+    def summed(self, rows_of: Callable[[_Pass, Sample], list[Tensor]], source: SampleSource | None = None) -> list[np.ndarray] | None:
         """Rows of numbers of all events of this process, those of phase space if no other sample is given, added up; None without any."""
         likelihood, engine = self.likelihood, self.likelihood.engine
         source = likelihood.norm.events if source is None else source
@@ -113,7 +119,7 @@ class _Pass:
             for sample in chain(source.resident, passing):
                 refresh(sample, 1)
                 engine.set_numbers(self.c, self.numbers)
-                own = rows_of(engine, sample, self.numbers)
+                own = rows_of(self, sample)
                 rows = own if rows is None else [row.add_(more) for row, more in zip(rows, own, strict=True)]
                 del sample  # before the next one takes as much again
         engine.set_numbers(self.c, self.numbers)
@@ -132,7 +138,7 @@ def simulation_scatter(likelihood: Likelihood, x: np.ndarray) -> SimulationScatt
     one = _Pass.of(likelihood, x)
     plan = one.likelihood.plan
     n = plan.n_variables
-    size = n * n + 2 * n + 2 + 2 * plan.n_couplings
+    size = n * n + 2 * n + 2 + 2 * one.n_names
 
     def local() -> np.ndarray:
         rows = one.summed(_rows_of)
@@ -224,13 +230,13 @@ def _floor_scatter(one: _Pass, total: float, relative: np.ndarray, over_x: np.nd
 def normalisation_size(likelihood: Likelihood, x: np.ndarray) -> NormalisationSize:
     """See ``Likelihood.normalisation_size``."""
     one = _Pass.of(likelihood, x)
-    n_c = one.likelihood.plan.n_couplings
+    size = 2 + 2 * one.n_names
 
     def local() -> np.ndarray:
         rows = one.summed(_size_rows)
-        return np.zeros(2 + 2 * n_c) if rows is None else np.concatenate(rows)
+        return np.zeros(size) if rows is None else np.concatenate(rows)
 
-    return _size(likelihood, one.over_all_ranks(2 + 2 * n_c, local, b"normalisation size"))[0]
+    return _size(likelihood, one.over_all_ranks(size, local, b"normalisation size"))[0]
 
 
 def _size(likelihood: Likelihood, sums: np.ndarray) -> tuple[NormalisationSize, float, float]:
@@ -244,11 +250,12 @@ def _size(likelihood: Likelihood, sums: np.ndarray) -> tuple[NormalisationSize, 
     return NormalisationSize(likelihood.samples.own["phase space"].total, total**2 / squared, by_name), total, squared
 
 
-def _rows_of(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:
+def _rows_of(one: _Pass, sample: Sample) -> list[Tensor]:
     """Rows of numbers that add up, on the device: sums with derivatives, then those of ``_size_rows``."""
+    engine = one.likelihood.engine
     squared = _with_weights(sample, (sample.w * engine.intensities(sample)).square())
     rows = [engine.gram_row(squared, LOG), engine.sum_row(squared, LOG, 1), engine.sum_row(sample, PLAIN, 1)]
-    return [*rows, *_size_rows(engine, sample, numbers)]
+    return [*rows, *_size_rows(one, sample)]
 
 
 def _as_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
@@ -259,19 +266,19 @@ def _as_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([products.ravel(), score, gradient, *rest])
 
 
-def _floor_rows(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:
+def _floor_rows(one: _Pass, sample: Sample) -> list[Tensor]:
     """Rows of numbers that add up over the floor, with p = I + Σ β b."""
-    v2, (I, p) = sample.w.square(), _densities(engine, sample, numbers)
+    engine, v2, (I, p) = one.likelihood.engine, sample.w.square(), _densities(one, sample)
     weighted = [replace(sample, w=w, n_positive=sample.n_events) for w in (v2, v2 * p, v2 * I)]
     grams = [engine.gram_row(own, LOG) for own in weighted[:2]]
     firsts = [engine.sum_row(own, LOG, 1) for own in (sample, *weighted)]
     return [*grams, *firsts, torch.stack([v2.sum(), (v2 * I).sum()])]
 
 
-def _densities(engine: Engine, sample: Sample, numbers: np.ndarray) -> tuple[Tensor, Tensor]:
+def _densities(one: _Pass, sample: Sample) -> tuple[Tensor, Tensor]:
     """I and p = I + Σ β b of every event; of the sum over its points, with their weights, if it has several."""
-    plan = engine.plan
-    beta = torch.from_numpy(plan.beta(numbers)).to(engine.device)
+    engine, plan = one.likelihood.engine, one.likelihood.plan
+    beta = torch.from_numpy(plan.beta(one.numbers)).to(engine.device)
     I = engine.intensities(sample)
     p = I + beta @ sample.E[plan.added_row : plan.added_row + plan.n_added]
     if sample.v is None:
@@ -287,10 +294,10 @@ def _floor_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([*grams, *(engine.expansion(row, LOG, 1).gradient for row in (first, of_squares, of_I, of_p)), rest])
 
 
-def _size_rows(engine: Engine, sample: Sample, numbers: np.ndarray) -> list[Tensor]:
+def _size_rows(one: _Pass, sample: Sample) -> list[Tensor]:
     """Σ v I and Σ (v I)²; Σ v |A|² and Σ v² |A|⁴ of every coupling."""
-    vI = sample.w * engine.intensities(sample)
-    return [torch.stack([vI.sum(), vI.square().sum()]), _wave_sums(engine, sample, numbers)]
+    vI = sample.w * one.likelihood.engine.intensities(sample)
+    return [torch.stack([vI.sum(), vI.square().sum()]), _wave_sums(one, sample)]
 
 
 def _with_weights(sample: Sample, w: Tensor) -> Sample:
@@ -301,12 +308,17 @@ def _with_weights(sample: Sample, w: Tensor) -> Sample:
     return sample.picked(kept, w[kept], None)
 
 
-def _wave_sums(engine: Engine, sample: Sample, numbers: np.ndarray) -> Tensor:
-    """Σ v |A|² and Σ v² |A|⁴ of every coupling, one after the other; |A|² is a sum over rows."""
-    n = engine.plan.n_couplings
-    sums = torch.zeros(2, n, dtype=torch.float64, device=engine.device)
-    for start, stop, columns in engine.raw_columns(sample, numbers, 4 * n * engine.plan.n_rows):
+def _wave_sums(one: _Pass, sample: Sample) -> Tensor:
+    """Σ v |A|² and Σ v² |A|⁴ of every coupling, one after the other; |A|² is a sum over rows, and A one over feeds."""
+    engine = one.likelihood.engine
+    n, n_feeds = engine.plan.n_couplings, len(one.feeds)
+    sums = torch.zeros(2, n // n_feeds, dtype=torch.float64, device=engine.device)
+    mix = torch.from_numpy(coupling_mix(one.feeds[None])).to(engine.device)  # [re | im of the sum, re | im of feeds]
+    for start, stop, columns in engine.raw_columns(sample, one.numbers, 4 * n * engine.plan.n_rows):
         amplitudes = columns.view(2, -1, engine.plan.n_rows, stop - start)[:, :n]
+        if n_feeds > 1:
+            parts = amplitudes.unflatten(1, (-1, n_feeds)).movedim(2, 1).reshape(2 * n_feeds, -1)
+            amplitudes = (mix @ parts).view(2, -1, engine.plan.n_rows, stop - start)
         weighted = sample.w[start:stop] * amplitudes.square().sum(dim=(0, 2))
         sums += torch.stack([weighted.sum(dim=1), weighted.square().sum(dim=1)])
     return sums.flatten()

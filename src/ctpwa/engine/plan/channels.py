@@ -15,6 +15,7 @@ from ctpwa.model.parameters import Parameter, relations_of, with_formulas
 from ctpwa.model.placing import PlacedLineshape, Places
 from ctpwa.model.resonance import Resonance
 from ctpwa.spin.build import collect_structures
+from ctpwa.spin.production import Rows
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class ModelChannels:
     """A model ready to be planned.
 
     Attributes:
-        couplings:  names of the complex couplings
+        couplings:  names of the complex couplings, each of which is one of the engine for every feed whose factors follow from parameters
         specs:      the channels
         theta:      every lineshape parameter, then those of no resonance; floating ones not fixed, formulas with their values
         placed:     the lineshapes of every wave, one for each of its ``chain.nodes[1:]``
@@ -39,7 +40,7 @@ class ModelChannels:
         rows = model.production.rows(model.decay)
         return build_plan(
             self.specs,
-            n_couplings=len(self.couplings),
+            n_couplings=len(self.couplings) * _n_factors(rows),
             n_structures=len(structures) * len(rows.feeds),
             n_rows=rows.n_rows if n_rows is None else n_rows,
             real=rows.real,
@@ -60,7 +61,7 @@ def model_channels(model: Model) -> ModelChannels:
     """All channels of a model.
 
     A wave has one channel per term of its symmetrisation; for a lineshape that is a basis one per function of it, and for a production
-    with several feeds one per feed, each with a coupling of its own.
+    with several feeds one per feed, each with a coupling of its own, or with that of the wave times a factor of the feed.
     """
     return _Collector(model).collect()
 
@@ -68,6 +69,11 @@ def model_channels(model: Model) -> ModelChannels:
 def coupling_of(wave: Wave, feed: str) -> str:
     """Name of the coupling with which one feed of the production makes a wave."""
     return f"{wave.coupling}:{feed}" if feed else wave.coupling
+
+
+def _n_factors(rows: Rows) -> int:
+    """How many couplings of the engine every coupling makes."""
+    return 1 if rows.factors is None else rows.factors.n_feeds
 
 
 class _Collector:
@@ -90,8 +96,11 @@ class _Collector:
                 total_L = structures[term.structure][0][0].total_L
                 factor = wave.factor * term.factor * self.rows.phase(total_L)
                 for (label, propagators), (feed, way) in product(self._choices(wave, lineshapes, term.systems), enumerate(self.rows.feeds)):
-                    name = coupling_of(wave, way) + label
-                    coupling = self.couplings.setdefault(name, len(self.couplings))
+                    if self.rows.factors is None:
+                        coupling = self.couplings.setdefault(coupling_of(wave, way) + label, len(self.couplings))
+                    else:
+                        of_wave = self.couplings.setdefault(wave.coupling + label, len(self.couplings))
+                        coupling = of_wave * len(self.rows.feeds) + feed
                     specs.append(ChannelSpec(coupling, factor, term.structure * len(self.rows.feeds) + feed, propagators, number))
         return ModelChannels(tuple(self.couplings), tuple(specs), self._all_parameters(), tuple(placed))
 
