@@ -198,7 +198,7 @@ class TestBrokenFiles:
         (tmp_path / "r.json").write_text(content, encoding="utf-8")
         assert_broken(tmp_path / "r.json", "schema")
 
-    @pytest.mark.parametrize("key", sorted(set(make_result().as_dict()) - {"schema", "sha256", "ctpwa", "derived"}))
+    @pytest.mark.parametrize("key", sorted(set(make_result().as_dict()) - {"schema", "sha256", "ctpwa", "derived", "asymmetries"}))
     def test_a_missing_key(self, saved, key):
         edit(saved, lambda content: content.pop(key))
         assert_broken(saved, f"{key} is None" if key in ("aic", "bic") else f"{key} is missing")
