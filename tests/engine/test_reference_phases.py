@@ -105,7 +105,18 @@ def test_what_vanishes_is_far_from_what_does_not():
 
 
 def test_a_constant_lineshape_is_the_same_function_everywhere():
-    """One wave as two that are tied, of which the K cancel in the product with another: with F = 1 in both they do not interfere."""
+    """|A| of NR and of K* in the same system differ by |F|: F of NR is one number in both systems, that of K* is not."""
+    resonances = {name: {"in": ["K+ eta", "K- eta"], "JP": "1-", "lineshape": "constant"} for name in ("NR1", "NR2")}
+    for other, same in (("constant", True), ("breit_wigner", False)):
+        resonances["NR2"] |= {"lineshape": other} | ({} if same else {"mass": 1.4, "width": 0.2})
+        own = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "polarisation": "transverse", "resonances": resonances})
+        assert [wave.name.split("[")[0] for wave in own.waves] == ["NR1+", "NR1-", "NR2+", "NR2-"]
+        sizes = np.linalg.norm(ProbedAmplitudes.of(own, model_channels(own)).A, axis=2)
+        assert np.allclose(sizes[:, 0] / sizes[:, 2], sizes[:, 1] / sizes[:, 3], rtol=1e-12) == same
+
+
+def test_what_counts_is_the_sum_of_all_channels_of_a_coupling():
+    """Of two tied waves with products with a third that cancel."""
     one, other = (np.array(v, dtype=complex).reshape(1, 1, -1) for v in ([1, 0], [0, 1]))
     A = np.concatenate([one, other, one - other], axis=1)
     probed = ProbedAmplitudes(A, ("a", "a", "b"), (0, 1, 2))
