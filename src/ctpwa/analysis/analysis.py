@@ -46,6 +46,7 @@ from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.room import check_count
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
+from ctpwa.observables.poles import far_poles
 from ctpwa.observe.densities import HistogramDensity, formula_density, read_density, sideband_density
 from ctpwa.observe.efficiency import (
     COLUMN,
@@ -253,7 +254,18 @@ class Analysis:
             search=search,
             simulation=settings.simulation if simulation is None else simulation,
         )
-        return self._with_origin(result)
+        return self._with_origin(self._with_remarks(result))
+
+    def _with_remarks(self, result: FitResult) -> FitResult:
+        """A result whose verdict says which poles are far from where parameters seem to put them.
+
+        No result is lost for that: Ctrl-C ends the search for poles, and so does a number that is too large.
+        """
+        try:
+            remarks = far_poles(result, self.model)
+        except (KeyboardInterrupt, ArithmeticError):
+            return result
+        return replace(result, verdict=result.verdict.with_reasons(last=remarks))
 
     def _with_origin(self, result: FitResult) -> FitResult:
         """A result with everything needed to repeat the fit."""

@@ -36,6 +36,7 @@ from ctpwa.fitting.consistent import METHODS
 from ctpwa.fitting.fit import TOLERANCE
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED as INTERRUPTED_FIT
+from ctpwa.fitting.remarks import doubtful_minimum
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.minima import SAME_VALUE
@@ -97,7 +98,7 @@ def fit(
         result, best = _run(analysis, likelihood, options, files, interrupts, settings)
         interrupts.held = True  # the file is written in any case
         if last is not None and starts is None:
-            result = last.merged(result)
+            result = last.merged(result, likelihood.unit)
         result = result.with_origin(settings=dict(result.settings) | begin.origin)
         unchanged = _nothing_better(likelihood, last, result)
         saved = _Saved(files.result) if unchanged or not ranks.first else files.write(result, best, begin.journal)
@@ -341,13 +342,15 @@ class _Last:
         """Refuse to mix fits of different samples."""
         self.check(self.point.samples_hash == _hash_of_samples(analysis), "other samples")
 
-    def merged(self, result: FitResult) -> FitResult:
-        """A result continued from one point, with the other minima found before."""
+    def merged(self, result: FitResult, unit: float) -> FitResult:
+        """A result continued from one point, with the other minima found before, and what there is to say about them; ``unit``: of −ln L."""
         if self.journal is not None or self.result is None or self.result.n_starts == 1:
             return result
         first, *others = self.result.minima
         best = replace(first, nll=result.nll, refined=True, values=tuple(result.x.tolist()))
-        return replace(result, minima=(best, *others), n_starts=self.result.n_starts)
+        minima, n_starts = (best, *others), self.result.n_starts
+        verdict = result.verdict.with_reasons(last=doubtful_minimum(minima, n_starts, unit))
+        return replace(result, minima=minima, n_starts=n_starts, verdict=verdict)
 
 
 def _last(files: _Files, analysis: Analysis) -> _Last | None:
