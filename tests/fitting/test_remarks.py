@@ -102,7 +102,7 @@ class TestPhaseSpace:
         assert few_for_parameters(size, 7) == []
         (remark,) = few_for_parameters(size, 8, "2018")
         assert remark.startswith(
-            "70 of 1000 phase-space events of 2018 count, fewer than 10 for each of 8 free parameters: errors may be 6 % too large; use more"
+            "70 of 1000 phase-space events of 2018 count, fewer than 10 for each of 8 free parameters: errors may be 6 % too large; use"
         )
 
     def test_it_leaves_the_verdict_good(self):

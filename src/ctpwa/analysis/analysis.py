@@ -119,6 +119,7 @@ class Analysis:
         name:         the model file; empty if there is none
         projections:  histograms to be drawn; default: all masses of subsystems and helicity cosines of pairs
         ranks:        processes that fit together: each reads its own part of every sample
+        included:     files that the model file includes
     """
 
     def __init__(
@@ -130,8 +131,9 @@ class Analysis:
         name: str = "",
         projections: Sequence[ProjectionSpec] = (),
         ranks: Ranks = ONE,
+        included: Sequence[Path] = (),
     ) -> None:
-        self.ranks = ranks
+        self.ranks, self.included = ranks, tuple(included)
         self.model, self.data_sets, self.settings = model, tuple(data_sets), settings
         self.description, self.name = description, name
         self.projections: tuple[ProjectionSpec, ...] = tuple(projections) or default_projections(model.decay)
@@ -163,11 +165,12 @@ class Analysis:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files of events and weights that are there, read or not."""
+        """All files of events and weights that are there, read or not, and what the model file includes."""
         sources = [source for data_set in self.data_sets for _, source, _ in event_sources(data_set) if isinstance(source, FileSource)]
         patterns = [os.fspath(file) for source in sources for file in (*source.files, *source.weight_files)]
         patterns += map(os.fspath, histogram_files(self.data_sets))
-        return tuple(Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
+        found = (Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
+        return (*found, *self.included)
 
     def likelihood(
         self,
@@ -600,4 +603,5 @@ def load_analysis(
     spec, model = document.spec, document.model
     given, settings = data_sets(spec, model.decay, document.folder), fit_settings(spec)
     samples = tuple(replace(own, resolution=with_narrow_states(own.resolution, model)) for own in given)
-    return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay), together)
+    drawn = projections(spec.projections, model.decay)
+    return Analysis(model, samples, settings, document.data, document.name, drawn, together, document.included)

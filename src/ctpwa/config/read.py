@@ -10,10 +10,9 @@ from typing import Any
 
 from ctpwa.base.errors import ConfigError, Problem
 from ctpwa.config.build import build_model
-from ctpwa.config.model_file import read_text
+from ctpwa.config.include import INCLUDE, read_parts
 from ctpwa.config.plain import Plain
 from ctpwa.config.schema import ModelSpec
-from ctpwa.config.source import Source
 from ctpwa.config.validate import real_path, validate
 from ctpwa.model.model import Model
 
@@ -28,6 +27,7 @@ class Document:
         data:    its content
         spec:    the same, checked
         model:   the model it describes
+        included:  files that it includes; their content is in ``data``
     """
 
     name: str
@@ -35,6 +35,7 @@ class Document:
     data: Mapping[str, Any]
     spec: ModelSpec
     model: Model
+    included: tuple[FilePath, ...] = ()
 
 
 def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Model:
@@ -61,13 +62,22 @@ def load_document(
         fix:              parameters that are fixed besides, as if the file said so
     """
     if isinstance(path_or_mapping, Mapping):
+        _refuse_include(path_or_mapping)
         return _document(_fixing(Plain(text_keys=True).of(path_or_mapping), fix), "", folder or FilePath(), engines)
     path = FilePath(path_or_mapping)
-    source = Source(read_text(path), str(path))
+    parts = read_parts(path)
     try:
-        return _document(_fixing(Plain().of(source.data), fix), str(path), path.parent, engines)
+        document = _document(_fixing(Plain().of(parts.data), fix), str(path), path.parent, engines)
     except ConfigError as error:
-        raise ConfigError(source.locate(error.problems)) from None
+        raise ConfigError(parts.locate(error.problems)) from None
+    return replace(document, included=parts.included)
+
+
+def _refuse_include(mapping: Mapping[str, Any]) -> None:
+    """A mapping may come from a result of somebody else: it opens no other files than those of events."""
+    if INCLUDE in mapping:
+        problem = Problem("a mapping cannot include files", (INCLUDE,), "give a model file, or put the mappings together in Python")
+        raise ConfigError([problem])
 
 
 def _fixing(data: Any, fix: Mapping[str, float | None] | None) -> Any:

@@ -438,6 +438,9 @@ class ProjectionEntry(_Strict):
 class ModelSpec(_Strict):
     """A whole model file."""
 
+    include: OneOrMany[str] = Field(
+        default_factory=list, description="other YAML files whose keys are added: a file, or a list; what stands here counts before them"
+    )
     decay: str = Field(description="parent -> final particles")
     polarisation: Literal["unpolarised", "transverse"] | list[list[Number]] = Field(
         "unpolarised", description="spin state of the parent: unpolarised, transverse (m = ±1), or a density matrix"

@@ -85,7 +85,6 @@ def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
     for name, (low, high) in ranges.items():
         mass = values.get(f"{name}.mass")
         if mass is not None and not low <= mass <= high:
-            remarks.append(
-                f"{name}.mass is {mass:.4g} GeV, outside {low:.4g} to {high:.4g} GeV, where events are: give it limits, or leave {name} out"
-            )
+            place = f"outside {low:.4g} to {high:.4g} GeV, where events are"
+            remarks.append(f"{name}.mass is {mass:.4g} GeV, {place}: give it limits, or leave {name} out")
     return remarks

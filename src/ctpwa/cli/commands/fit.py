@@ -343,7 +343,7 @@ class _Last:
         self.check(self.point.samples_hash == _hash_of_samples(analysis), "other samples")
 
     def merged(self, result: FitResult, unit: float) -> FitResult:
-        """A result continued from one point, with the other minima found before, and what there is to say about them; ``unit``: of −ln L."""
+        """A result continued from one point, with the other minima found before and remarks on them; ``unit``: of −ln L."""
         if self.journal is not None or self.result is None or self.result.n_starts == 1:
             return result
         first, *others = self.result.minima

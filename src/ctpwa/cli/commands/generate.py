@@ -12,7 +12,7 @@ import ctpwa
 from ctpwa.analysis.reopen import described_analysis
 from ctpwa.analysis.toys import COMPONENT, ToyData, generate_data
 from ctpwa.base.errors import CtpwaError
-from ctpwa.base.output import check_output
+from ctpwa.base.output import check_inputs, check_output
 from ctpwa.base.ranks import ONE
 from ctpwa.base.words import counted
 from ctpwa.cli.command import Command
@@ -61,6 +61,7 @@ def generate(
     check_suffix(out)
     check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
     analysis, result = _analysis_and_truth(model, fitted)
+    check_inputs(out, analysis.included)
     conjugate = conjugate or any(own.conjugate for own in analysis.data_sets if own.name == data_set)
     decay = conjugate_decay(analysis.model.decay) if conjugate else analysis.model.decay
     check_count(n, seed, len(decay.labels), checked_device(device))
