@@ -21,6 +21,7 @@ from ctpwa.config.schema import (
     DensitySpec,
     FitSpec,
     FractionSpec,
+    MaxLSpec,
     ModelSpec,
     ParameterSpec,
     ParticleSpec,
@@ -73,6 +74,8 @@ _ADVICE = {
     "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
     "float": "write mass, width, [mass, width] or pdg",
     "lineshape": "write a name or an expression; a sympy expression or a function gets a name with ctpwa.register_lineshape",
+    "max_L": "write a whole number; of a resonance also {production: 1, decay: 2}, of a chain a list with one for each vertex",
+    "without": "write the name of another resonance or of a wave, or a list of them",
     "in": "write the particles it decays to, such as  K+ K-",
     "ls": "give each vertex its own list of (L, S) pairs, or null: [[[1, 1]], [[1, 0]]]",
     "decay_ls": "write a list of (L, S) pairs: [[1, 0]]",
@@ -186,7 +189,7 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     if kind == "float_type":
         unit = next((unit for unit in ("GeV^-1", "GeV") if unit in _field_text(path)), "")
         return Problem(what, path, f"write a number in {unit}, without the unit" if unit else "write a number")
-    fix = _ADVICE.get(name, f"write {_EXPECTED[kind]}")
+    fix = _ADVICE.get("max_L" if "max_L" in path else name, f"write {_EXPECTED[kind]}")
     return Problem(what, path, f"{fix}, or remove the key" if value is None else fix, at_key=value is None)
 
 
@@ -229,6 +232,8 @@ def _section(path: Path) -> type[BaseModel]:
     match path:
         case ("fit", _, *_):
             return FitSpec
+        case ("resonances", _, "max_L", _):
+            return MaxLSpec
         case ("samples", "backgrounds", _, *inside) | ("data_sets", _, "backgrounds", _, *inside):
             return _background_section(inside)
         case ("samples", _) | ("data_sets", _, _) | ("samples", _, int()) | ("data_sets", _, _, int()):
