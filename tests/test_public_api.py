@@ -150,7 +150,7 @@ def test_argand():
 
 
 def test_poles():
-    assert parameters(ctpwa.poles) == ["result", "model", "sheets='nearest'"]
+    assert parameters(ctpwa.poles) == ["result", "model", "sheets='nearest'", "resonances=None"]
 
 
 def test_goodness_of_fit():

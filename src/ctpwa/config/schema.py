@@ -183,6 +183,23 @@ class PolarSpec(_Strict):
 CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=2)] | PolarSpec
 
 
+class ShareSpec(_Strict):
+    """How much of all events a resonance or a wave makes up."""
+
+    fraction: Finite | str = Field(description="its part of all events, over phase space: a number such as 0.3, or 30 %")
+    phase: Finite | None = Field(None, description="phase of its couplings in radians; found if left out")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be just the fraction."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "number"}, {"type": "string"}, schema], "title": "ShareSpec"}
+
+
+def _share(value: Any) -> Any:
+    return value if isinstance(value, dict) else {"fraction": value}
+
+
 class ColumnSpec(_Strict):
     """An event column: numbers of each event besides momenta and weights."""
 
@@ -487,6 +504,10 @@ class ModelSpec(_Strict):
     couplings: dict[str, CouplingValue] = Field(
         default_factory=dict,
         description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
+    )
+    fractions: dict[str, Annotated[ShareSpec, BeforeValidator(_share)]] = Field(
+        default_factory=dict,
+        description="instead of couplings: how much of all events resonances or waves make up, 30 %, 0.3 or {fraction: 30 %, phase: 1.2}",
     )
     cp: Annotated[dict[str, CouplingValue | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
         default_factory=dict,

@@ -28,6 +28,7 @@ from ctpwa.config.schema import (
     ProjectionEntry,
     ResonanceSpec,
     SampleSpec,
+    ShareSpec,
 )
 
 _SECTIONS: dict[str, type[BaseModel]] = {
@@ -36,6 +37,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "parameters": ParameterSpec,
     "chains": ChainSpec,
     "projections": ProjectionEntry,
+    "fractions": ShareSpec,
 }
 _EXPECTED = {
     "float_type": "a number",
@@ -54,6 +56,7 @@ _ADVICE = {
     "resonances": "write one indented line per resonance, such as  phi(1020): {in: K+ K-}",
     "chains": "write a list with one line per chain:  - J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-",
     "couplings": "write one indented line per coupling, such as  phi(1020)[K+ K-] (1,1)(1,0): [0.5, 0.1]",
+    "fractions": "write one indented line per resonance or wave, such as  phi(1020): 30 %",
     "backgrounds": "write one indented line per background, such as  sideband: {density: flat, fraction: 0.1}",
     "fraction": "write a number, or {value: 0.1, float: true}",
     "density": "write flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: … or resonances: …}",
@@ -87,6 +90,7 @@ _FILE = "{file: data.root}"
 _EXAMPLES = {
     "particles": "{JP: 1-, mass: 1.5, charge: 0}",
     "parameters": "{value: 0.1, float: true}",
+    "fractions": "{fraction: 30 %, phase: 1.2}",
     "samples": "{data: data.root, phase_space: {generate: 500000}}",
     "data_sets": "{data: data.root, phase_space: {generate: 500000}}",
     "fit": "{starts: 20, seed: 1}",

@@ -215,7 +215,8 @@ def far_poles(result: FitResult, model: Model) -> list[str]:
         result:  of a fit
         model:   the model that was fitted
     """
-    fitted = {p.name.rpartition(".")[0] for p in (*result.parameters, *result.derived)} & model.resonances.keys()
+    names = [*result.names, *(p.name for p in result.derived)]
+    fitted = {name.rpartition(".")[0] for name in names} & model.resonances.keys()
     remarks = {}
     with np.errstate(all="ignore"):  # a fit may end anywhere
         found = poles(result, model, resonances=fitted) if fitted else ()
