@@ -10,11 +10,15 @@ from typing import Any
 
 from ctpwa.base.errors import ConfigError, Problem
 from ctpwa.config.build import build_model
+from ctpwa.config.changes import Changes, changed
 from ctpwa.config.include import INCLUDE, read_parts
 from ctpwa.config.plain import Plain
 from ctpwa.config.schema import ModelSpec
+from ctpwa.config.set_values import ChangeError
 from ctpwa.config.validate import real_path, validate
 from ctpwa.model.model import Model
+
+NO_CHANGES = Changes()
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def load_document(
     folder: FilePath | None = None,
     engines: Collection[str] | None = None,
     fix: Mapping[str, float | None] | None = None,
+    changes: Changes = NO_CHANGES,
 ) -> Document:
     """Read a model file with everything that is in it.
 
@@ -60,17 +65,37 @@ def load_document(
         folder:           what paths in a mapping are relative to; default: the working directory
         engines:          what ``engine`` of the fit may be; None: anything, since nothing is computed
         fix:              parameters that are fixed besides, as if the file said so
+        changes:          what else is changed in a file, as if it said so
+
+    Raises:
+        ConfigError: with every problem found
+        ChangeError: if the file is right, and wrong with the changes
     """
+    fix = {**(fix or {}), **changes.fix}
     if isinstance(path_or_mapping, Mapping):
         _refuse_include(path_or_mapping)
         return _document(_fixing(Plain(text_keys=True).of(path_or_mapping), fix), "", folder or FilePath(), engines)
     path = FilePath(path_or_mapping)
     parts = read_parts(path)
     try:
-        document = _document(_fixing(Plain().of(parts.data), fix), str(path), path.parent, engines)
+        document = _document(_fixing(data := Plain().of(parts.data), {} if changes.in_place else fix), str(path), path.parent, engines)
+        if changes.in_place:
+            data = changed(data, document.spec, document.model, path.parent, changes)
+            document = _changed_document(_fixing(data, fix), document, engines)
     except ConfigError as error:
         raise ConfigError(parts.locate(error.problems)) from None
     return replace(document, included=parts.included)
+
+
+def _changed_document(data: Any, document: Document, engines: Collection[str] | None) -> Document:
+    """The document with other data; what is wrong with them does not stand in the file, unless it is about ``fix``."""
+    try:
+        return _document(data, document.name, document.folder, engines)
+    except ConfigError as error:
+        first = error.problems[0]
+        if first.path[:2] == ("fit", "fix"):
+            raise
+        raise ChangeError(f"with these options the model is wrong: {first.what}", first.fix) from None
 
 
 def _refuse_include(mapping: Mapping[str, Any]) -> None:
