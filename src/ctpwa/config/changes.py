@@ -52,13 +52,13 @@ class Changes:
     @property
     def words(self) -> tuple[str, ...]:
         """The options of the command line that say the same."""
-        values = {name: f"{value.real:g}" if not value.imag else f"{value:g}" for name, value in self.set.items()}
+        values = {name: f"{value.real:.15g}" if not value.imag else f"{value:.15g}" for name, value in self.set.items()}
         return (
             *(f"--without {name}" for name in self.without),
             *(f"--float {name}" for name in self.free),
             *(f"--set {name}={value}" for name, value in values.items()),
             *(f"--data {name}" for name in self.data),
-            *(f"--fix {name}" + ("" if value is None else f"={value:g}") for name, value in self.fix.items()),
+            *(f"--fix {name}" + ("" if value is None else f"={value:.15g}") for name, value in self.fix.items()),
         )
 
 
@@ -95,7 +95,9 @@ def _key(model: Model, name: str) -> str:
     """The resonance that is meant, in any spelling."""
     found = [key for key in model.resonances if normalise(key) == normalise(name)]
     if not found:
-        raise ChangeError(f"--without {name!r}: the model has no such resonance", suggest(name, model.resonances))
+        raise ChangeError(
+            f"--without {name!r}: the model has no such resonance", suggest(name, model.resonances) or "ctpwa check lists them"
+        )
     return found[0]
 
 
