@@ -598,7 +598,7 @@ def load_analysis(
         ranks:            processes that fit together; default: those that torchrun started, or this one alone
         fix:              parameters that are fixed besides those of the file, as if they stood there under ``fit: fix``; None: at
                           their start value
-        changes:          what else is changed in a model file, as options of the command line do
+        changes:          what else is changed in it, as options of the command line do
 
     Raises:
         ConfigError: with every problem found, each with file, line, column and what to do

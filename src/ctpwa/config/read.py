@@ -65,7 +65,7 @@ def load_document(
         folder:           what paths in a mapping are relative to; default: the working directory
         engines:          what ``engine`` of the fit may be; None: anything, since nothing is computed
         fix:              parameters that are fixed besides, as if the file said so
-        changes:          what else is changed in a file, as if it said so
+        changes:          what else is changed, as if it said so
 
     Raises:
         ConfigError: with every problem found
@@ -74,17 +74,24 @@ def load_document(
     fix = {**(fix or {}), **changes.fix}
     if isinstance(path_or_mapping, Mapping):
         _refuse_include(path_or_mapping)
-        return _document(_fixing(Plain(text_keys=True).of(path_or_mapping), fix), "", folder or FilePath(), engines)
+        return _changing(Plain(text_keys=True).of(path_or_mapping), "", folder or FilePath(), engines, fix, changes)
     path = FilePath(path_or_mapping)
     parts = read_parts(path)
     try:
-        document = _document(_fixing(data := Plain().of(parts.data), {} if changes.in_place else fix), str(path), path.parent, engines)
-        if changes.in_place:
-            data = changed(data, document.spec, document.model, path.parent, changes)
-            document = _changed_document(_fixing(data, fix), document, engines)
+        document = _changing(Plain().of(parts.data), str(path), path.parent, engines, fix, changes)
     except ConfigError as error:
         raise ConfigError(parts.locate(error.problems)) from None
     return replace(document, included=parts.included)
+
+
+def _changing(
+    data: Any, name: str, folder: FilePath, engines: Collection[str] | None, fix: Mapping[str, float | None], changes: Changes
+) -> Document:
+    """The document of a description, which is right before it is changed."""
+    if not changes.in_place:
+        return _document(_fixing(data, fix), name, folder, engines)
+    before = _document(data, name, folder, engines)
+    return _changed_document(_fixing(changed(data, before.spec, before.model, folder, changes), fix), before, engines)
 
 
 def _changed_document(data: Any, document: Document, engines: Collection[str] | None) -> Document:
