@@ -260,16 +260,16 @@ class Analysis:
             search=search,
             simulation=settings.simulation if simulation is None else simulation,
         )
-        return self._with_origin(self._with_remarks(result))
+        return self._with_remarks(self._with_origin(result))
 
     def _with_remarks(self, result: FitResult) -> FitResult:
         """A result whose verdict says which poles are far from where parameters seem to put them.
 
-        No result is lost for that: Ctrl-C ends the search for poles, and so does a number that is too large.
+        No result is lost for that: Ctrl-C ends the search for poles, and so does anything that keeps it from ending.
         """
         try:
             remarks = far_poles(result, self.model)
-        except (KeyboardInterrupt, ArithmeticError):
+        except (KeyboardInterrupt, ArithmeticError, PhysicsError):
             return result
         return replace(result, verdict=result.verdict.with_reasons(last=remarks))
 
