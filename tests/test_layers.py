@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "generate": "decay kinematics data spin model engine",
     "fitting": "decay kinematics data spin model engine minimise",
     "observables": "decay kinematics data spin model engine minimise generate observe fitting",
-    "config": "decay data spin model observe",
+    "config": "decay data spin model observe generate",
     "report": "decay kinematics data model engine observe fitting observables",
 }
 INSIDE_ENGINE = {

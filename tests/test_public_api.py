@@ -116,7 +116,12 @@ def test_read_and_write_events():
 
 
 def test_load_analysis():
-    assert parameters(ctpwa.load_analysis) == ["path_or_mapping", "ranks=None", "fix=None"]
+    assert parameters(ctpwa.load_analysis) == [
+        "path_or_mapping",
+        "ranks=None",
+        "fix=None",
+        "changes=Changes(without=(), free=(), set={}, data=(), fix={})",
+    ]
     assert parameters(ctpwa.Analysis.read) == ["self", "name=None", "progress=None"]
     assert parameters(ctpwa.Analysis.likelihood) == ["self", "engine=None", "device=None", "progress=None", "precision=None"]
 
@@ -150,7 +155,7 @@ def test_argand():
 
 
 def test_poles():
-    assert parameters(ctpwa.poles) == ["result", "model", "sheets='nearest'"]
+    assert parameters(ctpwa.poles) == ["result", "model", "sheets='nearest'", "resonances=None"]
 
 
 def test_goodness_of_fit():

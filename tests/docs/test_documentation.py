@@ -23,11 +23,14 @@ ROOT = Path(__file__).parents[2]
 FORMAT = (ROOT / "docs" / "model-format.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\S+)( wrong)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [(kind, bool(wrong), text) for kind, wrong, text in BLOCK.findall(FORMAT)]
+PARTS = re.findall(r'^```yaml title="(.+?)"\n(.*?)^```$', FORMAT, re.MULTILINE | re.DOTALL)  # files that examples include
 RIGHT = [text for kind, wrong, text in BLOCKS if kind == "yaml" and not wrong]
 WRONG = [(text, BLOCKS[i + 1][2]) for i, (kind, wrong, text) in enumerate(BLOCKS) if kind == "yaml" and wrong]
 
 
 def write(folder, text):
+    for name, part in PARTS:
+        (folder / name).write_text(part, encoding="utf-8")
     (folder / "model.yml").write_text(text, encoding="utf-8")
 
 

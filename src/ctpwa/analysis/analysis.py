@@ -16,9 +16,10 @@ from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.memory import available_bytes, parse_bytes, processes_here
 from ctpwa.base.ranks import ONE, Ranks, current_ranks
 from ctpwa.base.words import counted
+from ctpwa.config.changes import Changes
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
-from ctpwa.config.read import load_document
+from ctpwa.config.read import NO_CHANGES, load_document
 from ctpwa.config.resolution import with_narrow_states
 from ctpwa.config.samples import SIDEBAND, data_sets, event_sources, histogram_files, refuse_repeated_files
 from ctpwa.config.sources import BackgroundSource, DataSet, EfficiencySource, FileSource, GeneratedSource, Source
@@ -46,6 +47,7 @@ from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.room import check_count
 from ctpwa.minimise.drive import Watch
 from ctpwa.model.model import Model
+from ctpwa.observables.poles import far_poles
 from ctpwa.observe.densities import HistogramDensity, formula_density, read_density, sideband_density
 from ctpwa.observe.efficiency import (
     COLUMN,
@@ -118,6 +120,8 @@ class Analysis:
         name:         the model file; empty if there is none
         projections:  histograms to be drawn; default: all masses of subsystems and helicity cosines of pairs
         ranks:        processes that fit together: each reads its own part of every sample
+        included:     files that the model file includes
+        changed:      options with which the model file was changed
     """
 
     def __init__(
@@ -129,8 +133,10 @@ class Analysis:
         name: str = "",
         projections: Sequence[ProjectionSpec] = (),
         ranks: Ranks = ONE,
+        included: Sequence[Path] = (),
+        changed: Sequence[str] = (),
     ) -> None:
-        self.ranks = ranks
+        self.ranks, self.included, self.changed = ranks, tuple(included), tuple(changed)
         self.model, self.data_sets, self.settings = model, tuple(data_sets), settings
         self.description, self.name = description, name
         self.projections: tuple[ProjectionSpec, ...] = tuple(projections) or default_projections(model.decay)
@@ -162,11 +168,12 @@ class Analysis:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files of events and weights that are there, read or not."""
+        """All files of events and weights that are there, read or not, and what the model file includes."""
         sources = [source for data_set in self.data_sets for _, source, _ in event_sources(data_set) if isinstance(source, FileSource)]
         patterns = [os.fspath(file) for source in sources for file in (*source.files, *source.weight_files)]
         patterns += map(os.fspath, histogram_files(self.data_sets))
-        return tuple(Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
+        found = (Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
+        return (*found, *self.included)
 
     def likelihood(
         self,
@@ -253,12 +260,23 @@ class Analysis:
             search=search,
             simulation=settings.simulation if simulation is None else simulation,
         )
-        return self._with_origin(result)
+        return self._with_remarks(self._with_origin(result))
+
+    def _with_remarks(self, result: FitResult) -> FitResult:
+        """A result whose verdict says which poles are far from where parameters seem to put them.
+
+        No result is lost for that: Ctrl-C ends the search for poles, and so does anything that keeps it from ending.
+        """
+        try:
+            remarks = far_poles(result, self.model)
+        except (KeyboardInterrupt, ArithmeticError, PhysicsError):
+            return result
+        return replace(result, verdict=result.verdict.with_reasons(last=remarks))
 
     def _with_origin(self, result: FitResult) -> FitResult:
         """A result with everything needed to repeat the fit."""
         settings = self.settings
-        how = {
+        how: dict[str, Any] = {
             "representation": settings.representation,
             "reference_wave": settings.reference_wave,
             "couplings": settings.couplings,
@@ -269,6 +287,7 @@ class Analysis:
             "ties": settings.ties,
             "fix": {name: result.fixed.get(name, value) for name, value in settings.fix.items()},
         }
+        how |= {"changed": list(self.changed)} if self.changed else {}
         names = [data_set.name for data_set in self.data_sets]
         return result.with_origin(
             samples=tuple(summary.as_dict() for summary in self.summaries),
@@ -590,6 +609,7 @@ def load_analysis(
     ranks: Ranks | None = None,
     *,
     fix: Mapping[str, float | None] | None = None,
+    changes: Changes = NO_CHANGES,
 ) -> Analysis:
     """Read a model file with its samples and fit settings; no file of events is opened yet.
 
@@ -598,14 +618,16 @@ def load_analysis(
         ranks:            processes that fit together; default: those that torchrun started, or this one alone
         fix:              parameters that are fixed besides those of the file, as if they stood there under ``fit: fix``; None: at
                           their start value
+        changes:          what else is changed in it, as options of the command line do
 
     Raises:
         ConfigError: with every problem found, each with file, line, column and what to do
     """
     together = current_ranks() if ranks is None else ranks
-    document = together.together(lambda: load_document(path_or_mapping, engines=engine_names(), fix=fix))
+    document = together.together(lambda: load_document(path_or_mapping, engines=engine_names(), fix=fix, changes=changes))
     together.check_same("model file", repr(document.data), "copy the same model file to all machines")
     spec, model = document.spec, document.model
     given, settings = data_sets(spec, model.decay, document.folder), fit_settings(spec)
     samples = tuple(replace(own, resolution=with_narrow_states(own.resolution, model)) for own in given)
-    return Analysis(model, samples, settings, document.data, document.name, projections(spec.projections, model.decay), together)
+    drawn = projections(spec.projections, model.decay)
+    return Analysis(model, samples, settings, document.data, document.name, drawn, together, document.included, changes.words)

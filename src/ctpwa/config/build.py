@@ -13,6 +13,7 @@ from ctpwa.config.columns import event_columns
 from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
 from ctpwa.config.fit_settings import check_fit
+from ctpwa.config.fractions import read_shares, share_note
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.given_latex import with_usable_latex
 from ctpwa.config.limits import USUAL, ModelLimits
@@ -29,6 +30,7 @@ from ctpwa.config.written import direct_chain, written_chains
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise
+from ctpwa.generate.shares import Share, SharedCouplings
 from ctpwa.model.model import Model, Wave
 
 
@@ -60,8 +62,9 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     formulas = written_formulas(spec, problems)
     waves = _waves(draft, formulas)
     values: dict[str, complex] = {}
+    shares: tuple[Share, ...] = ()
     if not problems.found:  # names of couplings are only known once all waves are there
-        values = read_couplings(spec.couplings, waves, problems)
+        values, shares = read_couplings(spec.couplings, waves, problems), read_shares(spec, waves, problems)
     problems.stop()
     assert production is not None
     zou_bugg = spec.formalism == "zou-bugg"
@@ -77,7 +80,9 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     )
     check_fit(spec, model, problems, engines, formulas)
     problems.stop()
-    return model
+    if not shares:
+        return model
+    return replace(model, coupling_values=SharedCouplings(model, shares), notes=(*model.notes, share_note(shares, waves)))
 
 
 def _check_names(section: str, names: Collection[str], most: int, problems: Problems) -> None:

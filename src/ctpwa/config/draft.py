@@ -90,18 +90,23 @@ class Draft:
         spec = self.spec_of(node.resonance)
         return node.resonance if spec is not None and spec.particle is not None else node.particle.name
 
+    def wave_name(self, chain: Chain, ls: Sequence[LS]) -> str:
+        """``phi(1020)[K+ K-] (1,1)(1,0)``."""
+        parts = [f"{self.title(node)}[{' '.join(chain.decay.labels[i] for i in node.leaves)}]" for node in chain.nodes[1:]]
+        return " ".join([*parts, "".join(str(pair) for pair in ls)])
+
     def vertex_choice(self, chain: Chain, node: Node, only: Sequence[LS] | None = None, max_L: int | None = None) -> list[LS]:
         """The (L, S) pairs of a vertex under the limits of the model, the chain and the resonances at it."""
         limits = [self.spec.max_L, max_L]
         choices: list[tuple[Path | None, Sequence[LS]]] = [] if only is None else [(None, only)]
         own = self.spec_of(node.resonance)
         if own is not None:
-            limits.append(own.max_L)
+            limits.append(None if own.max_L is None else own.max_L.decay)
             choices += [] if own.decay_ls is None else [(("decay_ls",), read_ls(own.decay_ls, "decay_ls"))]
         for daughter in node.daughters:
             spec = self.spec_of(daughter.resonance) if isinstance(daughter, Node) else None
             if spec is not None:
-                limits.append(spec.max_L)
+                limits.append(None if spec.max_L is None else spec.max_L.production)
                 choices += [] if spec.production_ls is None else [(("production_ls",), read_ls(spec.production_ls, "production_ls"))]
         limit = min((value for value in limits if value is not None), default=None)
         return _choose(chain, node, choices, limit)

@@ -8,6 +8,7 @@ from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.chains import Carrier, FoundChain, generate_chains
 from ctpwa.config.draft import Draft
 from ctpwa.config.hints import possible_jp
+from ctpwa.config.left_out import LeftOut
 from ctpwa.config.problems import SpecError
 from ctpwa.config.resonances import resonance_state
 from ctpwa.config.schema import ResonanceSpec
@@ -31,6 +32,7 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
         draft.problems.stop()
         raise
     refused: dict[str, list[tuple[Chain, PhysicsError]]] = {}
+    left_out = LeftOut(draft)
     for chain in chains:
         names = [node.resonance for node in chain.nodes[1:]]
         try:
@@ -41,8 +43,10 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
             if len(names) > 1:
                 draft.notes.append(f"no wave for {chain}: {error.what}")
         else:
-            found.append(FoundChain(chain, waves, all(map(draft.tied, names)), ("resonances", names[0])))
-    _report_refused(draft, carriers, found, refused)
+            kept = left_out.kept(chain, waves)
+            found += [FoundChain(chain, kept, all(map(draft.tied, names)), ("resonances", names[0]))] if kept else []
+    left_out.report_unused()
+    _report_refused(draft, carriers, found, refused, left_out.chains)
     return found
 
 
@@ -75,7 +79,9 @@ def _check_repeated(carriers: list[Carrier]) -> None:
             raise SpecError(f"{last.name!r} is declared twice in the same system: {carrier.system.text} and {last.system.text}", "keep one")
 
 
-def _report_refused(draft: Draft, carriers: Sequence[Carrier], found: Sequence[FoundChain], refused: Refused) -> None:
+def _report_refused(
+    draft: Draft, carriers: Sequence[Carrier], found: Sequence[FoundChain], refused: Refused, left_out: Sequence[Chain]
+) -> None:
     """A resonance in a system that got no wave at all is an error."""
     complete = not draft.problems.at("resonances")
     for carrier in carriers:
@@ -85,6 +91,9 @@ def _report_refused(draft: Draft, carriers: Sequence[Carrier], found: Sequence[F
         here = [pair for pair in refused.get(carrier.name, ()) if _has(pair[0], carrier)]
         if not here and not complete:  # what is missing may be an entry that has a problem of its own
             continue
+        if any(_has(chain, carrier) for chain in left_out):
+            _check_something_left(draft, carrier, found)
+            continue
         error = _why_refused(draft, carrier, here) if here else _no_way(draft, carrier, carriers)
         if not any(problem.what == error.what for problem in draft.problems.found):  # others in the chain fail for the same reason
             draft.problems.add(error, carrier.path[:2], *carrier.path[2:])
@@ -92,6 +101,13 @@ def _report_refused(draft: Draft, carriers: Sequence[Carrier], found: Sequence[F
 
 def _has(chain: Chain, carrier: Carrier) -> bool:
     return any(node.resonance == carrier.name and tuple(sorted(node.leaves)) in carrier.system.sets for node in chain.nodes)
+
+
+def _check_something_left(draft: Draft, carrier: Carrier, found: Sequence[FoundChain]) -> None:
+    """A system may be left out, a whole resonance not."""
+    if not any(node.resonance == carrier.name for each in found for node in each.chain.nodes):
+        error = SpecError(f"'without' leaves no wave of {carrier.name!r}", "leave out less, or remove the resonance", key=())
+        draft.problems.add(error, ("resonances", carrier.name))
 
 
 def _why_refused(draft: Draft, carrier: Carrier, refused: Sequence[tuple[Chain, PhysicsError]]) -> SpecError:

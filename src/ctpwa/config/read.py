@@ -10,12 +10,15 @@ from typing import Any
 
 from ctpwa.base.errors import ConfigError, Problem
 from ctpwa.config.build import build_model
-from ctpwa.config.model_file import read_text
+from ctpwa.config.changes import Changes, changed
+from ctpwa.config.include import INCLUDE, read_parts
 from ctpwa.config.plain import Plain
 from ctpwa.config.schema import ModelSpec
-from ctpwa.config.source import Source
+from ctpwa.config.set_values import ChangeError
 from ctpwa.config.validate import real_path, validate
 from ctpwa.model.model import Model
+
+NO_CHANGES = Changes()
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Document:
         data:    its content
         spec:    the same, checked
         model:   the model it describes
+        included:  files that it includes; their content is in ``data``
     """
 
     name: str
@@ -35,6 +39,7 @@ class Document:
     data: Mapping[str, Any]
     spec: ModelSpec
     model: Model
+    included: tuple[FilePath, ...] = ()
 
 
 def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Model:
@@ -51,6 +56,7 @@ def load_document(
     folder: FilePath | None = None,
     engines: Collection[str] | None = None,
     fix: Mapping[str, float | None] | None = None,
+    changes: Changes = NO_CHANGES,
 ) -> Document:
     """Read a model file with everything that is in it.
 
@@ -59,15 +65,51 @@ def load_document(
         folder:           what paths in a mapping are relative to; default: the working directory
         engines:          what ``engine`` of the fit may be; None: anything, since nothing is computed
         fix:              parameters that are fixed besides, as if the file said so
+        changes:          what else is changed, as if it said so
+
+    Raises:
+        ConfigError: with every problem found
+        ChangeError: if the file is right, and wrong with the changes
     """
+    fix = {**(fix or {}), **changes.fix}
     if isinstance(path_or_mapping, Mapping):
-        return _document(_fixing(Plain(text_keys=True).of(path_or_mapping), fix), "", folder or FilePath(), engines)
+        _refuse_include(path_or_mapping)
+        return _changing(Plain(text_keys=True).of(path_or_mapping), "", folder or FilePath(), engines, fix, changes)
     path = FilePath(path_or_mapping)
-    source = Source(read_text(path), str(path))
+    parts = read_parts(path)
     try:
-        return _document(_fixing(Plain().of(source.data), fix), str(path), path.parent, engines)
+        document = _changing(Plain().of(parts.data), str(path), path.parent, engines, fix, changes)
     except ConfigError as error:
-        raise ConfigError(source.locate(error.problems)) from None
+        raise ConfigError(parts.locate(error.problems)) from None
+    return replace(document, included=parts.included)
+
+
+def _changing(
+    data: Any, name: str, folder: FilePath, engines: Collection[str] | None, fix: Mapping[str, float | None], changes: Changes
+) -> Document:
+    """The document of a description, which is right before it is changed."""
+    if not changes.in_place:
+        return _document(_fixing(data, fix), name, folder, engines)
+    before = _document(data, name, folder, engines)
+    return _changed_document(_fixing(changed(data, before.spec, before.model, folder, changes), fix), before, engines)
+
+
+def _changed_document(data: Any, document: Document, engines: Collection[str] | None) -> Document:
+    """The document with other data; what is wrong with them does not stand in the file, unless it is about ``fix``."""
+    try:
+        return _document(data, document.name, document.folder, engines)
+    except ConfigError as error:
+        first = error.problems[0]
+        if first.path[:2] == ("fit", "fix"):
+            raise
+        raise ChangeError(f"with these options the model is wrong: {first.what}", first.fix) from None
+
+
+def _refuse_include(mapping: Mapping[str, Any]) -> None:
+    """A mapping may come from a result of somebody else: it opens no other files than those of events."""
+    if INCLUDE in mapping:
+        problem = Problem("a mapping cannot include files", (INCLUDE,), "give a model file, or put the mappings together in Python")
+        raise ConfigError([problem])
 
 
 def _fixing(data: Any, fix: Mapping[str, float | None] | None) -> Any:

@@ -86,6 +86,26 @@ class ParticleSpec(_Strict):
     latex: str | None = Field(None, description="name in figures and tables")
 
 
+VertexL = Annotated[int, Field(ge=0, le=MAX_L)]
+
+
+class MaxLSpec(_Strict):
+    """Largest L at the two vertices of a resonance."""
+
+    production: VertexL | None = Field(None, description="largest L where it is produced")
+    decay: VertexL | None = Field(None, description="largest L where it decays")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be one number for both."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "integer", "minimum": 0, "maximum": MAX_L}, schema], "title": "MaxLSpec"}
+
+
+def _both_vertices(value: Any) -> Any:
+    return value if value is None or isinstance(value, dict) else {"production": value, "decay": value}
+
+
 class ResonanceSpec(_Strict):
     """A resonance or non-resonant structure."""
 
@@ -103,9 +123,15 @@ class ResonanceSpec(_Strict):
         default_factory=list, alias="float", description="parameters to fit; pdg: mass and width, constrained to the PDG"
     )
     radius: Radius | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
-    max_L: int | None = Field(None, ge=0, le=MAX_L, description="largest L at its decay and its production vertex")
+    max_L: Annotated[MaxLSpec | None, BeforeValidator(_both_vertices)] = Field(
+        None, description="largest L at its production and its decay vertex: a number, or {production: 1, decay: 2}"
+    )
     decay_ls: LSList | None = Field(None, description="only these (L, S) where it decays")
     production_ls: LSList | None = Field(None, description="only these (L, S) where it is produced")
+    without: OneOrMany[str] = Field(
+        default_factory=list,
+        description="what is left out of its chains: those with another resonance, by its name; waves, by their names or how these begin",
+    )
     weak: bool | None = Field(None, description="whether its decay may violate parity; found from flavours if left out")
     tie: bool | None = Field(None, description="tie the couplings of charge-conjugate chains")
     off_shell: bool = Field(False, description="accept a resonance far outside the kinematic range")
@@ -170,7 +196,9 @@ class ChainSpec(_Strict):
 
     decay: str = Field(description="vertices separated by ;")
     ls: list[LSList | None] | None = Field(None, description="for each vertex, only these (L, S); null for all")
-    max_L: int | None = Field(None, ge=0, le=MAX_L, description="largest L at any vertex of this chain")
+    max_L: VertexL | list[VertexL | None] | None = Field(
+        None, description="largest L at any vertex of this chain, or a list with one entry per vertex; null for no limit"
+    )
     tie: bool | None = Field(None, description="tie the couplings to those of the charge-conjugate chain")
 
     @classmethod
@@ -188,6 +216,23 @@ class PolarSpec(_Strict):
 
 
 CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=2)] | PolarSpec
+
+
+class ShareSpec(_Strict):
+    """How much of all events a resonance or a wave makes up."""
+
+    fraction: Finite | str = Field(description="its part of all events, over phase space: a number such as 0.3, or 30 %")
+    phase: Finite | None = Field(None, description="phase of its couplings in radians; found if left out")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be just the fraction."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "number"}, {"type": "string"}, schema], "title": "ShareSpec"}
+
+
+def _share(value: Any) -> Any:
+    return value if isinstance(value, dict) else {"fraction": value}
 
 
 class ColumnSpec(_Strict):
@@ -473,6 +518,9 @@ class ProjectionEntry(_Strict):
 class ModelSpec(_Strict):
     """A whole model file."""
 
+    include: OneOrMany[str] = Field(
+        default_factory=list, description="other YAML files whose keys are added: a file, or a list; what stands here counts before them"
+    )
     decay: str = Field(description="parent -> final particles")
     polarisation: Annotated[
         Annotated[
@@ -502,6 +550,10 @@ class ModelSpec(_Strict):
     couplings: dict[str, CouplingValue] = Field(
         default_factory=dict,
         description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
+    )
+    fractions: dict[str, Annotated[ShareSpec, BeforeValidator(_share)]] = Field(
+        default_factory=dict,
+        description="instead of couplings: how much of all events resonances or waves make up, 30 %, 0.3 or {fraction: 30 %, phase: 1.2}",
     )
     cp: Annotated[dict[str, CouplingValue | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
         default_factory=dict,

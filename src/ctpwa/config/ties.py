@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ from ctpwa.config.chains import FoundChain
 from ctpwa.config.draft import Draft
 from ctpwa.config.problems import SpecError
 from ctpwa.decay.chain import Chain, Node
-from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import Conjugation, wave_key
 from ctpwa.model.model import Wave
 
@@ -38,7 +36,7 @@ class WaveList:
             self._tied_chains.add(found.chain)
         for ls in found.choices:
             resonances = tuple(self.draft.resonances[node.resonance] for node in found.chain.nodes[1:])
-            name = self._name(found.chain, ls)
+            name = self.draft.wave_name(found.chain, ls)
             wave = Wave(name, found.chain, ls, resonances, name, 1)
             quantum_numbers, sign = wave_key(found.chain, ls)
             key = (quantum_numbers, _names(wave))
@@ -91,11 +89,6 @@ class WaveList:
         if partner is None:
             return wave
         return replace(wave, coupling=partner[0].coupling, factor=partner[0].factor * partner_sign * partner[1])
-
-    def _name(self, chain: Chain, ls: Sequence[LS]) -> str:
-        """``phi(1020)[K+ K-] (1,1)(1,0)``."""
-        parts = [f"{self.draft.title(node)}[{' '.join(chain.decay.labels[i] for i in node.leaves)}]" for node in chain.nodes[1:]]
-        return " ".join([*parts, "".join(str(pair) for pair in ls)])
 
     def _report_duplicate(self, wave: Wave, key: Key, found: FoundChain) -> None:
         if key in self._by_key:

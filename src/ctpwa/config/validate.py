@@ -22,12 +22,14 @@ from ctpwa.config.schema import (
     ElementSpec,
     FitSpec,
     FractionSpec,
+    MaxLSpec,
     ModelSpec,
     ParameterSpec,
     ParticleSpec,
     ProjectionEntry,
     ResonanceSpec,
     SampleSpec,
+    ShareSpec,
 )
 
 _SECTIONS: dict[str, type[BaseModel]] = {
@@ -37,6 +39,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "polarisation": ElementSpec,
     "chains": ChainSpec,
     "projections": ProjectionEntry,
+    "fractions": ShareSpec,
 }
 _EXPECTED = {
     "float_type": "a number",
@@ -55,6 +58,7 @@ _ADVICE = {
     "resonances": "write one indented line per resonance, such as  phi(1020): {in: K+ K-}",
     "chains": "write a list with one line per chain:  - J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-",
     "couplings": "write one indented line per coupling, such as  phi(1020)[K+ K-] (1,1)(1,0): [0.5, 0.1]",
+    "fractions": "write one indented line per resonance or wave, such as  phi(1020): 30 %",
     "backgrounds": "write one indented line per background, such as  sideband: {density: flat, fraction: 0.1}",
     "fraction": "write a number, or {value: 0.1, float: true}",
     "density": "write flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: … or resonances: …}",
@@ -77,6 +81,8 @@ _ADVICE = {
     "JP": "write spin and parity, such as 1-, 2++ or 3/2+",
     "float": "write mass, width, [mass, width] or pdg",
     "lineshape": "write a name or an expression; a sympy expression or a function gets a name with ctpwa.register_lineshape",
+    "max_L": "write a whole number; of a resonance also {production: 1, decay: 2}, of a chain a list with one for each vertex",
+    "without": "write the name of another resonance or of a wave, or a list of them",
     "in": "write the particles it decays to, such as  K+ K-",
     "ls": "give each vertex its own list of (L, S) pairs, or null: [[[1, 1]], [[1, 0]]]",
     "decay_ls": "write a list of (L, S) pairs: [[1, 0]]",
@@ -89,6 +95,7 @@ _FILE = "{file: data.root}"
 _EXAMPLES = {
     "particles": "{JP: 1-, mass: 1.5, charge: 0}",
     "parameters": "{value: 0.1, float: true}",
+    "fractions": "{fraction: 30 %, phase: 1.2}",
     "samples": "{data: data.root, phase_space: {generate: 500000}}",
     "data_sets": "{data: data.root, phase_space: {generate: 500000}}",
     "fit": "{starts: 20, seed: 1}",
@@ -193,7 +200,8 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     if kind == "float_type":
         unit = next((unit for unit in ("GeV^-1", "GeV") if unit in _field_text(path)), "")
         return Problem(what, path, f"write a number in {unit}, without the unit" if unit else "write a number")
-    fix = _ADVICE.get(name, f"write {_EXPECTED[kind]}") if kind != "bool_type" else f"write {_EXPECTED[kind]}"
+    advice = _ADVICE.get("max_L" if "max_L" in path else name) if kind != "bool_type" else None
+    fix = advice or f"write {_EXPECTED[kind]}"
     return Problem(what, path, f"{fix}, or remove the key" if value is None else fix, at_key=value is None)
 
 
@@ -238,6 +246,8 @@ def _section(path: Path) -> type[BaseModel]:
     match path:
         case ("fit", _, *_):
             return FitSpec
+        case ("resonances", _, "max_L", _):
+            return MaxLSpec
         case ("samples", "backgrounds", _, *inside) | ("data_sets", _, "backgrounds", _, *inside):
             return _background_section(inside)
         case ("samples", _) | ("data_sets", _, _) | ("samples", _, int()) | ("data_sets", _, _, int()):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ctpwa.base.errors import PhysicsError
 from ctpwa.base.words import counted
 from ctpwa.config.chain_text import ChainReader
@@ -43,22 +46,28 @@ def _written_chain(draft: Draft, spec: ChainSpec, index: int) -> FoundChain:
 
 
 def _vertex_choices(draft: Draft, chain: Chain, spec: ChainSpec) -> list[list[LS]]:
+    limits = spec.max_L if isinstance(spec.max_L, list) else [spec.max_L] * len(chain.nodes)
+    _check_length(chain, limits, "max_L")
     if spec.ls is None:
-        return [draft.vertex_choice(chain, node, None, spec.max_L) for node in chain.nodes]
-    if len(spec.ls) != len(chain.nodes):
-        raise SpecError(
-            f"'ls' has {counted(len(spec.ls), 'entry', 'entries')} for {counted(len(chain.nodes), 'vertex', 'vertices')}: {chain}",
-            "give one entry per vertex in this order; null allows all",
-            key=("ls",),
-        )
+        return [draft.vertex_choice(chain, node, None, limit) for node, limit in zip(chain.nodes, limits, strict=True)]
+    _check_length(chain, spec.ls, "ls")
     choices = []
-    for position, (node, pairs) in enumerate(zip(chain.nodes, spec.ls, strict=True)):
+    for position, (node, pairs, limit) in enumerate(zip(chain.nodes, spec.ls, limits, strict=True)):
         only = None if pairs is None else read_ls(pairs, "ls", position)
         try:
-            choices.append(draft.vertex_choice(chain, node, only, spec.max_L))
+            choices.append(draft.vertex_choice(chain, node, only, limit))
         except PhysicsError as error:
             raise SpecError(error.what, error.fix, key=None if only is None else ("ls", position)) from None
     return choices
+
+
+def _check_length(chain: Chain, entries: Sequence[Any], key: str) -> None:
+    if len(entries) != len(chain.nodes):
+        raise SpecError(
+            f"{key!r} has {counted(len(entries), 'entry', 'entries')} for {counted(len(chain.nodes), 'vertex', 'vertices')}: {chain}",
+            "give one entry per vertex in this order; null allows all",
+            key=(key,),
+        )
 
 
 def _find_state(draft: Draft, name: str, leaves: tuple[int, ...]) -> tuple[str, Particle]:

@@ -17,11 +17,12 @@ from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
 from ctpwa.fitting.holes import hole
+from ctpwa.fitting.minimum import INTERRUPTED
 from ctpwa.fitting.physical import Edge
 from ctpwa.fitting.precision import measure_bias
-from ctpwa.fitting.remarks import masses_out_of_range
+from ctpwa.fitting.remarks import coherent_groups, doubtful_minimum, large_fractions, masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
-from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, too_few_events
+from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, few_for_parameters, too_few_events
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import Judged, Verdict, judge, without_what_is_flat
@@ -68,12 +69,15 @@ def conclude(
         parameters = _parameters(likelihood, about.points[0], stop, judged, covariance, part)
         errors = np.array([np.nan if p.error is None else p.error for p in parameters])
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
-        fractions, asymmetries = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
+        found = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
         remarks = [
             *([] if edge is None else edge.remark(stop)),
             *_masses(likelihood, stop),
             *([bias.warning] if bias and bias.warning else []),
+            *found.remarks,
         ]
+        if stop.reason != INTERRUPTED:
+            remarks += doubtful_minimum(about.minima, len(about.points), likelihood.unit)
         verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
         return FitResult(
             decay=str(terms_of(likelihood)[0].model.decay),
@@ -87,15 +91,15 @@ def conclude(
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=verdict if part is None or endless else _with_simulation(verdict, likelihood, errors, part, fractions),
+            verdict=verdict if part is None or endless else _with_simulation(verdict, likelihood, errors, part, found.sets),
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
-            fractions=fractions,
+            fractions=found.sets,
             settings=about.settings,
             precision=bias,
             simulation=part,
-            asymmetries=asymmetries,
+            asymmetries=found.asymmetries,
             version=VERSION,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -112,14 +116,15 @@ def _with_simulation(
     verdict: Verdict, likelihood: Fittable, errors: np.ndarray, part: SimulationPart, fractions: Sequence[FractionSet]
 ) -> Verdict:
     """The verdict with what the size of the simulation says: a remark, or that errors cannot be trusted."""
-    few = []
+    few, remarks = [], []
     for term, size, entry in zip(terms_of(likelihood), part.sizes, fractions, strict=True):
         found = np.zeros(len(term.coupling_names))  # the largest fraction of a wave with this coupling
         values, n_feeds = entry.groups["waves"].values, term.plan.n_couplings // len(term.coupling_names)
         own = [channel.coupling // n_feeds for channel in term.plan.channels]
         np.maximum.at(found, own, [values[channel.wave] for channel in term.plan.channels])
         few += too_few_events(size, len(term.names), found.tolist(), entry.data_set)
-    noted = verdict.with_reasons(few, [] if few else advice_on_errors(likelihood.names, errors, part.errors))
+        remarks += few_for_parameters(size, len(term.names), entry.data_set)
+    noted = verdict.with_reasons(few, [] if few else [*remarks, *advice_on_errors(likelihood.names, errors, part.errors)])
     return replace(noted, good=noted.good and not few)
 
 
@@ -195,13 +200,20 @@ def _fixed(likelihood: Fittable) -> dict[str, float]:
     return {p.name: p.value for p, derived in own if p.fixed and p.name not in derived}
 
 
+@dataclass(frozen=True)
+class _FoundFractions:
+    """Fractions of every data set, asymmetries if some couplings have any, and what to remark."""
+
+    sets: tuple[FractionSet, ...]
+    asymmetries: CPAsymmetries | None
+    remarks: tuple[str, ...]
+
+
 def _fractions(
     likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any], undetermined: Collection[str]
-) -> tuple[tuple[FractionSet, ...], CPAsymmetries | None]:
-    """Fractions of every data set, which over a truth sample are the same for all that share their couplings; and asymmetries, if some
-    couplings have any.
-    """
-    result = []
+) -> _FoundFractions:
+    """Fractions, which over a truth sample are the same for all data sets that share their couplings."""
+    result, remarks = [], []
     asymmetries: CPAsymmetries | None = None
     for number, (term, truth) in enumerate(zip(terms_of(likelihood), truths, strict=True)):
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
@@ -213,8 +225,10 @@ def _fractions(
         name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
         over = "phase space" if truth is None else "truth"
         result.append(FractionSet(name, over, groups, yields))
+        apart = coherent_groups(term.model)
+        remarks += large_fractions(groups["resonances"] if apart == members["resonances"] else calculator.fractions(apart, own), name)
         if asymmetries is None and term.model.asymmetries:
             couplings = coupling_asymmetries(term.parameters, x[index], own, undetermined)
             of_fractions = {kind: fraction_asymmetries(calculator, members[kind], own) for kind in ("resonances", "waves")}
             asymmetries = CPAsymmetries(couplings, over, of_fractions)
-    return tuple(result), asymmetries
+    return _FoundFractions(tuple(result), asymmetries, tuple(remarks))

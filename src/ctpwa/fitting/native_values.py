@@ -42,7 +42,7 @@ def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) 
             theta,
             representation=representation,
             values=known,
-            fixed=[n for n in known if n in result.fixed],
+            fixed=[n for n in known if n in result.fixed and n not in model.relations],  # formulas of fixed ones are among both
             formulas={name: text for name, text in model.relations.items() if name not in lineshapes},
             sign=0,
         )

@@ -1,10 +1,69 @@
-"""Remarks on the values that a fit ended with."""
+"""Remarks on where a fit ended: what is true of the numbers, and easily misread. None of them makes a verdict bad."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from ctpwa.fitting.fractions import Fractions
+from ctpwa.fitting.result import FoundMinimum
 from ctpwa.model.model import Model
+
+LARGE_SUM = 1.5  # of fractions: more of them cancels
+NEAR = 3.0  # in -ln L, in units in which one standard deviation adds ½: minima that the data hardly tell apart
+
+
+def coherent_groups(model: Model) -> dict[str, list[int]]:
+    """Waves that go through the same resonances, each wave once: their fractions add up to 1 where nothing interferes."""
+    groups: dict[str, list[int]] = {}
+    for index, wave in enumerate(model.waves):
+        name = " ".join(dict.fromkeys(resonance.name for resonance in wave.resonances)) or wave.name
+        groups.setdefault(name, []).append(index)
+    return groups
+
+
+def large_fractions(fractions: Fractions, data_set: str = "") -> list[str]:
+    """Whether fractions add up to much more than 1: large amplitudes then cancel, and each alone means little.
+
+    Args:
+        fractions:  of groups of waves that have none in common
+        data_set:   its name, if there are several
+    """
+    if not fractions.sum > LARGE_SUM:
+        return []
+    pairs = np.triu(fractions.interference, 1)
+    i, j = np.unravel_index(int(np.argmin(pairs)), pairs.shape)
+    of = f" of {data_set}" if data_set else ""
+    return [
+        f"the fractions{of} add up to {100 * fractions.sum:.0f} %: amplitudes cancel, most of all {fractions.names[i]} and"
+        f" {fractions.names[j]} (interference {100 * pairs[i, j]:.0f} %); try without one of them"
+    ]
+
+
+def doubtful_minimum(minima: Sequence[FoundMinimum], n_starts: int, unit: float = 1.0) -> list[str]:
+    """Whether the search may have missed the best minimum, or found another one that is as good.
+
+    Args:
+        minima:    where the starts led to, the best first
+        n_starts:  number of starts
+        unit:      what counts as 1 in -ln L, see ``Scaled``
+    """
+    if n_starts == 1:
+        return []
+    best, *others = minima
+    remarks = []
+    if best.starts <= 1:
+        remarks.append(f"only {best.starts} of {n_starts} starts reached the best minimum, and there may be a better one: try more starts")
+    near = [other for other in others if other.nll - best.nll < NEAR * unit]
+    if near:
+        more = f", and {len(near) - 1} more within {NEAR * unit:g}" if len(near) > 1 else ""
+        part = "" if near[0].refined else " (part of the events)"
+        remarks.append(
+            f"another minimum is only {near[0].nll - best.nll:.2f} above in -ln L{part}{more}: the data hardly tell them apart; compare"
+            " their values, which are under 'minima' in the result"
+        )
+    return remarks
 
 
 def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
@@ -26,5 +85,6 @@ def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
     for name, (low, high) in ranges.items():
         mass = values.get(f"{name}.mass")
         if mass is not None and not low <= mass <= high:
-            remarks.append(f"{name}.mass is {mass:.4g} GeV, outside {low:.4g} to {high:.4g} GeV, where events are")
+            place = f"outside {low:.4g} to {high:.4g} GeV, where events are"
+            remarks.append(f"{name}.mass is {mass:.4g} GeV, {place}: give it limits, or leave {name} out")
     return remarks

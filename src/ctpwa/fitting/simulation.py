@@ -21,6 +21,7 @@ from ctpwa.engine.likelihood.simulation import NormalisationSize
 
 LEAST = 25  # effective events, in total and of each wave that matters
 PER_PARAMETER = 5  # effective events for each free parameter
+ENOUGH = 10  # of them: fewer are worth a remark
 MATTERS = 0.01  # fraction of a wave that matters
 LARGE = 0.1  # of an error: more than that is worth a remark
 MORE = "use more phase-space events, or events that follow the intensity, with weights"
@@ -85,6 +86,23 @@ def too_few_events(size: NormalisationSize, n_free: int, fractions: Sequence[flo
         return []
     least, name = min(few)
     return [f"only {least:.3g} of {size.n_events} phase-space events{of} count in the integral of {name}, too few for its errors: {MORE}"]
+
+
+def few_for_parameters(size: NormalisationSize, n_free: int, data_set: str = "") -> list[str]:
+    """A remark if fewer than ``ENOUGH`` effective events for each free parameter make errors too large by n/2N_eff.
+
+    Args:
+        size:      effective sizes of the sample
+        n_free:    number of free parameters
+        data_set:  its name, if there are several
+    """
+    if size.total >= ENOUGH * n_free:
+        return []
+    of = f" of {data_set}" if data_set else ""
+    return [
+        f"{size.total:.3g} of {size.n_events} phase-space events{of} count, fewer than {ENOUGH} for each of"
+        f" {counted(n_free, 'free parameter')}: errors may be {50 * n_free / size.total:.0f} % too large; {MORE}"
+    ]
 
 
 def size_line(size: NormalisationSize, data_set: str = "") -> str:

@@ -82,6 +82,7 @@ def remarks(result: Any) -> list[str]:
         f"{result.method}: {counted(record.hessians, 'Hessian')}, {counted(record.gradients, 'gradient')},"
         f" {counted(record.values, 'value')}, {record.seconds:.2f} s",
         f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors corrected for weights" if result.corrected else ""),
+        *([f"changed on the command line: {' '.join(changed)}"] if (changed := result.settings.get("changed")) else []),
         *([] if result.precision is None else [str(result.precision)]),
         *_normalisation(result),
     ]

@@ -64,7 +64,8 @@ class Model:
         production:       how the parent was made; ``Polarisation``: with one spin density matrix
         zou_bugg:         transverse projection of daughter spins instead of the canonical rotation-free boost
         notes:            decisions made while building that may interest the user
-        coupling_values:  couplings that were given values, by name; all others are 1
+        coupling_values:  couplings that were given values, by name; all others are 1. Those that follow from fractions are computed
+                          when they are first asked for
         columns:          event columns that lineshapes and the production may use
         parameters:       parameters of no resonance, which formulas may use
         relations:        parameters that are formulas of others, by name; those of couplings are known once they have a representation

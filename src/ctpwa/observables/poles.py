@@ -12,7 +12,7 @@ A pole w_p of F in w = √s is a zero of 1/F, and moves with the parameters θ o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -154,7 +154,9 @@ class _Fit:
         return floating, self.covariance[np.ix_(index, index)], not self.lost & set(names)
 
 
-def poles(result: FitResult | ModelValues | None, model: Model, sheets: str = NEAREST) -> tuple[Pole, ...]:
+def poles(
+    result: FitResult | ModelValues | None, model: Model, sheets: str = NEAREST, *, resonances: Collection[str] | None = None
+) -> tuple[Pole, ...]:
     """The poles of all lineshapes of a model.
 
     Args:
@@ -162,6 +164,7 @@ def poles(result: FitResult | ModelValues | None, model: Model, sheets: str = NE
         model:   the model that was fitted
         sheets:  ``nearest``: the pole of each lineshape that matters most in the physical region (of a K-matrix all that are near it);
                  ``all``: one pole for every sheet that has one
+        resonances:  only those of these; default: all
 
     Returns:
         one or more entries for every lineshape; where there is no pole, ``reason`` says why
@@ -175,7 +178,7 @@ def poles(result: FitResult | ModelValues | None, model: Model, sheets: str = NE
     for wave, placed in zip(model.waves, channels.placed, strict=True):
         for entry in placed:
             key = (entry.resonance.name, entry.vertex)
-            if key not in seen:
+            if key not in seen and (resonances is None or entry.resonance.name in resonances):
                 seen.add(key)
                 found += _poles_of(entry, _decay(wave.chain, entry.node), values, fit, sheets, _highest(model, entry.node))
     return tuple(found)
@@ -203,6 +206,28 @@ def poles_section(found: Sequence[Pole]) -> Section:
     columns = ("resonance", "decay", "sheet", "mass", "width", "residue: magnitude, phase in degrees")
     title = "poles √s = mass − i width/2 in GeV, sheet as sign of Im q, residue of the lineshape in √s"
     return Section(title, columns, tuple(rows))
+
+
+def far_poles(result: FitResult, model: Model) -> list[str]:
+    """Remarks on fitted resonances whose pole is farther from the mass parameter than half its width, −Im √s_p.
+
+    Args:
+        result:  of a fit
+        model:   the model that was fitted
+    """
+    names = [*result.names, *(p.name for p in result.derived)]
+    fitted = {name.rpartition(".")[0] for name in names} & model.resonances.keys()
+    remarks = {}
+    with np.errstate(all="ignore"):  # a fit may end anywhere
+        found = poles(result, model, resonances=fitted) if fitted else ()
+    for pole in found:
+        mass = result.values.get(f"{pole.resonance}.mass")
+        if mass is not None and pole.mass is not None and pole.width is not None and abs(pole.mass - mass) > pole.width / 2:
+            remarks[pole.resonance] = (
+                f"the pole of {pole.resonance} is at {pole.mass:.4g} - {pole.width / 2:.3g}i GeV, far from its mass parameter {mass:.4g}:"
+                " quote the pole, see ctpwa show --poles"
+            )
+    return list(remarks.values())
 
 
 def _text(value: float, error: float | None, fitted: bool) -> str:

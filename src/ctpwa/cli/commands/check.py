@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-import ctpwa
+from ctpwa.cli.changes import DataOption, FixOption, FloatOption, SetOption, WithoutOption, load_changed, read_changes
 from ctpwa.cli.check_print import print_plain, print_samples, print_tables
 from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.command import Command
@@ -21,16 +21,23 @@ def check(
     model: Annotated[Path, typer.Argument(help="the model file")],
     explain: Annotated[bool, typer.Option("--explain", help="show what is computed per event, per iteration, and per both")] = False,
     samples: Annotated[bool, typer.Option("--samples/--no-samples", help="read the samples that the file names")] = True,
+    values: SetOption = None,
+    fix: FixOption = None,
+    floating: FloatOption = None,
+    without: WithoutOption = None,
+    data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="print for programs")] = False,
 ) -> None:
     """Validate a model file and show its waves, parameters, samples and memory."""
-    analysis = ctpwa.load_analysis(model)
+    analysis = load_changed(model, read_changes(fix, values, floating, without, data))
     report = CheckReport.of(analysis)
+    if not as_json and analysis.changed:
+        echo(f"changed on the command line: {' '.join(analysis.changed)}")
     if not as_json:
         (print_tables if CommandSettings.of(context).tables else print_plain)(report)
     read = SampleReport.of(analysis, report) if samples and analysis.data_sets else None
     if as_json:
-        print_json(_description(report, read))
+        print_json(_description(report, read) | {"changed": list(analysis.changed)})
         return
     print_samples(report, read)
     if explain:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,11 +14,12 @@ import typer
 
 import ctpwa
 from ctpwa.analysis.analysis import Analysis
-from ctpwa.base.errors import ConfigError, CtpwaError
+from ctpwa.base.errors import CtpwaError
 from ctpwa.base.locks import OutputLock
 from ctpwa.base.output import check_inputs, check_output
 from ctpwa.base.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.base.words import counted
+from ctpwa.cli.changes import DataOption, FixOption, FloatOption, SetOption, WithoutOption, load_changed, read_changes
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import FAILED, INTERRUPTED, NOT_GOOD, echo, print_json, say
 from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
@@ -36,6 +36,7 @@ from ctpwa.fitting.consistent import METHODS
 from ctpwa.fitting.fit import TOLERANCE
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED as INTERRUPTED_FIT
+from ctpwa.fitting.remarks import doubtful_minimum
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.minima import SAME_VALUE
@@ -53,10 +54,11 @@ def fit(
     device: Annotated[str | None, typer.Option(help="where to compute, such as cpu or cuda:0")] = None,
     precision: Annotated[str | None, typer.Option(help="double, or mixed: spin amplitudes in single precision")] = None,
     minos: Annotated[list[str] | None, typer.Option(metavar="NAME", help="a parameter that gets MINOS errors; may be repeated")] = None,
-    fix: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter that is fixed; without =VALUE where the fit would start; may be repeated"),
-    ] = None,
+    fix: FixOption = None,
+    values: SetOption = None,
+    floating: FloatOption = None,
+    without: WithoutOption = None,
+    data: DataOption = None,
     begin_at: Annotated[Path | None, typer.Option("--from", metavar="RESULT", help="start from the values of this result")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="continue where the last fit ended, or was interrupted or killed")] = False,
     force: Annotated[bool, typer.Option("--force", help="start over, and replace the existing result")] = False,
@@ -68,17 +70,18 @@ def fit(
     for word, known in ((method, METHODS), (engine, engine_names()), (precision, PRECISIONS)):
         if word is not None and word not in known:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
+    changes = read_changes(fix, values, floating, without, data)
     settings = CommandSettings.of(context)
     files = _Files.of(model, out, settings.elsewhere)
     ranks = current_ranks()
     inputs = [model, *([] if begin_at is None else [begin_at])]
     with _held(files, ranks, lambda: files.check(inputs, resume, force)), Interrupts(ranks) as interrupts:
-        analysis = _load(model, _fixed(fix or []))
+        analysis = load_changed(model, changes)
         ranks.together(lambda: files.check_inputs(analysis.files))
         other = None if begin_at is None else FitResult.load(begin_at)
         last = _last(files, analysis) if resume else None
         likelihood = analysis.likelihood(engine, device, precision=precision)
-        begin = _begin(analysis, likelihood, last, other, begin_at, starts, seed)
+        begin = _begin(analysis, likelihood, last, other, begin_at, starts, seed).without(changes.set)
         if not as_json and ranks.first:
             echo(
                 "\n".join([*map(str, analysis.summaries), f"memory: {_memory(analysis, likelihood)}{_of_each(ranks)}", *begin.lines]) + "\n"
@@ -97,7 +100,7 @@ def fit(
         result, best = _run(analysis, likelihood, options, files, interrupts, settings)
         interrupts.held = True  # the file is written in any case
         if last is not None and starts is None:
-            result = last.merged(result)
+            result = last.merged(result, likelihood.unit)
         result = result.with_origin(settings=dict(result.settings) | begin.origin)
         unchanged = _nothing_better(likelihood, last, result)
         saved = _Saved(files.result) if unchanged or not ranks.first else files.write(result, best, begin.journal)
@@ -108,33 +111,6 @@ def fit(
         _meet_others(ranks, saved)
     ranks.end_together()  # torchrun ends all processes when one of them ends with a code
     _end(result, saved)
-
-
-def _fixed(texts: Sequence[str]) -> dict[str, float | None]:
-    """Names and values of --fix; None: the value that the fit would start with."""
-    found: dict[str, float | None] = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not name or name in found:
-            raise typer.BadParameter(f"--fix {text!r} has no name" if not name else f"--fix {name!r} is there twice")
-        try:
-            found[name] = float(value) if equals else None
-        except ValueError:
-            raise typer.BadParameter(f"--fix {text!r}: {value!r} is not a number; write NAME=VALUE") from None
-        if not math.isfinite(found[name] or 0.0):
-            raise typer.BadParameter(f"--fix {text!r}: {value!r} is not finite")
-    return found
-
-
-def _load(model: Path, fix: Mapping[str, float | None]) -> Analysis:
-    """The model file with some parameters fixed; what is wrong with these is said of the option, since the file does not have them."""
-    try:
-        return ctpwa.load_analysis(model, fix=fix)
-    except ConfigError as error:
-        for problem in error.problems:
-            if problem.path[:2] == ("fit", "fix") and problem.path[2:3] and problem.path[2] in fix:
-                raise typer.BadParameter(f"--fix {problem.path[2]!r}: {problem.what}; {problem.fix}") from None
-        raise
 
 
 @contextmanager
@@ -180,6 +156,12 @@ class _Begin:
     lines: tuple[str, ...] = ()
     origin: dict[str, Any] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
+
+    def without(self, names: Collection[str]) -> _Begin:
+        """The same, with the values of the model for these parameters and couplings."""
+        if self.values is None or not names:
+            return self
+        return replace(self, values={k: v for k, v in self.values.items() if k not in names and k.rpartition(".")[0] not in names})
 
 
 def _begin(
@@ -341,13 +323,15 @@ class _Last:
         """Refuse to mix fits of different samples."""
         self.check(self.point.samples_hash == _hash_of_samples(analysis), "other samples")
 
-    def merged(self, result: FitResult) -> FitResult:
-        """A result continued from one point, with the other minima found before."""
+    def merged(self, result: FitResult, unit: float) -> FitResult:
+        """A result continued from one point, with the other minima found before and remarks on them; ``unit``: of −ln L."""
         if self.journal is not None or self.result is None or self.result.n_starts == 1:
             return result
         first, *others = self.result.minima
         best = replace(first, nll=result.nll, refined=True, values=tuple(result.x.tolist()))
-        return replace(result, minima=(best, *others), n_starts=self.result.n_starts)
+        minima, n_starts = (best, *others), self.result.n_starts
+        verdict = result.verdict.with_reasons(last=doubtful_minimum(minima, n_starts, unit))
+        return replace(result, minima=minima, n_starts=n_starts, verdict=verdict)
 
 
 def _last(files: _Files, analysis: Analysis) -> _Last | None:

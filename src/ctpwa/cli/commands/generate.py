@@ -12,13 +12,15 @@ import ctpwa
 from ctpwa.analysis.reopen import described_analysis
 from ctpwa.analysis.toys import COMPONENT, ToyData, generate_data
 from ctpwa.base.errors import CtpwaError
-from ctpwa.base.output import check_output
+from ctpwa.base.output import check_inputs, check_output
 from ctpwa.base.ranks import ONE
 from ctpwa.base.words import counted
+from ctpwa.cli.changes import SetOption, WithoutOption, load_changed, read_changes
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
 from ctpwa.cli.settings import CommandSettings
+from ctpwa.config.changes import Changes
 from ctpwa.data.located import TEXT
 from ctpwa.data.write import check_suffix
 from ctpwa.decay.conjugate import conjugate_decay
@@ -43,6 +45,8 @@ def generate(
         bool,
         typer.Option("--conjugate", help="the charge-conjugate decay: antiparticles, with couplings c(1 - delta)"),
     ] = False,
+    values: SetOption = None,
+    without: WithoutOption = None,
     phase_space: Annotated[bool, typer.Option("--phase-space", help="flat in phase space instead of like the model")] = False,
     signal_only: Annotated[bool, typer.Option("--signal-only", help="leave out the backgrounds of the model file")] = False,
     data_set: Annotated[
@@ -58,9 +62,12 @@ def generate(
         raise typer.BadParameter(
             f"--phase-space has neither signal nor background: leave out {'--signal-only' if signal_only else '--data-set'}"
         )
+    if fitted is not None and (values or without):
+        raise typer.BadParameter(f"--from gives all values: leave out {'--set' if values else '--without'}, or --from")
     check_suffix(out)
     check_output(out, SAMPLE, [path for path in (model, fitted) if path is not None], force)
-    analysis, result = _analysis_and_truth(model, fitted)
+    analysis, result = _analysis_and_truth(model, fitted, read_changes(values=values, without=without))
+    check_inputs(out, analysis.included)
     only = len(analysis.data_sets) == 1
     conjugate = conjugate or any(own.conjugate for own in analysis.data_sets if only or own.name == data_set)
     decay = conjugate_decay(analysis.model.decay) if conjugate else analysis.model.decay
@@ -95,9 +102,12 @@ def generate(
     ctpwa.write_events(out, events, model=analysis.model, made_by=GENERATED, conjugate=conjugate)
     seconds = time.monotonic() - start
     if as_json:
-        print_json({"file": str(out), "decay": str(decay), "events": n, "seed": seed, "seconds": seconds} | how)
+        said = {"file": str(out), "decay": str(decay), "events": n, "seed": seed, "seconds": seconds, "changed": list(analysis.changed)}
+        print_json(said | how)
         return
     echo(f"{out}: {counted(n, 'event')} of {decay}, {'flat in phase space' if phase_space else _accepted(data)}, {seconds:.1f} s")
+    if analysis.changed:
+        echo(f"  changed on the command line: {' '.join(analysis.changed)}")
     if not phase_space and len(data.names) > 1:
         echo(_components(data, COMPONENT in events.columns))
     if not phase_space and data.smeared:
@@ -151,12 +161,12 @@ def _column(text: str) -> tuple[str, float | list[float]]:
     return name, values[0] if len(values) == 1 else values
 
 
-def _analysis_and_truth(path: Path | None, fitted: Path | None) -> tuple[ctpwa.Analysis, ctpwa.FitResult | None]:
+def _analysis_and_truth(path: Path | None, fitted: Path | None, changes: Changes) -> tuple[ctpwa.Analysis, ctpwa.FitResult | None]:
     """An analysis from its model file or from the result of a fit, and the latter."""
     if fitted is None:
         if path is None:
             raise typer.BadParameter("give a model file, or the result of a fit with --from")
-        return ctpwa.load_analysis(path, ONE), None
+        return load_changed(path, changes, ONE), None
     result = ctpwa.FitResult.load(fitted)
     if path is not None:
         return ctpwa.load_analysis(path, ONE), result

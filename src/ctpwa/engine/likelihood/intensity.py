@@ -264,7 +264,7 @@ def _coupling_values(names: Sequence[str], defaults: Mapping[str, complex], give
             raise PhysicsError(f"no coupling is called {name!r}", suggest(name, names))
         if not np.isfinite(value):
             raise PhysicsError(f"the coupling {name!r} is {value}", "give a finite number")
-    return {name: complex(given.get(name, defaults.get(name, 1.0))) for name in names}
+    return {name: complex(given[name] if name in given else defaults.get(name, 1.0)) for name in names}
 
 
 def _parameter_values(theta: Sequence[Parameter], given: Mapping[str, float]) -> tuple[Parameter, ...]:
