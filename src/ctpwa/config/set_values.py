@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.base.errors import PhysicsError, suggest
-from ctpwa.config.schema import ModelSpec
+from ctpwa.config.schema import FLOAT, ModelSpec
 from ctpwa.model.couplings import VERTEX, CouplingMap, map_couplings
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model
@@ -46,6 +46,12 @@ class Known:
     def parameters(self) -> dict[str, Parameter]:
         """Parameters that are not parts of couplings."""
         return {**own_parameters(self.model.resonances, self.model.parameters), **self.mixed}
+
+    @cached_property
+    def elements(self) -> tuple[str, ...]:
+        """Those of them that are elements of the spin density matrix of the parent."""
+        factors = self.model.production.rows(self.model.decay).factors
+        return () if factors is None else factors.names
 
     @cached_property
     def mapped(self) -> CouplingMap:
@@ -102,6 +108,8 @@ def free(data: dict[str, Any], known: Known, name: str) -> None:
             entry["fraction"] = _mapping(entry["fraction"]) | {"float": True}
     elif name in (data.get("parameters") or {}):
         data["parameters"][name] = _mapping(data["parameters"][name]) | {"float": True}
+    elif name in known.elements:
+        _change_element(data, known, name, {"float": True})
     else:
         resonance, entry, key = _resonance(data, known, name)
         listed = entry.get("float", [])
@@ -130,6 +138,8 @@ def set_value(data: dict[str, Any], known: Known, name: str, value: complex) -> 
             entry["fraction"] = _mapping(entry["fraction"]) | {"value": value.real}
     elif name in (data.get("parameters") or {}):
         data["parameters"][name] = _mapping(data["parameters"][name]) | {"value": value.real}
+    elif name in known.elements:
+        _change_element(data, known, name, {"value": value.real})
     else:
         resonance, entry, key = _resonance(data, known, name)
         changed = {key: value.real} if key in DIRECT else {"parameters": {**(entry.get("parameters") or {}), key: value.real}}
@@ -194,6 +204,14 @@ def _resonance(data: dict[str, Any], known: Known, name: str) -> tuple[str, dict
             data["resonances"] = data.get("resonances") or {}
             return resonance, data["resonances"].get(resonance) or {}, name.removeprefix(f"{resonance}.")
     raise ChangeError(f"no resonance has a parameter {name!r}", suggest(name, known.parameters))
+
+
+def _change_element(data: dict[str, Any], known: Known, name: str, change: dict[str, Any]) -> None:
+    """Change what the description says about an element of the density matrix, all of which are spelled out for that."""
+    given = {own: {"value": known.parameters[own].value, "float": not known.parameters[own].fixed} for own in known.elements}
+    if isinstance(data["polarisation"], dict):
+        given = {own: {"float": True} if entry == FLOAT else _mapping(entry) for own, entry in data["polarisation"].items()}
+    data["polarisation"] = {**given, name: given.get(name, {}) | change}
 
 
 def _backgrounds(data: dict[str, Any], name: str) -> list[dict[str, Any]]:

@@ -49,3 +49,20 @@ def test_their_words():
 
 def test_no_changes_change_nothing():
     assert load_document(CONTENT, changes=Changes()).data == load_document(CONTENT).data
+
+
+@pytest.mark.parametrize("given", [{"P_z": {"value": 0.1, "float": True}, "P_x": 0.2}, ["P_z"], "float"])
+def test_elements_of_the_density_matrix(given):
+    content = {
+        "decay": "Lambda(c)+ -> p K- pi+",
+        "polarisation": given,
+        "resonances": {"Lambda(1520)": {"in": "p K-"}},
+    }
+    before = {p.name: p for p in load_document(content).model.parameters}
+    changed = load_document(content, changes=Changes(set={"P_z": 0.3 + 0j})).model.parameters
+    assert {p.name: (p.value, p.fixed) for p in changed} == {
+        name: (0.3 if name == "P_z" else p.value, p.fixed) for name, p in before.items()
+    }
+    if "P_x" in before and before["P_x"].fixed:
+        freed = load_document(content, changes=Changes(free=("P_x",))).model.parameters
+        assert {p.name for p in freed if not p.fixed} == {"P_x", "P_z"}
