@@ -54,7 +54,7 @@ def conclude(
                 " fix: check the start values of the parameters, and give limits to those that must not leave a range"
             )
         edge = Edge.of(likelihood)
-        judged = _judge(likelihood, stop, *((gradient, H) if edge is None else edge.at_barrier(stop, likelihood.unit, gradient, H)))
+        judged = _judge(likelihood, stop, *((gradient, H) if edge is None else edge.at_barrier(likelihood, stop, gradient, H)))
         if edge is not None:
             judged = without_what_is_flat(judged, edge.undetermined(likelihood, stop, about.points[0]))
         covariance = judged.covariance
