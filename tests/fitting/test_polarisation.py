@@ -38,14 +38,14 @@ def model(polarisation, of="lambdac", **more):
 
 @cache
 def flat(of):
-    return ctpwa.generate_phase_space(model("unpolarised", of), 4000, seed=3)
+    return ctpwa.generate_phase_space(model("unpolarised", of), 2000, seed=3)
 
 
 def likelihood(own, data, of="lambdac", **options):
     return build_likelihood(own, data, flat(of), engine="reference", **options)
 
 
-def toy(truth, seed, n=700):
+def toy(truth, seed, n=400):
     return ctpwa.generate_toy(model(VECTOR), n, parameters=truth, seed=seed, engine="reference")
 
 
@@ -82,22 +82,17 @@ def test_along_a_curved_edge():
     for name in VECTOR:
         assert result.value(name) == pytest.approx(derived[name].value, abs=1e-3)
         assert errors[name] == pytest.approx(derived[name].error, rel=0.03)
-
-
-def test_a_start_at_the_end_of_a_fit_at_the_edge_stays_there():
-    data = toy({"P_x": 0.6, "P_y": 0.0, "P_z": 0.8}, 5)
-    like = likelihood(model(VECTOR), data)
-    first = ctpwa.fit(like, starts=1)
-    again = ctpwa.fit(like, start=dict(zip(first.names, (first.value(name) for name in first.names), strict=True)), starts=1)
-    assert again.nll == pytest.approx(first.nll, abs=1e-4)
+    values = {name: result.value(name) for name in result.names}
+    again = ctpwa.fit(likelihood(model(VECTOR), data), start=values, starts=1)
     assert again.verdict.good
+    assert again.nll == pytest.approx(result.nll, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["newton", "lbfgs"])
 def test_transverse_events_have_no_longitudinal_part(method):
     """The truth ρ_00 = 0 is at the edge: half of all fits end there."""
     at_limit = []
-    for seed in range(3):
+    for seed in range(4):
         data = ctpwa.generate_toy(model("transverse", "jpsi"), 500, seed=seed, engine="reference")
         result = ctpwa.fit(likelihood(model("rho_00", "jpsi"), data, "jpsi"), starts=1, method=method)
         transverse = ctpwa.fit(likelihood(model("transverse", "jpsi"), data, "jpsi"), starts=1)

@@ -55,7 +55,7 @@ def conclude(
             )
         endless = "" if stop.converged else hole(likelihood, stop.x)
         edge = Edge.of(likelihood)
-        slope, curvature = (gradient, H) if edge is None else edge.at_barrier(stop, likelihood.unit, gradient, H)
+        slope, curvature = (gradient, H) if edge is None else edge.at_barrier(likelihood, stop, gradient, H)
         judged = _judge(likelihood, stop, slope, curvature, endless)
         if edge is not None:
             judged = without_what_is_flat(judged, edge.undetermined(likelihood, stop, about.points[0]))

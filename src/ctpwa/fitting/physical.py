@@ -23,6 +23,7 @@ HEIGHTS = (0.1, 0.01, 1e-3, 1e-4, 1e-5)  # μ, in units in which one standard de
 AWAY = 0.1  # of the way back to where a fit has started
 NEAR = 1e-5  # an eigenvalue that counts as 0
 STUCK = 0.01  # an eigenvalue below which a fit that does not converge may have met the edge
+INVISIBLE = 1e-9  # curvature of −ln L for each event, of an element of ρ that nothing depends on
 EVEN = 0.5  # the lowest eigenvalue falls in proportion to μ at the edge, and stays where it is inside
 
 
@@ -65,14 +66,23 @@ class Edge:
             H[np.ix_(index, index)] += curvature
         return value, grad, H
 
-    def at_barrier(self, stop: Stop, unit: float, gradient: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def at_barrier(self, likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and Hessian of −ln L with the barrier that a fit ended at, if it did."""
         if stop.reason != AT_EDGE:
-            return gradient, H
+            return gradient, self._without_rounding(likelihood, H)
         _, slope, curvature = self.barrier(stop.x)
-        return gradient + unit * HEIGHTS[-1] * slope, H + unit * HEIGHTS[-1] * curvature
+        height = likelihood.unit * HEIGHTS[-1]
+        return gradient + height * slope, H + height * curvature
 
-    def undetermined(self, objective: Objective, stop: Stop, start: np.ndarray) -> Judged | None:
+    def _without_rounding(self, likelihood: Fittable, H: np.ndarray) -> np.ndarray:
+        """A Hessian without elements of density matrices on which nothing depends: of their curvature only rounding is left."""
+        sources = {name for part in self.parts for name in self._sources(part)}
+        nothing = [k for k, name in enumerate(self.names) if name in sources and abs(H[k, k]) < INVISIBLE * likelihood.weight]
+        cleaned = H.copy()
+        cleaned[nothing], cleaned[:, nothing] = 0.0, 0.0
+        return cleaned
+
+    def undetermined(self, likelihood: Fittable, stop: Stop, start: np.ndarray) -> Judged | None:
         """What the likelihood alone does not determine, seen from inside, if the barrier has led to the edge; None if it has not.
 
         The intensity is linear in ρ: what it does not depend on at one point it does not depend on anywhere.
@@ -80,12 +90,14 @@ class Edge:
         if stop.reason != AT_EDGE:
             return None
         x = self.inside(stop.x, start)
-        value, gradient, H = objective.value_grad_hessian(x)
-        return judge(self.names, Stop(x, value, True, "", 0), 0 * gradient, H, objective.bounds) if np.isfinite(H).all() else None
+        value, gradient, H = likelihood.value_grad_hessian(x)
+        if not np.isfinite(H).all():
+            return None
+        return judge(self.names, Stop(x, value, True, "", 0), 0 * gradient, self._without_rounding(likelihood, H), likelihood.bounds)
 
     def inside(self, x: np.ndarray, start: np.ndarray) -> np.ndarray:
         """A point near ``x``, with the density matrix a bit nearer to where it was at the start of a fit."""
-        feeds = {name for part in self.parts if part.feeds is not None for name in self._sources(part)}
+        feeds = {name for part in self.parts for name in self._sources(part)}
         moved = np.array([name in feeds for name in self.names])
         return np.where(moved, x + AWAY * (start - x), x)
 

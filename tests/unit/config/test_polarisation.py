@@ -124,7 +124,7 @@ def test_bad_elements(refused, value, where, what, fix):
         ("polarisation: P_z\nparameters: {P_z: 1}\n", "2:15", "one of the 'parameters' as well", "rename"),
         (
             "polarisation: {P_z: float}\nfit: {relations: {P_z: 0.5*P_x}}\n",
-            "3:18",
+            "3:19",
             "'P_z' is a formula and cannot float",
             "let the parameters in it float",
         ),
