@@ -93,9 +93,9 @@ class WaveList:
         return replace(wave, coupling=partner[0].coupling, factor=partner[0].factor * partner_sign * partner[1])
 
     def _name(self, chain: Chain, ls: Sequence[LS]) -> str:
-        """``phi(1020)[K+ K-] (1,1)(1,0)``."""
-        parts = [f"{self.draft.title(node)}[{' '.join(chain.decay.labels[i] for i in node.leaves)}]" for node in chain.nodes[1:]]
-        return " ".join([*parts, "".join(str(pair) for pair in ls)])
+        """``phi(1020)[K+ K-] (1,1)(1,0)``; states on their mass shell, which all waves have, are not in it."""
+        parts = [f"{self.draft.title(node)}[{' '.join(chain.decay.words(node.leaves))}]" for node in chain.shown]
+        return " ".join([*parts, chain.ls_text(ls)])
 
     def _report_duplicate(self, wave: Wave, key: Key, found: FoundChain) -> None:
         if key in self._by_key:

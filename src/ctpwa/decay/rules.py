@@ -9,7 +9,7 @@ from math import pi, sqrt
 from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.clebsch import clebsch_gordan
 from ctpwa.decay.particle import Particle
-from ctpwa.decay.spin import LS, couplings, format_spin, projections
+from ctpwa.decay.spin import LS, couplings, format_spin
 
 RANK_TOLERANCE = 1e-9  # entries of H are products of Clebsch-Gordan coefficients, exact to 1e-15
 
@@ -54,7 +54,7 @@ def independent_subset(two_J: int, first: Particle, second: Particle, pairs: lis
     """
     if not (first.massless or second.massless):
         return pairs
-    helicities = [(a, b) for a in _helicities(first) for b in _helicities(second) if abs(a - b) <= two_J]
+    helicities = [(a, b) for a in first.two_helicities for b in second.two_helicities if abs(a - b) <= two_J]
     basis: list[list[float]] = []
     chosen = []
     for ls in pairs:
@@ -67,10 +67,6 @@ def independent_subset(two_J: int, first: Particle, second: Particle, pairs: lis
             basis.append([x / norm for x in row])
             chosen.append(ls)
     return chosen
-
-
-def _helicities(particle: Particle) -> list[int]:
-    return [two_lam for two_lam in projections(particle.two_J) if not particle.massless or abs(two_lam) == particle.two_J]
 
 
 def allowed_ls(parent: Particle, first: Particle, second: Particle, *, weak: bool = False, max_L: int | None = None) -> list[LS]:

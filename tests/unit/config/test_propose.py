@@ -237,7 +237,6 @@ def test_numbers_are_written_so_that_yaml_reads_numbers(tmp_path):
         ("J/psi -> K+ K+ eta", ["charge is not conserved"]),
         ("eta -> K+ K- pi0", ["below threshold"]),
         ("J/psi -> eta eta eta", ["has no wave: C of the parent is -1, C of the final state +1"]),
-        ("tau- -> pi- pi0 nu(tau)", ["massless"]),
     ],
 )
 def test_errors(decay, words):
