@@ -32,6 +32,12 @@ def pair_c_parity(ls: LS) -> int:
     return -1 if (ls.L + ls.S) % 2 else 1
 
 
+def weak_current_allowed(parent: Particle, first: Particle, second: Particle) -> bool:
+    """What a lepton makes with its neutrino comes from a current of spin 1, which has spin 0 and 1."""
+    others = [particle for particle in (first, second) if not particle.neutrino]
+    return not (parent.lepton and len(others) == 1 and others[0].two_J > 2)
+
+
 def identical_pair_allowed(ls: LS) -> bool:
     """Two identical particles, bosons or fermions: L + S even."""
     return (ls.L + ls.S) % 2 == 0
@@ -95,6 +101,8 @@ def allowed_ls(parent: Particle, first: Particle, second: Particle, *, weak: boo
             f"parity needs P·P1·P2 = {P * P1 * P2:+d} = (-1)^L, so {parity} L", [ls for ls in pairs if parity_conserved(P, P1, P2, ls.L)]
         )
         pairs = _apply_c_parity(parent, first, second, pairs, keep)
+    if not weak_current_allowed(parent, first, second):
+        pairs = keep("what a lepton makes with its neutrino has spin 0 or 1", [])
     if first.name == second.name:
         pairs = keep("two identical particles need even L+S", [ls for ls in pairs if identical_pair_allowed(ls)])
     if max_L is not None:
