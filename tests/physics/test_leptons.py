@@ -359,3 +359,12 @@ def test_choosing_ls_turns_the_current_off():
     assert vertex_ls(wave.chain, vertex) == [LS(0, Fraction(1))]
     with pytest.raises(ctpwa.CtpwaError, match="its vector current fixes them"):
         vertex_ls(wave.chain, vertex, only=[LS(0, Fraction(1))])
+
+
+@pytest.mark.parametrize("content", [{"decay": "psi(2S) -> tau+ tau-", "polarisation": "transverse"}, TAU])
+def test_currents_are_the_same_in_both_formalisms(content):
+    """They are what they are: the projection of Zou and Bugg is not applied to them."""
+    canonical, other = (ctpwa.load_model(content | {"formalism": formalism}) for formalism in ("canonical", "zou-bugg"))
+    events = ctpwa.generate_phase_space(canonical, 10, seed=1)
+    first, second = (gram(model.spin_amplitudes(events).values)[:, 0, 0].real for model in (canonical, other))
+    np.testing.assert_allclose(second, first, rtol=1e-12)

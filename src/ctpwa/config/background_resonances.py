@@ -58,7 +58,7 @@ def check_peak(name: str, spec: DensityResonanceSpec, decay: Decay, table: Parti
     masses: list[tuple[float, float]] = []
     for text in spec.in_:
         system = System.read(text, decay)
-        members = tuple(decay.final[i] for i in system.places[0])
+        members = decay.particles(system.places[0])
         state = _state(name, members, table, known)
         masses.append(_mass_and_width(name, spec, state))
         _check_range(name, *masses[-1], system, decay)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ctpwa
+from ctpwa.decay.conjugate import conjugate_decay
 from ctpwa.decay.symmetry import Conjugation, conjugation_map, exchange_permutations
 
 PSI = "decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\n"
@@ -164,3 +165,21 @@ def test_final_particles_cannot_multiply_without_end(problems):
     steps = "; ".join(f"A{i} -> A{i + 1} A{i + 1}" for i in range(200))
     (problem,) = problems(f"decay: {steps}\n")
     assert problem.what == "there are more than 24 final particles"
+
+
+def test_the_conjugate_decay(load):
+    model = load("decay: B+ -> J/psi K+ eta; J/psi -> mu+ mu-\nresonances: {K(2)*(1430): {in: K+ eta}}\n")
+    conjugate = conjugate_decay(model.decay)
+    assert str(conjugate) == "B- -> J/psi(1S) K- eta; J/psi(1S) -> mu- mu+"
+    assert conjugate.labels == ("mu-", "mu+", "K-", "eta")
+    lambda_b = load("decay: J/psi -> K- Lambda Xi~+; Lambda -> p pi-\nresonances: {X: {in: K- Lambda, JP: 1/2-, lineshape: constant}}\n")
+    (state,) = conjugate_decay(lambda_b.decay).held
+    assert (state.label, state.particle.name, state.place) == ("Lambda~", "Lambda~", (1, 2))
+
+
+@pytest.mark.parametrize("pair", ["mu+ mu-", "J/psi pi+"])
+def test_resolution_of_a_held_state(problems, pair):
+    samples = f"samples: {{data: data.root, phase_space: {{generate: 10}}, resolution: {{masses: {{{pair}: 0.001}}}}}}\n"
+    (problem,) = problems(PSI + NR + samples)
+    assert "J/psi in" in problem.what
+    assert "is held at its mass" in problem.what
