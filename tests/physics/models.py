@@ -138,6 +138,24 @@ MODELS = {
         "decay": "J/psi(1S) -> p p~ eta",
         "resonances": {"N": {"in": ["p eta", "p~ eta"], "JP": "11/2-", "mass": 1.7, "width": 0.15}},
     },
+    # a state on its mass shell in all chains, and leptons from a photon
+    "lambda_b": {
+        "decay": "Lambda(b)0 -> J/psi(1S) p K-; J/psi(1S) -> mu+ mu-",
+        "resonances": {
+            "Lambda(1520)": {"in": "p K-"},
+            "Lambda(1670)": {"in": "p K-"},
+            "Pc": {"in": "J/psi(1S) p", "JP": "3/2-", "mass": 4.44, "width": 0.02},
+        },
+        "max_L": 2,
+    },
+    "psi_pi_pi": {
+        "decay": "psi(2S) -> pi+ pi- J/psi(1S); J/psi(1S) -> e+ e-",
+        "resonances": {
+            "P0": {"in": "pi+ pi-", "JP": "0++", "lineshape": "constant"},
+            "P2": {"in": "pi+ pi-", "JP": "2++", "lineshape": "constant", "max_L": 2},
+            "Zc": {"in": ["J/psi(1S) pi+", "J/psi(1S) pi-"], "JP": "1+", "mass": 3.4, "width": 0.1},
+        },
+    },
     # two identical photons from inner vertices, and weak vertices below strong ones
     "six_body": {
         "decay": "psi(2S) -> p pi- p~ pi+ gamma gamma",

@@ -121,11 +121,11 @@ def _wave_table(report: CheckReport) -> Table:
 
 
 def _states(wave: Wave) -> str:
-    return wave.name.removesuffix("".join(map(str, wave.ls))).strip() or wave.name
+    return wave.name.removesuffix(wave.chain.ls_text(wave.ls)).strip() or wave.name
 
 
 def _ls(wave: Wave) -> str:
-    return " ".join(map(str, wave.ls))
+    return wave.chain.ls_text(wave.ls).replace(")(", ") (")
 
 
 def _coupling(wave: Wave, numbers: dict[str, int]) -> str:

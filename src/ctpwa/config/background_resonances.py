@@ -58,7 +58,7 @@ def check_peak(name: str, spec: DensityResonanceSpec, decay: Decay, table: Parti
     masses: list[tuple[float, float]] = []
     for text in spec.in_:
         system = System.read(text, decay)
-        members = tuple(decay.final[i] for i in system.places[0])
+        members = decay.particles(system.places[0])
         state = _state(name, members, table, known)
         masses.append(_mass_and_width(name, spec, state))
         _check_range(name, *masses[-1], system, decay)
@@ -94,8 +94,7 @@ def _mass_and_width(name: str, spec: DensityResonanceSpec, state: Particle | Non
 
 def _check_range(name: str, mass: float, width: float, system: System, decay: Decay) -> None:
     place = system.places[0]
-    low = sum(decay.final[i].mass or 0.0 for i in place)
-    high = (decay.parent.mass or 0.0) - sum(particle.mass or 0.0 for i, particle in enumerate(decay.final) if i not in place)
+    low, high = decay.mass_range(place)
     if not low - REACH * width <= mass <= high + REACH * width:
         raise SpecError(
             f"{name!r} (mass {mass:g}, width {width:g} GeV) is never in {system.text}, whose mass runs from {low:.4g} to {high:.4g} GeV",

@@ -118,6 +118,7 @@ def _decay(spec: ModelSpec, table: ParticleTable, problems: Problems) -> Decay:
 
 
 def _waves(draft: Draft, formulas: Mapping[str, Written]) -> list[Wave]:
+    draft.add_held()
     found = generated_chains(draft) + written_chains(draft)
     if len(draft.decay.final) == 2 and not found:
         found += direct_chain(draft)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from ctpwa.base.words import counted
 from ctpwa.config.chains import VertexRules
-from ctpwa.config.particles import ARROW
+from ctpwa.config.decay_line import ARROW
 from ctpwa.config.problems import SpecError
-from ctpwa.decay.chain import Chain, Decay, Node
+from ctpwa.decay.chain import Chain, Decay, Held, Node
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
 
@@ -50,6 +50,7 @@ class ChainReader:
             self.written.setdefault(normalise(name), name)
         self.uses: Counter[str] = Counter()
         self.free = list(range(len(decay.final)))
+        self.implied = [state for state in decay.held if not self._has_vertex(state)]  # their vertices are in the decay line
 
     def read(self) -> Chain:
         """The chain, complete and with nothing left over."""
@@ -61,12 +62,46 @@ class ChainReader:
         if self.free:
             left = " ".join(self.decay.labels[i] for i in self.free)
             raise SpecError(f"the chain does not contain {left}", f"it must end in {' '.join(self.decay.labels)}")
-        return Chain(self.decay, self.rules.node(self.decay, "", self.decay.parent, pair))
+        chain = Chain(self.decay, self.rules.node(self.decay, "", self.decay.parent, pair))
+        for state in self.decay.held:
+            if all(set(node.leaves) != set(state.place) for node in chain.nodes):
+                raise SpecError(
+                    f"the chain does not contain {state.label}: a state on its mass shell is in every chain, or in none",
+                    f"let it produce {state.label}, or remove its sub-decay from the decay line",
+                )
+        return chain
+
+    def _has_vertex(self, state: Held) -> bool:
+        return any(normalise(name) in self.daughters for name in (state.label, state.particle.name))
+
+    def _implied(self, name: str) -> Node | None:
+        """A state on its mass shell that has no vertex in the chain, with the vertex that the decay line gives it."""
+        for state in self.implied:
+            if normalise(name) in (normalise(state.label), normalise(state.particle.name)):
+                self.implied.remove(state)
+                return self._decayed(state)
+        return None
+
+    def _decayed(self, state: Held) -> Node:
+        parts = self.decay.parts(state.place)
+        if len(parts) != 2:
+            raise SpecError(
+                f"{state.label} decays to {counted(len(parts), 'particle')}, and the chain does not say how",
+                f"add  ; {state.label} {ARROW} …  with a resonance, or a structure of lineshape constant, in between",
+                word=state.label,
+            )
+        for part in parts:
+            if isinstance(part, int):
+                self.free.remove(part)
+            elif part in self.implied:
+                self.implied.remove(part)
+        first, second = (self._decayed(part) if isinstance(part, Held) else part for part in parts)
+        return self.rules.node(self.decay, *self.find_state(state.label, state.place), (first, second))
 
     def _expand(self, name: str, above: tuple[str, ...]) -> Node | int:
         key = normalise(name)
         if key not in self.daughters:
-            return self._take(name)
+            return self._implied(name) or self._take(name)
         if key in above:
             raise SpecError(f"{name!r} decays into itself", "give different states different names", word=name)
         pair = self._daughters(name, above)
@@ -81,7 +116,15 @@ class ChainReader:
         return self._expand(first, (*above, key)), self._expand(second, (*above, key))
 
     def _take(self, name: str) -> int:
-        fitting = [i for i in range(len(self.decay.final)) if self._is_called(i, name)]
+        reserved = {i: state for state in self.implied for i in state.place}
+        called = [i for i in range(len(self.decay.final)) if self._is_called(i, name)]
+        fitting = [i for i in called if i not in reserved]
+        if called and not fitting:
+            raise SpecError(
+                f"{name!r} comes from {reserved[called[0]].label}: a state on its mass shell is in every chain, or in none",
+                f"let the chain produce {reserved[called[0]].label}, or remove its sub-decay from the decay line",
+                word=name,
+            )
         for index in fitting:
             if index in self.free:
                 self.free.remove(index)

@@ -12,6 +12,7 @@ from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.limits import USUAL
 from ctpwa.config.systems import Place, System
 from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
+from ctpwa.decay.currents import lepton_current
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import LS
 from ctpwa.decay.symmetry import exchange_permutations
@@ -52,20 +53,27 @@ class Carrier(NamedTuple):
 
 @dataclass(frozen=True)
 class VertexRules:
-    """How vertices are made: whether they are weak and which barrier radius they have."""
+    """How vertices are made: whether they are weak, which barrier radius they have, and whether the user has chosen their (L, S)."""
 
     weak: Callable[[str], bool | None]
     radius: Callable[[str], float]
+    chosen: Callable[[str, Sequence[Node | int]], bool] = lambda name, daughters: False
 
     def node(self, decay: Decay, name: str, state: Particle, daughters: tuple[Node | int, Node | int]) -> Node:
-        """A vertex; it is weak if the user says so, or if it changes flavour and the user says nothing."""
-        particles = tuple(d.particle if isinstance(d, Node) else decay.final[d] for d in daughters)
+        """A vertex; it is weak if the user says so, or if it changes flavour and the user says nothing. Leptons come from a current unless
+        the user has chosen (L, S).
+        """
+        first, second = (d.particle if isinstance(d, Node) else decay.final[d] for d in daughters)
         said = self.weak(name)
-        return Node(state, daughters, name, changes_flavour(state, particles) if said is None else said, self.radius(name))
+        weak = changes_flavour(state, (first, second)) if said is None else said
+        current = "" if self.chosen(name, daughters) else lepton_current(state, first, second, weak)
+        return Node(state, daughters, name, weak, self.radius(name), current)
 
 
 def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRules, most: int = USUAL.chains) -> list[Chain]:
     """All chains in which every inner system carries one of the resonances given for it, in the order of the model file.
+
+    A chain none of whose systems tears a state on its mass shell apart contains that state.
 
     Args:
         decay:     the decay
@@ -92,7 +100,7 @@ def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRule
 
     keys = _Keys(decay)
     chains: dict[tuple[Any, ...], Chain] = {}
-    for top in binary_trees(tuple(range(len(decay.final))), lambda leaves: leaves in by_system):
+    for top in binary_trees(tuple(range(len(decay.final))), lambda leaves: leaves in by_system and decay.torn(leaves) is None):
         assert isinstance(top, tuple)
         _check_number(len(chains) + len(build(top[0])) * len(build(top[1])), most)
         for pair in product(build(top[0]), build(top[1])):
@@ -152,4 +160,4 @@ class _Keys:
 def _file_order(chain: Chain, carriers: Sequence[Carrier]) -> list[int]:
     """Where the model file declares the states of a chain."""
     declared = [(carrier.name, carrier.state.name) for carrier in carriers]
-    return [declared.index((node.resonance, node.particle.name)) for node in chain.nodes[1:]]
+    return [declared.index((node.resonance, node.particle.name)) for node in (*chain.shown, *chain.nodes[1:])]

@@ -15,7 +15,7 @@ from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.propagators import build_resonance, check_on_shell
 from ctpwa.config.schema import ModelSpec, ResonanceSpec
 from ctpwa.data.event_column import EventColumn
-from ctpwa.decay.chain import Chain, Decay, Node
+from ctpwa.decay.chain import Chain, Decay, Held, Node
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
 from ctpwa.decay.spin import LS
@@ -56,7 +56,7 @@ class Draft:
         self.seen: list[tuple[str, ResonanceSpec, tuple[int, ...]]] = []  # in which systems
         self.parameters: tuple[Parameter, ...] = ()  # of no resonance
         self.undeclared: dict[str, ResonanceSpec] = {}  # resonances that only occur in chains
-        self.rules = VertexRules(self._weak, self._radius)
+        self.rules = VertexRules(self._weak, self._radius, self._chosen)
 
     def add_resonance(self, name: str, spec: ResonanceSpec, state: Particle, leaves: tuple[int, ...]) -> None:
         """Check a resonance in a system and keep its propagator."""
@@ -66,6 +66,31 @@ class Draft:
         self.resonances.setdefault(name, resonance)
         self.seen.append((name, spec, leaves))
         self.ranges |= {f"{name}.{p.name}": (_or(p.lower, -math.inf), _or(p.upper, math.inf)) for p in known}
+
+    def add_held(self) -> None:
+        """Keep the states on their mass shell, whose propagators are 1."""
+        for state in self.decay.held:
+            name = self.held_name(state)
+            spec = self.spec_of(name)
+            for key in ("in_", "particle", "JP", "mass", "width", "lineshape", "parameters", "options", "float_", "off_shell"):
+                if spec is not None and key in spec.model_fields_set:
+                    written = key.removesuffix("_")
+                    error = SpecError(
+                        f"{name!r} is held at its mass by the decay line, and {written!r} does not apply to it",
+                        "remove it; what holds for the particle itself goes under 'particles'",
+                        key=(written,),
+                    )
+                    self.problems.add(error, ("resonances", name))
+            radius = self._radius(name)
+            latex = state.particle.latex if spec is None or spec.latex is None else spec.latex
+            self.resonances.setdefault(name, Resonance(name, "constant", {}, (), radius, latex))
+
+    def held_name(self, state: Held) -> str:
+        """The name of the propagator of a state on its mass shell."""
+        own = state.particle
+        known = ((key, self.table.find(key)) for key in self.spec.resonances)
+        spelled = next((key for key, particle in known if particle is not None and particle.name in (own.name, own.antiparticle)), None)
+        return self.declared(own.name) or spelled or own.name
 
     def declared(self, name: str) -> str | None:
         """The key under ``resonances`` that a name in a chain means, with or without its charge."""
@@ -91,9 +116,9 @@ class Draft:
         return node.resonance if spec is not None and spec.particle is not None else node.particle.name
 
     def wave_name(self, chain: Chain, ls: Sequence[LS]) -> str:
-        """``phi(1020)[K+ K-] (1,1)(1,0)``."""
-        parts = [f"{self.title(node)}[{' '.join(chain.decay.labels[i] for i in node.leaves)}]" for node in chain.nodes[1:]]
-        return " ".join([*parts, "".join(str(pair) for pair in ls)])
+        """``phi(1020)[K+ K-] (1,1)(1,0)``; states on their mass shell, which all waves have, are not in it."""
+        parts = [f"{self.title(node)}[{' '.join(chain.decay.words(node.leaves))}]" for node in chain.shown]
+        return " ".join([*parts, chain.ls_text(ls)])
 
     def vertex_choice(self, chain: Chain, node: Node, only: Sequence[LS] | None = None, max_L: int | None = None) -> list[LS]:
         """The (L, S) pairs of a vertex under the limits of the model, the chain and the resonances at it."""
@@ -116,6 +141,11 @@ class Draft:
             return self.spec.weak
         spec = self.spec_of(name)
         return None if spec is None else spec.weak
+
+    def _chosen(self, name: str, daughters: Sequence[Node | int]) -> bool:
+        own = self.spec_of(name)
+        below = [self.spec_of(daughter.resonance) for daughter in daughters if isinstance(daughter, Node)]
+        return (own is not None and own.decay_ls is not None) or any(s is not None and s.production_ls is not None for s in below)
 
     def _radius(self, name: str) -> float:
         spec = self.spec_of(name)

@@ -22,8 +22,9 @@ Refused = Mapping[str, Sequence[tuple[Chain, PhysicsError]]]
 def generated_chains(draft: Draft) -> list[FoundChain]:
     """Every chain that the ``in`` entries make; an entry without any wave is a problem."""
     carriers = _carriers(draft)
-    if not carriers:
+    if not carriers and (not draft.decay.held or draft.spec.chains):
         return []
+    carriers += _held_carriers(draft)
     found: list[FoundChain] = []
     try:
         chains = generate_chains(draft.decay, carriers, draft.rules, draft.limits.chains)
@@ -34,17 +35,18 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
     refused: dict[str, list[tuple[Chain, PhysicsError]]] = {}
     left_out = LeftOut(draft)
     for chain in chains:
-        names = [node.resonance for node in chain.nodes[1:]]
+        names = [node.resonance for node in chain.shown]
         try:
             waves = chain_waves(chain, [draft.vertex_choice(chain, node) for node in chain.nodes], draft.limits.waves)
         except PhysicsError as error:
-            for name in names:
-                refused.setdefault(name, []).append((chain, error))
+            for node in chain.nodes[1:]:
+                refused.setdefault(node.resonance, []).append((chain, error))
             if len(names) > 1:
                 draft.notes.append(f"no wave for {chain}: {error.what}")
         else:
             kept = left_out.kept(chain, waves)
-            found += [FoundChain(chain, kept, all(map(draft.tied, names)), ("resonances", names[0]))] if kept else []
+            path: Path = ("resonances", names[0]) if names else ("decay",)
+            found += [FoundChain(chain, kept, all(map(draft.tied, names or [""])), path)] if kept else []
     left_out.report_unused()
     _report_refused(draft, carriers, found, refused, left_out.chains)
     return found
@@ -65,9 +67,24 @@ def _carriers(draft: Draft) -> list[Carrier]:
 def _carrier(draft: Draft, name: str, spec: ResonanceSpec, text: str, path: Path) -> Carrier:
     system = System.read(text, draft.decay)
     place = system.places[0]
-    state = resonance_state(name, spec, tuple(draft.decay.final[i] for i in place), draft.table)
+    if (held := draft.decay.held_at(place)) is not None:
+        raise SpecError(
+            f"{name!r} is in {text}, which is always {held.label}: a state on its mass shell is in every chain, or in none",
+            f"remove {name!r}, or the sub-decay of {held.label} from the decay line",
+        )
+    state = resonance_state(name, spec, draft.decay.particles(place), draft.table)
     draft.add_resonance(name, spec, state, place)
     return Carrier(name, state, system, path)
+
+
+def _held_carriers(draft: Draft) -> list[Carrier]:
+    """States on their mass shell, which are in every chain."""
+    carriers = []
+    for state in draft.decay.held:
+        members = tuple(draft.decay.labels[i] for i in state.place)
+        system = System(" ".join(draft.decay.words(state.place)), members, (state.place,))
+        carriers.append(Carrier(draft.held_name(state), state.particle, system, ("decay",)))
+    return carriers
 
 
 def _check_repeated(carriers: list[Carrier]) -> None:
@@ -114,6 +131,8 @@ def _why_refused(draft: Draft, carrier: Carrier, refused: Sequence[tuple[Chain, 
     chain, first = refused[0]
     reasons = list(dict.fromkeys(error.what for _, error in refused))
     what = reasons[0] if len(reasons) == 1 else f"{carrier.name!r} in {carrier.system.text} has no wave: " + "; ".join(reasons)
+    if carrier.path == ("decay",):
+        return SpecError(what, first.fix or "correct the decay, or say weak: true if parity and C may be violated")
     spec = draft.spec.resonances[carrier.name]
     key = first.key if isinstance(first, SpecError) else None
     if key is None and not first.fix and spec.JP is not None:
@@ -128,13 +147,12 @@ def _jp_advice(chain: Chain, carrier: Carrier) -> str:
 
 def _no_way(draft: Draft, carrier: Carrier, carriers: Sequence[Carrier]) -> SpecError:
     """The error for a resonance that no chain can contain: a step inside its system, or outside, has no state."""
-    labels = draft.decay.labels
-    place = carrier.system.places[0]
-    inside = any(set(small) < set(place) for other in carriers for small in other.system.sets)
-    if len(place) > 2 and not inside:
-        missing, where = f"steps inside {carrier.system.text}", f"in: {' '.join(labels[i] for i in sorted(place)[:2])}"
+    decay, place = draft.decay, carrier.system.places[0]
+    inside = any(set(small) < set(place) and decay.held_at(small) is None for other in carriers for small in other.system.sets)
+    if len(decay.parts(place)) > 2 and not inside:
+        missing, where = f"steps inside {carrier.system.text}", f"in: {' '.join(decay.words(sorted(place))[:2])}"
     else:
-        rest = " ".join(label for i, label in enumerate(labels) if i not in place)
+        rest = " ".join(decay.words([i for i in range(len(decay.final)) if i not in place]))
         missing, where = f"the rest, {rest}", f"in: {rest}, or a larger system"
     return SpecError(
         f"no chain leads to {carrier.name!r} in {carrier.system.text}: nothing is declared for {missing}",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ctpwa.base.errors import Path, PhysicsError
+from ctpwa.config.decay_line import Word, read_line
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
-from ctpwa.decay.chain import MAX_FINAL, MIN_FINAL, Decay
+from ctpwa.decay.chain import Decay, Held
 from ctpwa.decay.latex import latex_of_name
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, near_names
 from ctpwa.decay.spin import JPC, parse_jpc
 
-ARROW = "->"
 OWN_PARTICLES = "One that is not in the PDG goes under 'particles'."
 
 MAX_NAME = 100  # characters
+WIDEST_HELD = 0.01  # GeV; of a state that is held at its mass
 
 
 def check_name(name: str, what: str, key: Path | None = ()) -> None:
@@ -56,33 +58,45 @@ def own_particle(name: str, spec: ParticleSpec) -> Particle:
 
 
 def read_decay(text: str, table: ParticleTable) -> Decay:
-    """``J/psi(1S) -> K+ K- eta``; ``name:particle`` gives a final particle a name of its own.
+    """``J/psi(1S) -> K+ K- eta``; ``name:particle`` gives a final particle a name of its own; sub-decays follow after ``;``.
 
     Raises:
         SpecErrors: one for each name that is not known
     """
-    left, arrow, right = text.partition(ARROW)
-    if not arrow or len(left.split()) != 1 or not right.split():
-        raise SpecError(f"cannot read {text!r} as a decay", f"write it as parent {ARROW} particle particle …, names separated by spaces")
-    words = [_split_label(word) for word in right.split()]
-    if len(words) > 4 * MAX_FINAL:  # a few too many get a message with their names
-        raise SpecError(f"there are {len(words)} final particles", f"ctpwa handles {MIN_FINAL} to {MAX_FINAL}")
-    for name in (left, *(part for word in words for part in word)):
-        check_name(name.strip() or "-", "a particle", key=None)
-    found: list[Particle] = []
+    line = read_line(text, lambda name: getattr(table.find(name), "name", name))
+    for name in (*line.names, *(word.label or word.name for word in [*line.final, *(word for word, _ in line.held)])):
+        check_name(name or "-", "a particle", key=None)
+    found: dict[str, Particle] = {}
     errors: list[SpecError] = []
-    for name in [left.strip(), *(name for _, name in words)]:
+    for name in dict.fromkeys(line.names):
         try:
-            found.append(_known(name, table))
+            found[name] = _known(name, table)
         except SpecError as error:
             errors.append(error)
     if errors:
         raise SpecErrors(errors)
-    labels = _labels([label for label, _ in words], [name for _, name in words])
+    states = [word for word, _ in line.held]
+    labels = _labels([*line.final, *states])
+    n = len(line.final)
+    for word in states:
+        _check_narrow(word.name, found[word.name])
+    held = tuple(Held(found[word.name], place, label) for (word, place), label in zip(line.held, labels[n:], strict=True))
     try:
-        return Decay(found[0], tuple(found[1:]), labels)
+        return Decay(found[line.parent], tuple(found[word.name] for word in line.final), labels[:n], held)
     except PhysicsError as error:
         raise SpecError(error.what, error.fix or "correct the decay, or masses and charges under 'particles'") from None
+
+
+def _check_narrow(name: str, particle: Particle) -> None:
+    """A state that is held at its mass has no lineshape."""
+    if particle.massless or not particle.mass:
+        raise SpecError(f"{name!r} cannot decay: it has no mass", "remove its sub-decay", word=name)
+    if (particle.width or 0.0) > WIDEST_HELD:
+        raise SpecError(
+            f"{name!r} is {1000 * (particle.width or 0.0):.3g} MeV wide, too wide to be held at its mass",
+            f"name what it decays to in its place, and give it under 'resonances'; up to {1000 * WIDEST_HELD:g} MeV can be held",
+            word=name,
+        )
 
 
 def _known(name: str, table: ParticleTable) -> Particle:
@@ -95,15 +109,11 @@ def _known(name: str, table: ParticleTable) -> Particle:
     return particle
 
 
-def _split_label(word: str) -> tuple[str, str]:
-    label, colon, name = word.partition(":")
-    return (label, name) if colon and label and name else ("", word)
-
-
-def _labels(given: list[str], names: list[str]) -> tuple[str, ...]:
+def _labels(words: Sequence[Word]) -> tuple[str, ...]:
     """The names as written; repeated ones are numbered: pi+_1 pi- pi+_2."""
     labels = []
-    for position, (label, name) in enumerate(zip(given, names, strict=True)):
+    names = [word.name for word in words]
+    for position, (label, name) in enumerate(words):
         if not label and names.count(name) > 1:
             label = f"{name}_{names[: position + 1].count(name)}"
         labels.append(label or name)

@@ -31,7 +31,7 @@ def build_resonance(
 
     Parameters that are formulas are NaN until all resonances are known.
     """
-    system = tuple(decay.final[i] for i in leaves)
+    system = decay.particles(leaves)
     lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.weak, spec.radius or radius, columns))
     known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
     _check_parameter_names(name, spec, [parameter.name for parameter in known])
@@ -128,22 +128,15 @@ def _check_limits(name: str, parameter: LineshapeParameter, value: float) -> Non
         raise SpecError(f"{parameter.name} of {name!r} is {value:g}, outside {limits}", "correct it", key=())
 
 
-def _mass_range(decay: Decay, leaves: tuple[int, ...]) -> tuple[float, float]:
-    """The invariant masses that a system of final particles can have."""
-    inside = [decay.final[i].mass or 0.0 for i in leaves]
-    outside = [particle.mass or 0.0 for i, particle in enumerate(decay.final) if i not in leaves]
-    return sum(inside), (decay.parent.mass or 0.0) - sum(outside)
-
-
 def _check_knots(name: str, spec: ResonanceSpec, lineshape: Lineshape, decay: Decay, leaves: tuple[int, ...]) -> None:
     """Every knot or bin of a model-independent wave must be where events can be: no event measures the others."""
     if not isinstance(lineshape, Basis) or not isinstance(lineshape.origin, Knots) or spec.off_shell:
         return
-    low, high = _mass_range(decay, leaves)
+    low, high = decay.mass_range(leaves)
     beyond = [label for label, (start, end) in zip(lineshape.labels, lineshape.origin.ranges, strict=True) if end <= low or start >= high]
     if beyond:
         listed = ", ".join(beyond[:3]) + (", …" if len(beyond) > 3 else "")
-        system = " ".join(decay.labels[i] for i in leaves)
+        system = " ".join(decay.words(leaves))
         raise SpecError(
             f"{name!r} has {listed} where no event can be: the mass of {system} runs from {low:.4g} to {high:.4g} GeV",
             f"remove {'it' if len(beyond) == 1 else 'them'}; masses are in GeV",
@@ -157,11 +150,11 @@ def check_on_shell(resonance: Resonance, spec: ResonanceSpec, decay: Decay, leav
     width = 0.0 if resonance.mass is None else resonance.width
     if mass is None or width is None or spec.off_shell or math.isnan(mass) or math.isnan(width):
         return
-    low, high = _mass_range(decay, leaves)
+    low, high = decay.mass_range(leaves)
     reach = OFF_SHELL_WIDTHS * width
     if mass + reach >= low and mass - reach <= high:
         return
-    system = " ".join(decay.labels[i] for i in leaves)
+    system = " ".join(decay.words(leaves))
     side = "below threshold everywhere" if mass < low else "above the kinematic limit everywhere"
     fix = "remove it, correct mass and width, or say off_shell: true if its tail is meant"
     if mass > MEV_SUSPICION * high:

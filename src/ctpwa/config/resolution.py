@@ -105,5 +105,12 @@ def _pair(text: str, decay: Decay) -> tuple[int, int]:
         raise SpecError(f"{text!r} is not a pair of particles", "name two of them")
     if len(system.sets) > 1:
         raise SpecError(f"{text!r} may be several pairs", f"use the names of single particles: {', '.join(decay.labels)}")
-    first, second = system.places[0]
+    place = system.places[0]
+    held = next((state for state in decay.held if set(state.place) <= set(place)), None)
+    if held is not None:
+        raise SpecError(
+            f"{held.label} in {text!r} is held at its mass, and the resolution of a pair moves two final particles",
+            "name two that do not come from it, or give points of each event in rows",
+        )
+    first, second = place
     return first, second

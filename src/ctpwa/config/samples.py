@@ -276,6 +276,7 @@ def _check_particles(sample: SampleSpec, decay: Decay, path: Path, problems: Pro
         error = SpecError(f"{', '.join(sample.momenta)} are not the final particles", f"list each of {', '.join(decay.labels)} once")
         problems.add(error, path, "momenta")
     for key, name in named:
-        if name not in decay.labels:
-            error = SpecError(f"{name!r} is not a final particle of {decay}", suggest(name, decay.labels), key=())
+        known = (*decay.labels, *(state.label for state in decay.held if key == "mass_tolerance"))
+        if name not in known:
+            error = SpecError(f"{name!r} is not a final particle of {decay}", suggest(name, known), key=())
             problems.add(error, (*path, key, name))

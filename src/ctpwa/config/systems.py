@@ -15,7 +15,7 @@ Place = tuple[int, ...]  # indices of final particles
 
 @dataclass(frozen=True)
 class System:
-    """A group of final particles as written in ``in``: ``K+ K-``.
+    """A group of final particles as written in ``in``: ``K+ K-``, or ``J/psi(1S) pi+`` with a state on its mass shell.
 
     Attributes:
         text:    as written
@@ -30,7 +30,8 @@ class System:
     @classmethod
     def read(cls, text: str, decay: Decay) -> System:
         """Check the names of a system against the final state."""
-        known = {normalise(name): name for name in (*(particle.name for particle in decay.final), *decay.labels)}
+        states = [name for state in decay.held for name in (state.particle.name, state.label)]
+        known = {normalise(name): name for name in (*states, *(particle.name for particle in decay.final), *decay.labels)}
         words = text.split()
         if len(words) >= len(decay.final):
             raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay))
@@ -38,9 +39,12 @@ class System:
             if normalise(word) not in known:
                 raise SpecError(f"{word!r} is not a final particle of {decay}", _advice(word, decay), word=word)
         names = tuple(known[normalise(word)] for word in words)
-        places = _places(names, decay)
-        if len(words) < 2 or not places:
+        every = _places(names, decay)
+        if len(words) < 2 or not every or len(every[0]) >= len(decay.final):
             raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay))
+        places = tuple(place for place in every if decay.torn(place) is None)
+        if not places:
+            _refuse_torn(text, every[0], decay)
         return cls(text, names, places)
 
     @property
@@ -50,8 +54,23 @@ class System:
 
 
 def _places(names: tuple[str, ...], decay: Decay) -> tuple[Place, ...]:
-    options = [[i for i, p in enumerate(decay.final) if name in (decay.labels[i], p.name)] for name in names]
-    return tuple(choice for choice in product(*options) if len(set(choice)) == len(choice))
+    options = [
+        [(i,) for i, p in enumerate(decay.final) if name in (decay.labels[i], p.name)]
+        + [state.place for state in decay.held if name in (state.label, state.particle.name)]
+        for name in names
+    ]
+    choices = (tuple(i for part in choice for i in part) for choice in product(*options))
+    return tuple(choice for choice in choices if len(set(choice)) == len(choice))
+
+
+def _refuse_torn(text: str, place: Place, decay: Decay) -> None:
+    state = decay.torn(place)
+    assert state is not None
+    members = " ".join(decay.labels[i] for i in state.place)
+    raise SpecError(
+        f"{text!r} takes {state.label} apart: a state on its mass shell is in every chain, or in none",
+        f"write {state.label} for {members}; to have other states in these particles, remove the sub-decay from the decay line",
+    )
 
 
 def _advice(word: str, decay: Decay) -> str:

@@ -15,7 +15,7 @@ from ctpwa.config.resonances import resonance_state
 from ctpwa.config.schema import ChainSpec, ResonanceSpec
 from ctpwa.decay.chain import Chain
 from ctpwa.decay.particle import Particle
-from ctpwa.decay.pdg import split_charge
+from ctpwa.decay.pdg import normalise, split_charge
 from ctpwa.decay.spin import LS
 from ctpwa.decay.waves import chain_waves
 
@@ -72,7 +72,13 @@ def _check_length(chain: Chain, entries: Sequence[Any], key: str) -> None:
 
 def _find_state(draft: Draft, name: str, leaves: tuple[int, ...]) -> tuple[str, Particle]:
     """The resonance that a name in a chain means, and its charge state that decays to these final particles."""
-    system = tuple(draft.decay.final[i] for i in leaves)
+    held = draft.decay.held_at(leaves)
+    if held is not None:
+        named = draft.table.find(name)
+        if normalise(name) != normalise(held.label) and (named is None or named.name != held.particle.name):
+            raise SpecError(f"{name!r} is {held.label}, which the decay line holds at its mass", f"write {held.label}", word=name)
+        return draft.held_name(held), held.particle
+    system = draft.decay.particles(leaves)
     key = draft.declared(name)
     spec = draft.spec.resonances[key] if key is not None else ResonanceSpec.model_validate({})
     try:

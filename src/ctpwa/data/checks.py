@@ -4,7 +4,8 @@ A mass m may differ from the nominal m0 by a tolerance t, and by the rounding of
 
     (m0 − t)² − r E² ≤ m² ≤ (m0 + t)² + r E²
 
-with t = MASS_TOLERANCE + WIDTHS · Γ for a final particle, PARENT_TOLERANCE + WIDTHS · Γ for the parent, unless the user gives t.
+with t = MASS_TOLERANCE + WIDTHS · Γ for a final particle and for a state on its mass shell, PARENT_TOLERANCE + WIDTHS · Γ for the
+parent, unless the user gives t.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ctpwa.base.errors import DataError, suggest
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.momenta import check_momenta
 from ctpwa.data.summary import MassSummary, WeightSummary
-from ctpwa.decay.chain import Decay
+from ctpwa.decay.chain import Decay, Held
 from ctpwa.decay.particle import Particle
 from ctpwa.kinematics.lorentz import mass_squared
 
@@ -39,7 +40,7 @@ class SampleChecks:
 
     Args:
         decay:             the decay
-        mass_tolerance:    GeV, for all massive final particles or by name; default: see above
+        mass_tolerance:    GeV, for all massive final particles and states on their mass shell, or by name; default: see above
         parent_tolerance:  GeV, for the mass of all particles together
     """
 
@@ -69,6 +70,8 @@ class SampleChecks:
                 self._put_on_shell(p, label)
             else:
                 self._check_mass(p, label, particle, first_event)
+        for state in decay.held:
+            self._check_held(torch.stack([columns[i] for i in state.place]).sum(dim=0), state, first_event)
         total: Tensor = sum(columns[1:], start=columns[0])
         s = mass_squared(total)
         self._check_parent(total, s, first_event)
@@ -118,6 +121,18 @@ class SampleChecks:
             raise DataError(
                 f"the mass of {label!r} in event {first_event + event} is {m:.6g} GeV{_others(number)}, but {particle.name} has "
                 f"{m0:.6g} GeV (tolerance {tolerance:.3g} GeV)\n fix: {self._mass_advice(label, m, m0)}"
+            )
+
+    def _check_held(self, p: Tensor, state: Held, first_event: int) -> None:
+        m2, tolerance = mass_squared(p), self._tolerances[state.label]
+        bad = _outside(m2, state.mass, tolerance, p[0])
+        if bool(bad.any()):
+            event, number, m = _first(bad, m2)
+            members = " ".join(self.decay.words(state.place))
+            raise DataError(
+                f"the mass of {members} in event {first_event + event} is {m:.6g} GeV{_others(number)}, but {state.label} is held at "
+                f"{state.mass:.6g} GeV (tolerance {tolerance:.3g} GeV)\n fix: use momenta after a kinematic fit to this mass, or allow it: "
+                f"mass_tolerance: {{{state.label}: …}}"
             )
 
     def _mass_advice(self, label: str, m: float, m0: float) -> str:
@@ -205,15 +220,16 @@ def _joined_weights(parts: Sequence[WeightRange]) -> WeightSummary:
 
 def _tolerances(decay: Decay, given: MassTolerance) -> dict[str, float]:
     own = given if isinstance(given, Mapping) else {}
+    particles = dict(zip(decay.labels, decay.final, strict=True)) | {state.label: state.particle for state in decay.held}
     for label in own:
-        if label not in decay.labels:
-            raise DataError(f"mass_tolerance: {label!r} is not a final particle of {decay}\n fix: {suggest(label, decay.labels)}")
+        if label not in particles:
+            raise DataError(f"mass_tolerance: {label!r} is not a final particle of {decay}\n fix: {suggest(label, particles)}")
     common = None if given is None or isinstance(given, Mapping) else _positive(given, "mass_tolerance")
     return {
         label: _positive(own[label], f"mass_tolerance of {label!r}")
         if label in own
         else (MASS_TOLERANCE + WIDTHS * (particle.width or 0.0) if common is None else common)
-        for label, particle in zip(decay.labels, decay.final, strict=True)
+        for label, particle in particles.items()
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
@@ -21,7 +23,8 @@ def conjugate_decay(decay: Decay) -> Decay:
     if parent.name == decay.parent.name and sorted(p.name for p in final) == sorted(p.name for p in decay.final):
         raise PhysicsError(f"{decay} is its own charge conjugate", "leave 'conjugate' out: its events are all of one kind")
     labels = tuple(_label(*own) for own in zip(decay.labels, decay.final, final, strict=True))
-    return Decay(parent, final, labels)
+    held = tuple(replace(s, particle=s.particle.conjugate(), label=_label(s.label, s.particle, s.particle.conjugate())) for s in decay.held)
+    return Decay(parent, final, labels, held)
 
 
 def _label(label: str, particle: Particle, anti: Particle) -> str:

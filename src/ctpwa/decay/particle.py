@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ctpwa.decay.spin import format_parity, format_spin
+from ctpwa.decay.spin import format_parity, format_spin, projections
 
 Flavour = tuple[int, int, int]  # net strangeness, charm, bottomness
 
@@ -24,6 +24,7 @@ class Particle:
         baryon:        baryon number
         flavours:      possible net (strangeness, charm, bottomness); two entries for K_S and K_L
         latex:         LaTeX name
+        lepton:        lepton number
     """
 
     name: str
@@ -38,6 +39,7 @@ class Particle:
     baryon: int
     flavours: frozenset[Flavour]
     latex: str
+    lepton: int = 0
 
     @property
     def self_conjugate(self) -> bool:
@@ -48,6 +50,28 @@ class Particle:
     def fermion(self) -> bool:
         """Whether the spin is half-integer."""
         return self.two_J % 2 == 1
+
+    @property
+    def neutrino(self) -> bool:
+        """Whether it is a neutrino or an antineutrino."""
+        return self.lepton != 0 and self.charge == 0
+
+    @property
+    def one_handed(self) -> bool:
+        """Whether it has a single spin state: a massless neutrino is left-handed, a massless antineutrino right-handed."""
+        return self.massless and self.neutrino
+
+    @property
+    def photon_like(self) -> bool:
+        """Whether it is a massless vector, whose spin states are two polarisation vectors."""
+        return self.massless and self.two_J > 1
+
+    @property
+    def two_helicities(self) -> tuple[int, ...]:
+        """2λ of all helicities that it can have: ±J if it is massless, only one if it is one-handed."""
+        if self.one_handed:
+            return (-1,) if self.lepton > 0 else (1,)
+        return tuple(two_lam for two_lam in projections(self.two_J) if not self.massless or abs(two_lam) == self.two_J)
 
     @property
     def label(self) -> str:
@@ -65,6 +89,7 @@ class Particle:
             P=-self.P if self.P is not None and self.fermion else self.P,
             charge=-self.charge,
             baryon=-self.baryon,
+            lepton=-self.lepton,
             flavours=frozenset((-s, -c, -b) for s, c, b in self.flavours),
             latex=rf"\overline{{{self.latex}}}" if self.charge == 0 else _conjugate_latex(self.latex, self.charge),
         )

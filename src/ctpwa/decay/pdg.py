@@ -127,6 +127,7 @@ def from_entry(entry: PdgEntry) -> Particle:
         baryon=baryon,
         flavours=_net_flavours(pdgid) if abs(pdgid) < TETRAQUARKS else _flavours_of_quarks(entry.quarks),
         latex=entry.latex_name,
+        lepton=(1 if pdgid > 0 else -1) if entry.pdgid.is_lepton else 0,
     )
 
 

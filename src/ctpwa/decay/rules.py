@@ -9,7 +9,7 @@ from math import pi, sqrt
 from ctpwa.base.errors import PhysicsError
 from ctpwa.decay.clebsch import clebsch_gordan
 from ctpwa.decay.particle import Particle
-from ctpwa.decay.spin import LS, couplings, format_spin, projections
+from ctpwa.decay.spin import LS, couplings, format_spin
 
 RANK_TOLERANCE = 1e-9  # entries of H are products of Clebsch-Gordan coefficients, exact to 1e-15
 
@@ -30,6 +30,12 @@ def parity_conserved(P: int, P1: int, P2: int, L: int) -> bool:
 def pair_c_parity(ls: LS) -> int:
     """C of a particle–antiparticle pair, bosons and fermions alike: (−1)^(L+S)."""
     return -1 if (ls.L + ls.S) % 2 else 1
+
+
+def weak_current_allowed(parent: Particle, first: Particle, second: Particle) -> bool:
+    """What a lepton makes with its neutrino comes from a current of spin 1, which has spin 0 and 1."""
+    others = [particle for particle in (first, second) if not particle.neutrino]
+    return not (parent.lepton and len(others) == 1 and others[0].two_J > 2)
 
 
 def identical_pair_allowed(ls: LS) -> bool:
@@ -54,7 +60,7 @@ def independent_subset(two_J: int, first: Particle, second: Particle, pairs: lis
     """
     if not (first.massless or second.massless):
         return pairs
-    helicities = [(a, b) for a in _helicities(first) for b in _helicities(second) if abs(a - b) <= two_J]
+    helicities = [(a, b) for a in first.two_helicities for b in second.two_helicities if abs(a - b) <= two_J]
     basis: list[list[float]] = []
     chosen = []
     for ls in pairs:
@@ -67,10 +73,6 @@ def independent_subset(two_J: int, first: Particle, second: Particle, pairs: lis
             basis.append([x / norm for x in row])
             chosen.append(ls)
     return chosen
-
-
-def _helicities(particle: Particle) -> list[int]:
-    return [two_lam for two_lam in projections(particle.two_J) if not particle.massless or abs(two_lam) == particle.two_J]
 
 
 def allowed_ls(parent: Particle, first: Particle, second: Particle, *, weak: bool = False, max_L: int | None = None) -> list[LS]:
@@ -99,6 +101,8 @@ def allowed_ls(parent: Particle, first: Particle, second: Particle, *, weak: boo
             f"parity needs P·P1·P2 = {P * P1 * P2:+d} = (-1)^L, so {parity} L", [ls for ls in pairs if parity_conserved(P, P1, P2, ls.L)]
         )
         pairs = _apply_c_parity(parent, first, second, pairs, keep)
+    if not weak_current_allowed(parent, first, second):
+        pairs = keep("what a lepton makes with its neutrino has spin 0 or 1", [])
     if first.name == second.name:
         pairs = keep("two identical particles need even L+S", [ls for ls in pairs if identical_pair_allowed(ls)])
     if max_L is not None:

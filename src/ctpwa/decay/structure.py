@@ -7,7 +7,7 @@ so resonances with equal quantum numbers share one structure, and its spin ampli
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ctpwa.decay.chain import Chain, Node
@@ -23,16 +23,18 @@ class Structure:
         ls:         L and S of the vertex
         daughters:  each a Structure, or the index of a final particle
         radius:     barrier radius d of the vertex, GeV⁻¹
+        current:    the current that fixes the amplitude of the vertex, in place of (L, S); empty if there is none
     """
 
     two_J: int
     ls: LS
     daughters: tuple[Structure | int, Structure | int]
     radius: float
+    current: str = ""
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.two_J, self.ls, self.daughters, self.radius))
+        return hash((self.two_J, self.ls, self.daughters, self.radius, self.current))
 
     def __hash__(self) -> int:
         return self._hash
@@ -73,7 +75,7 @@ def build_structure(chain: Chain, ls: Sequence[LS]) -> Structure:
     def build(node: Node) -> Structure:
         own = next(by_node)
         first, second = (build(d) if isinstance(d, Node) else d for d in node.daughters)
-        return Structure(node.particle.two_J, own, (first, second), node.radius)
+        return Structure(node.particle.two_J, own, (first, second), node.radius, node.current)
 
     return build(chain.root)
 
@@ -81,7 +83,7 @@ def build_structure(chain: Chain, ls: Sequence[LS]) -> Structure:
 def relabel(structure: Structure, new: Sequence[int]) -> Structure:
     """The same structure with final particle i replaced by ``new[i]``."""
     first, second = (relabel(d, new) if isinstance(d, Structure) else new[d] for d in structure.daughters)
-    return Structure(structure.two_J, structure.ls, (first, second), structure.radius)
+    return replace(structure, daughters=(first, second))
 
 
 def put_in_order(structure: Structure, two_spins: Sequence[int]) -> tuple[Structure, int]:
@@ -106,7 +108,7 @@ def put_in_order(structure: Structure, two_spins: Sequence[int]) -> tuple[Struct
     if min(leaves_of(first)) > min(leaves_of(second)):
         sign *= exchange_sign(structure.ls, spin_of(first, two_spins), spin_of(second, two_spins))
         first, second = second, first
-    return Structure(structure.two_J, structure.ls, (first, second), structure.radius), sign
+    return replace(structure, daughters=(first, second)), sign
 
 
 def spin_of(daughter: Structure | int, two_spins: Sequence[int]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations, product
 
@@ -33,14 +33,18 @@ class Term:
 def exchange_permutations(decay: Decay) -> tuple[tuple[tuple[int, ...], int], ...]:
     """All permutations of identical final particles, the full product over the groups, with their signs.
 
-    An odd permutation of fermions has sign −1                                                   (F7)
+    An odd permutation of fermions has sign −1. Those that would tear a state on its mass shell apart are left out: it can only be
+    exchanged as a whole                                                                            (F7)
     """
-    groups = decay.identical_groups
-    return _permutations(len(decay.final), groups, tuple(decay.final[group[0]].fermion for group in groups))
+    groups = decay.same_names
+    held = frozenset((state.particle.name, state.place) for state in decay.held)
+    return _permutations(len(decay.final), groups, tuple(decay.final[group[0]].fermion for group in groups), held)
 
 
 @cache
-def _permutations(n_final: int, groups: tuple[tuple[int, ...], ...], fermions: tuple[bool, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
+def _permutations(
+    n_final: int, groups: tuple[tuple[int, ...], ...], fermions: tuple[bool, ...], held: frozenset[tuple[str, System]]
+) -> tuple[tuple[tuple[int, ...], int], ...]:
     """The same from what they depend on; asked for once per wave, and six particles can have hundreds."""
     result = []
     for choice in product(*(permutations(group) for group in groups)):
@@ -51,8 +55,14 @@ def _permutations(n_final: int, groups: tuple[tuple[int, ...], ...], fermions: t
                 new[index] = image
             if fermion:
                 sign *= permutation_sign([group.index(image) for image in images])
-        result.append((tuple(new), sign))
+        if _moved(held, new) == held:
+            result.append((tuple(new), sign))
     return tuple(result)
+
+
+def _moved(held: frozenset[tuple[str, System]], images: Sequence[int]) -> frozenset[tuple[str, System]]:
+    """States on their mass shell after every final particle has become another one."""
+    return frozenset((name, tuple(sorted(images[i] for i in place))) for name, place in held)
 
 
 def permutation_sign(images: Sequence[int]) -> int:
@@ -129,15 +139,10 @@ def _ordered_key(chain: Chain, new: Sequence[int], ls: Sequence[LS]) -> tuple[tu
 
 def conjugation_map(decay: Decay) -> tuple[int, ...] | None:
     """Where each final particle goes under particle ↔ antiparticle; None if the final state is not self-conjugate."""
-    free = list(range(len(decay.final)))
-    images = []
-    for particle in decay.final:
-        image = next((i for i in free if decay.final[i].name == particle.antiparticle), None)
-        if image is None:
-            return None
-        free.remove(image)
-        images.append(image)
-    return tuple(images)
+    choices = [[i for i, other in enumerate(decay.final) if other.name == particle.antiparticle] for particle in decay.final]
+    held = frozenset((state.particle.name, state.place) for state in decay.held)
+    conjugate = frozenset((state.particle.antiparticle, state.place) for state in decay.held)
+    return next((images for images in product(*choices) if len(set(images)) == len(images) and _moved(conjugate, images) == held), None)
 
 
 def conjugate_chain(chain: Chain, images: Sequence[int]) -> Chain:
@@ -145,7 +150,7 @@ def conjugate_chain(chain: Chain, images: Sequence[int]) -> Chain:
 
     def conjugate(node: Node) -> Node:
         first, second = (conjugate(d) if isinstance(d, Node) else images[d] for d in node.daughters)
-        return Node(node.particle.conjugate(), (first, second), node.resonance, node.weak, node.radius)
+        return replace(node, particle=node.particle.conjugate(), daughters=(first, second))
 
     return Chain(chain.decay, conjugate(chain.root))
 

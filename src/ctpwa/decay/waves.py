@@ -27,11 +27,13 @@ def vertex_ls(chain: Chain, node: Node, *, only: Sequence[LS] | None = None, max
     first, second = (chain.particle(daughter) for daughter in node.daughters)
     check_charge(node.particle, (first, second))
     for particle in (first, second):
-        if particle.massless and particle.two_J not in (0, 2):
+        if particle.massless and particle.two_J > 2:
             raise PhysicsError(
-                f"{particle.label} is massless: only massless particles of spin 0 and 1 have amplitudes here",
+                f"{particle.label} is massless: only massless particles of spin 0, 1/2 and 1 have amplitudes here",
                 "give it a mass under 'particles'",
             )
+    if node.current:
+        return [_current_ls(chain, node, only)]
     allowed = allowed_ls(node.particle, first, second, weak=node.weak, max_L=max_L)
     if only is None:
         return independent_subset(node.particle.two_J, first, second, allowed)
@@ -47,6 +49,17 @@ def vertex_ls(chain: Chain, node: Node, *, only: Sequence[LS] | None = None, max
             f"for example keep {' '.join(map(str, independent))}",
         )
     return chosen
+
+
+def _current_ls(chain: Chain, node: Node, only: Sequence[LS] | None) -> LS:
+    """What stands for (L, S) at the vertex of a current, which is a fixed sum of them: the first."""
+    if only is not None:
+        raise PhysicsError(
+            f"(L,S) of {chain.vertex(node)} cannot be chosen: its {node.current} current fixes them",
+            "leave them out; decay_ls of the resonance gives every (L, S) a coupling of its own",
+        )
+    first, second = (chain.particle(daughter) for daughter in node.daughters)
+    return allowed_ls(node.particle, first, second, weak=node.weak)[0]
 
 
 def chain_waves(chain: Chain, choices: Sequence[Sequence[LS]], most: int = MAX_WAVES) -> list[tuple[LS, ...]]:

@@ -55,7 +55,7 @@ def wave_groups(model: Model) -> dict[str, dict[str, list[int]]]:
     groups: dict[str, dict[str, list[int]]] = {"waves": {}, "resonances": {}, "jp": {}}
     for index, wave in enumerate(model.waves):
         groups["waves"][wave.name] = [index]
-        for resonance in dict.fromkeys(resonance.name for resonance in wave.resonances):
+        for resonance in dict.fromkeys(resonance.name for resonance in wave.shown):
             groups["resonances"].setdefault(resonance, []).append(index)
         groups["jp"].setdefault(spin_parity(wave), []).append(index)
     return groups
@@ -63,7 +63,7 @@ def wave_groups(model: Model) -> dict[str, dict[str, list[int]]]:
 
 def spin_parity(wave: Wave) -> str:
     """J^P of the intermediate states that the parent decays to."""
-    top = [node for node in wave.chain.nodes[0].daughters if not isinstance(node, int)]
+    top = [node for node in wave.chain.nodes[0].daughters if not isinstance(node, int) and not wave.chain.is_held(node)]
     return " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in top) or "none"
 
 

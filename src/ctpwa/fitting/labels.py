@@ -15,12 +15,13 @@ _CHARGE = re.compile(r"\^\{(?:\++|-+|0)\}$")
 _JP = re.compile(r"(\d+(?:/2)?)([⁺⁻]?)")
 _SYMBOLS = {"rho": r"\rho"}  # of elements of a density matrix
 _PARTS = {"re": r"\mathrm{{Re}}\,c[{}]", "im": r"\mathrm{{Im}}\,c[{}]", "abs": r"|c[{}]|", "phase": r"\arg c[{}]"}
+_CURRENT = re.compile(r"\(([A-Za-z][^()]*)\)")
 _QUANTITIES = {"mass": "M", "width": r"\Gamma"}
 
 
 def chain_name(wave: Wave) -> str:
     """The resonances of a wave; waves with the same are drawn together."""
-    return " ".join(dict.fromkeys(resonance.name for resonance in wave.resonances)) or DIRECT
+    return " ".join(dict.fromkeys(resonance.name for resonance in wave.shown)) or DIRECT
 
 
 def group_label(model: Model, name: str) -> str:
@@ -33,8 +34,8 @@ def group_latex(model: Model, name: str) -> str:
     if name in model.resonances:
         return _resonance(model, name)
     for wave in model.waves:
-        if chain_name(wave) == name and wave.resonances:
-            return r"\,".join(_resonance(model, own) for own in dict.fromkeys(r.name for r in wave.resonances))
+        if chain_name(wave) == name and wave.shown:
+            return r"\,".join(_resonance(model, own) for own in dict.fromkeys(r.name for r in wave.shown))
         if wave.name == name:
             return wave_latex(wave)
         if name.startswith(f"{wave.name}:"):
@@ -49,12 +50,11 @@ def group_latex(model: Model, name: str) -> str:
 
 def wave_latex(wave: Wave) -> str:
     """All resonances with the final particles they decay to, then (L, S) of every vertex."""
-    final = wave.chain.decay.final
     parts = []
-    for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
-        members = "".join(final[i].latex for i in node.leaves)
+    for node, resonance in zip(wave.chain.shown, wave.shown, strict=True):
+        members = "".join(particle.latex for particle in wave.chain.decay.particles(node.leaves))
         parts.append(f"{_charged(resonance.latex, node.particle.charge)}[{members}]")
-    return r"\,".join([*parts, "".join(map(str, wave.ls))])
+    return r"\,".join([*parts, _CURRENT.sub(r"(\\mathrm{\1})", wave.chain.ls_text(wave.ls))])
 
 
 def parameter_label(model: Model, name: str, couplings: Iterable[str] = ()) -> str:

@@ -74,13 +74,10 @@ def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
         values:  free parameters by name
     """
     ranges: dict[str, tuple[float, float]] = {}
-    masses = [particle.mass or 0.0 for particle in model.decay.final]
     for wave in model.waves:
         for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
-            inside = sum(masses[i] for i in node.leaves)
-            outside = sum(masses) - inside
-            low, high = ranges.get(resonance.name, (float("inf"), 0.0))
-            ranges[resonance.name] = min(low, inside), max(high, (model.decay.parent.mass or float("inf")) - outside)
+            own, (low, high) = model.decay.mass_range(node.leaves), ranges.get(resonance.name, (float("inf"), 0.0))
+            ranges[resonance.name] = min(low, own[0]), max(high, own[1])
     remarks = []
     for name, (low, high) in ranges.items():
         mass = values.get(f"{name}.mass")

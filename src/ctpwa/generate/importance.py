@@ -11,6 +11,7 @@ weight exceeds 1/φ: whatever is integrated, the effective number of events is a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
-from ctpwa.generate.phase_space import PhaseSpaceSampler, checked_device, particle_masses
+from ctpwa.generate.phase_space import cascade_stages, checked_device, particle_masses, phase_space_sampler
 from ctpwa.generate.proposal import UNKNOWN_WIDTHS, Branch, Edge, EventProposal, Flat, MassDensity, Mixed, Peak, System, Tree, chain_tree
 from ctpwa.generate.room import check_count
 from ctpwa.kinematics.two_body import breakup_momentum_squared
@@ -98,8 +99,8 @@ class PhaseSpaceMixture:
 
     def __init__(self, model: Model, device: torch.device) -> None:
         self.parent, final = particle_masses(model)
-        self.masses, self.device = list(final.values()), device
-        self.volume = phase_space_volume(self.parent, self.masses)
+        self.model, self.masses, self.device = model, list(final.values()), device
+        self.volume = prod(phase_space_volume(stage.mass, stage.masses) for stage in cascade_stages(model.decay))
         self.flat_share, self.chains = 1.0, None
         if branches := _branches(model):
             self.chains = EventProposal(model, {}, device, channels=branches)
@@ -145,7 +146,7 @@ class PhaseSpaceMixture:
 
     def _flat(self, n: int, random: torch.Generator) -> Tensor:
         """Momenta [particle, 4, event] of flat phase space."""
-        sampler = PhaseSpaceSampler(self.parent, self.masses, self.device, 0)
+        sampler = phase_space_sampler(self.model, self.device, 0)
         sampler.random = random
         pieces = [sampler.sample(0)[0]]
         while (missing := n - sum(piece.shape[-1] for piece in pieces)) > 0:
@@ -216,9 +217,10 @@ def _branches(model: Model) -> list[Branch]:
         for term in wave.terms:
             systems = [tuple(sorted(system)) for system in term.systems]
             tree = chain_tree(len(model.decay.final), systems)
-            densities = [_mass_density(r, system, tree) for r, system in zip(wave.resonances, systems, strict=True)]
-            if any(isinstance(h, Mixed) for h in densities):
-                found[Branch(tree, tuple(zip(systems, densities, strict=True)))] = None
+            own = [(r, system) for r, system in zip(wave.resonances, systems, strict=True) if model.decay.held_at(system) is None]
+            densities = tuple((system, _mass_density(r, system, tree)) for r, system in own)
+            if any(isinstance(h, Mixed) for _, h in densities):
+                found[Branch(tree, densities)] = None
     return list(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +18,10 @@ from ctpwa.base.words import counted
 from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
+from ctpwa.decay.chain import Decay, Held
 from ctpwa.generate.room import check_count
-from ctpwa.kinematics.sequential_decays import SequentialDecays
+from ctpwa.kinematics.lorentz import from_rest_frame
+from ctpwa.kinematics.sequential_decays import SequentialDecays, on_shell
 from ctpwa.model.model import Model
 
 MIN_BODIES, MAX_BODIES = 2, 6
@@ -50,11 +53,11 @@ def generate_phase_space(
         progress:         show a progress bar; default: on a terminal when it takes more than two seconds
         ranks:            processes that share the events: all of them generate, each keeps its own; default: all are kept
     """
-    parent, final = particle_masses(model_or_masses)
+    _, final = particle_masses(model_or_masses)
     ranks = ranks or ONE
     where = checked_device(device)
     n = check_count(n, seed, len(final), where, ranks.size)
-    sampler = PhaseSpaceSampler(parent, list(final.values()), where, seed)
+    sampler = phase_space_sampler(model_or_masses, where, seed)
     pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
     first, last = ranks.share(n)
     done, total = 0, 0.0
@@ -107,6 +110,49 @@ def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tu
     return float(parent), final
 
 
+def phase_space_sampler(
+    source: Model | Mapping[str, float] | Sequence[float], device: torch.device, seed: int
+) -> PhaseSpaceSampler | CascadeSampler:
+    """What makes the events of a model or of masses.
+
+    Args:
+        source:  a model, or masses in GeV, the parent's first
+        device:  where to generate
+        seed:    seed of the random numbers
+    """
+    parent, final = particle_masses(source)
+    if isinstance(source, Model) and source.decay.held:
+        return CascadeSampler(cascade_stages(source.decay), len(final), device, seed)
+    return PhaseSpaceSampler(parent, list(final.values()), device, seed)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A decay of one state in a cascade: the parent, or a state on its mass shell.
+
+    Attributes:
+        system:  indices of all final particles below
+        mass:    GeV
+        parts:   systems that it decays to: states on their mass shell, and final particles
+        masses:  their masses, GeV
+    """
+
+    system: tuple[int, ...]
+    mass: float
+    parts: tuple[tuple[int, ...], ...]
+    masses: tuple[float, ...]
+
+
+def cascade_stages(decay: Decay) -> list[Stage]:
+    """The parent and its states on their mass shell, each before those inside it."""
+    whole = tuple(range(len(decay.final)))
+    stages = []
+    for mass, system in [(float(decay.parent.mass or 0.0), whole), *((state.mass, state.place) for state in decay.held)]:
+        parts = [part.place if isinstance(part, Held) else (part,) for part in decay.parts(system)]
+        stages.append(Stage(system, mass, tuple(parts), tuple(decay.lowest_mass(part) for part in parts)))
+    return stages
+
+
 def checked_device(device: str | torch.device) -> torch.device:
     """A device that exists."""
     try:
@@ -128,15 +174,15 @@ class PhaseSpaceSampler(SequentialDecays):
 
     def sample(self, n: int) -> tuple[Tensor, Tensor]:
         """``n`` events: momenta [particle, 4, event] and weights [event]."""
-        drawn = self._draw(n)
-        return self._decay(*drawn), drawn[1].prod(dim=0)
+        drawn = self.draw(n)
+        return self.decay(*drawn), drawn[1].prod(dim=0)
 
     def sample_accepted(self, n: int, most: int) -> tuple[Tensor, Tensor]:
         """What accept–reject leaves of ``n`` events, and no more than ``most`` of them; only these get momenta."""
-        drawn = self._draw(n)
+        drawn = self.draw(n)
         weight = drawn[1].prod(dim=0)
         kept = self.accept(weight).nonzero()[:most, 0]
-        return self._decay(*(numbers[:, kept] for numbers in drawn)), weight[kept]
+        return self.decay(*(numbers[:, kept] for numbers in drawn)), weight[kept]
 
     def accept(self, weight: Tensor) -> Tensor:
         """Which events to keep so that the rest is unweighted."""
@@ -163,3 +209,57 @@ class PhaseSpaceSampler(SequentialDecays):
             for start in starts
         )
         return float(np.exp(-best)) * (1 + 1e-6)
+
+
+class CascadeSampler:
+    """Phase space with states on their mass shell: that of the parent's decay to them, times that of each of their decays           (F12)
+
+    Args:
+        stages:       the decays, each before those of its parts
+        n_particles:  final particles
+        device:       where to generate
+        seed:         seed of the random numbers
+    """
+
+    def __init__(self, stages: Sequence[Stage], n_particles: int, device: torch.device, seed: int) -> None:
+        self.stages, self.n_particles = list(stages), n_particles
+        self.samplers = [PhaseSpaceSampler(stage.mass, stage.masses, device, seed) for stage in stages]
+        self.random = self.samplers[0].random
+
+    @property
+    def random(self) -> torch.Generator:
+        """The random numbers, which all decays share."""
+        return self.samplers[0].random
+
+    @random.setter
+    def random(self, random: torch.Generator) -> None:
+        for sampler in self.samplers:
+            sampler.random = random
+
+    def sample(self, n: int) -> tuple[Tensor, Tensor]:
+        """``n`` events: momenta [particle, 4, event] and weights [event]."""
+        drawn = [sampler.draw(n) for sampler in self.samplers]
+        return self._decay(drawn), self._weight(drawn)
+
+    def sample_accepted(self, n: int, most: int) -> tuple[Tensor, Tensor]:
+        """What accept–reject leaves of ``n`` events, and no more than ``most`` of them; only these get momenta."""
+        drawn = [sampler.draw(n) for sampler in self.samplers]
+        kept = torch.stack([sampler.accept(own[1].prod(dim=0)) for sampler, own in zip(self.samplers, drawn, strict=True)]).all(dim=0)
+        index = kept.nonzero()[:most, 0]
+        return self._decay([tuple(numbers[:, index] for numbers in own) for own in drawn]), self._weight(drawn)[index]
+
+    @staticmethod
+    def _weight(drawn: Sequence[tuple[Tensor, ...]]) -> Tensor:
+        return torch.stack([own[1].prod(dim=0) for own in drawn]).prod(dim=0)
+
+    def _decay(self, drawn: Sequence[tuple[Tensor, ...]]) -> Tensor:
+        """Every decay in the rest frame of its state, boosted to where that is."""
+        p4: dict[tuple[int, ...], Tensor] = {}
+        for stage, sampler, own in zip(self.stages, self.samplers, drawn, strict=True):
+            momenta = sampler.decay(*own)
+            if stage.system in p4:
+                frame, mass = p4[stage.system], torch.full_like(momenta[0, 0], stage.mass)
+                boosted = (from_rest_frame(p, frame, mass) for p in momenta)
+                momenta = torch.stack([on_shell(p, m) for p, m in zip(boosted, stage.masses, strict=True)])
+            p4.update(zip(stage.parts, momenta, strict=True))
+        return torch.stack([p4[(i,)] for i in range(self.n_particles)])

@@ -4,8 +4,9 @@ In the variables of any chain of two-body decays phase space is
 
     dΦ ∝ Π_vertices q dΩ · Π_systems dm                                                          (F12)
 
-so events whose masses m follow densities h and whose angles are isotropic have the density g = Π h(m) / Π q relative to dΦ. The
-mixture Σ α g over many chains and densities follows narrow resonances in any pair or larger group of particles.
+without dm of systems that are on their mass shell. So events whose masses m follow densities h and whose angles are isotropic have the
+density g = Π h(m) / Π q relative to dΦ. The mixture Σ α g over many chains and densities follows narrow resonances in any pair or larger
+group of particles.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class Mixed:
 
 @dataclass(frozen=True)
 class Branch:
-    """One way to make events: a chain, and a density for the mass of each system in it."""
+    """One way to make events: a chain, and a density for the mass of each system in it that has no fixed mass."""
 
     tree: Tree
     densities: tuple[tuple[System, MassDensity], ...]
@@ -161,7 +162,8 @@ class EventProposal:
         channels: Sequence[Branch] | None = None,
     ) -> None:
         self.parent, final = particle_masses(model)
-        self.masses, self.device = list(final.values()), device
+        self.decay, self.masses, self.device = model.decay, list(final.values()), device
+        self._held = {state.place: state.mass for state in model.decay.held}
         self.channels = _channels(model, parameters, most) if channels is None else tuple(channels)
         self.shares = torch.full((len(self.channels),), 1 / len(self.channels), dtype=torch.float64, device=device)
         self._trees = tuple(dict.fromkeys(channel.tree for channel in self.channels))
@@ -179,8 +181,8 @@ class EventProposal:
 
     @property
     def n_uniform(self) -> int:
-        """Uniform numbers that one event takes: a channel, n − 2 masses, n − 1 directions."""
-        return 3 * len(self.masses) - 3
+        """Uniform numbers that one event takes: a channel, n − 2 masses without fixed ones, n − 1 directions."""
+        return 3 * len(self.masses) - 3 - len(self._held)
 
     def draw(self, uniform: Tensor) -> Tensor:
         """Momenta [particle, 4, event] from uniform numbers [``n_uniform``, event], in the rest frame of the parent."""
@@ -219,18 +221,19 @@ class EventProposal:
 
     def _known_masses(self, n: int) -> dict[System, Tensor]:
         one = torch.ones(n, dtype=torch.float64, device=self.device)
-        return {tuple(range(len(self.masses))): self.parent * one} | {(i,): mass * one for i, mass in enumerate(self.masses)}
+        fixed = {tuple(range(len(self.masses))): self.parent} | {(i,): mass for i, mass in enumerate(self.masses)} | self._held
+        return {system: mass * one for system, mass in fixed.items()}
 
     def _ranges(self, tree: Tree, m: Mapping[System, Tensor]) -> Iterator[tuple[System, Tensor, Tensor]]:
         """Every system of a chain with the limits of its mass, which depend on the masses before it."""
         for system, first, second in tree:
-            if len(first) > 1:
+            if len(first) > 1 and first not in self._held:
                 yield first, self._threshold(first, m), m[system] - self._threshold(second, m)
-            if len(second) > 1:
+            if len(second) > 1 and second not in self._held:
                 yield second, self._threshold(second, m), m[system] - m[first]
 
     def _threshold(self, system: System, m: Mapping[System, Tensor]) -> Tensor:
-        return torch.full_like(m[(0,)], sum(self.masses[i] for i in system))
+        return torch.full_like(m[(0,)], self.decay.lowest_mass(system))
 
     def densities(self, p4: Tensor) -> Tensor:
         """The density g of every channel [channel, event] at momenta [particle, 4, event], up to a common constant."""
@@ -288,7 +291,8 @@ def _channels(model: Model, parameters: Mapping[str, float], most: int) -> tuple
         for term in wave.terms:
             systems = [tuple(sorted(system)) for system in term.systems]
             tree = chain_tree(len(model.decay.final), systems)
-            options = [_options(wave, i, system, tree, parameters) for i, system in enumerate(systems)]
+            tree_systems, systems = systems, [system for system in systems if model.decay.held_at(system) is None]
+            options = [_options(wave, tree_systems.index(system), system, tree, parameters) for system in systems]
             for choice in product(*options):
                 combined[Branch(tree, tuple(zip(systems, choice, strict=True)))] = None
             peaks = [next((h for h in own if isinstance(h, Peak)), own[0]) for own in options]

@@ -29,9 +29,9 @@ class SequentialDecays:
 
     def momenta(self, n: int) -> Tensor:
         """``n`` events [particle, 4, event] in the rest frame of the parent."""
-        return self._decay(*self._draw(n))
+        return self.decay(*self.draw(n))
 
-    def _draw(self, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def draw(self, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Masses M_k [particle, event], and q, cos θ and φ of each decay [particle − 1, event]."""
         bodies = len(self.masses)
         uniform = torch.rand(3 * bodies - 4, n, generator=self.random, device=self.device, dtype=torch.float64)
@@ -57,7 +57,7 @@ class SequentialDecays:
         rows = [breakup_momentum_squared(M[k].square(), M[k - 1], self.masses[k]) for k in range(1, len(self.masses))]
         return torch.stack(rows).clamp(min=0).sqrt()
 
-    def _decay(self, M: Tensor, q: Tensor, cos_theta: Tensor, phi: Tensor) -> Tensor:
+    def decay(self, M: Tensor, q: Tensor, cos_theta: Tensor, phi: Tensor) -> Tensor:
         """Split off one particle after the other, isotropically in the rest frame of what is left."""
         momenta: list[Tensor] = [M] * len(self.masses)
         zero = torch.zeros_like(M[0])
@@ -68,12 +68,13 @@ class SequentialDecays:
             p3 = q[k - 1] * direction
             energy = (q[k - 1].square() + self.masses[k] ** 2).sqrt()
             particle = torch.cat([energy[None], p3])
-            momenta[k] = self._on_shell(from_rest_frame(particle, system, M[k]), self.masses[k])
+            momenta[k] = on_shell(from_rest_frame(particle, system, M[k]), self.masses[k])
             rest = torch.cat([(q[k - 1].square() + M[k - 1].square()).sqrt()[None], -p3])
             system = from_rest_frame(rest, system, M[k])
-        momenta[0] = self._on_shell(system, self.masses[0])
+        momenta[0] = on_shell(system, self.masses[0])
         return torch.stack(momenta)
 
-    @staticmethod
-    def _on_shell(p4: Tensor, mass: float) -> Tensor:
-        return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
+
+def on_shell(p4: Tensor, mass: float) -> Tensor:
+    """Momenta [4, event] with the energy that a mass gives them."""
+    return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])

@@ -49,6 +49,11 @@ class Wave:
         """The parts of the wave after symmetrisation over identical particles."""
         return symmetrised_terms(self.chain, self.ls)
 
+    @property
+    def shown(self) -> tuple[Resonance, ...]:
+        """The propagators of states that are not on their mass shell."""
+        return tuple(r for node, r in zip(self.chain.nodes[1:], self.resonances, strict=True) if not self.chain.is_held(node))
+
     def __str__(self) -> str:
         return self.name
 

@@ -113,6 +113,5 @@ def uses_masses(placed: PlacedLineshape) -> bool:
 
 
 def _lowest_mass(chain: Chain, daughter: Node | int) -> float:
-    """Sum of the masses of the final particles below."""
-    leaves = daughter.leaves if isinstance(daughter, Node) else (daughter,)
-    return sum(0.0 if chain.decay.final[i].massless else float(chain.decay.final[i].mass or 0.0) for i in leaves)
+    """The smallest mass of what is below."""
+    return chain.decay.lowest_mass(daughter.leaves if isinstance(daughter, Node) else (daughter,))

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ POINTS = 200
 RESONANCE_POINTS = 61  # more, dense where a resonance changes quickly
 REFINEMENTS, FAR, CLOSEST = 5, 0.03, 1e-5  # how often steps are halved, how long they may be compared to the curve, and in GeV
 INSIDE = 1e-6  # GeV; the range begins this much above threshold
+BEYOND = 2.0  # GeV; its length where nothing limits it
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +175,12 @@ def argand(result: FitResult | ModelValues | None, model: Model, points: int = P
         for position, entry in enumerate(placed):
             if (wave.coupling, position) in seen:  # the same amplitude up to a sign
                 continue
+            if wave.chain.is_held(entry.node):  # it has one mass
+                continue
             if any(isinstance(e.lineshape, Basis) for i, e in enumerate(placed) if i != position):  # no coupling of its own
                 continue
             seen.add((wave.coupling, position))
-            others = tuple(e.resonance.name for i, e in enumerate(placed) if i != position)
+            others = tuple(e.resonance.name for i, e in enumerate(placed) if i != position and not wave.chain.is_held(e.node))
             groups.setdefault((feed, _structure(wave, placed, position)), []).append(_Member(wave, entry, others))
     curves = _Curves(model, values, points)
     sums = [curves.total(members) for members in groups.values() if len(members) > 1]
@@ -254,15 +258,15 @@ class _Curves:
         """The curve of a sum."""
         first = members[0]
         system, system_latex, jp, jp_latex = self._system(first)
-        ls = "".join(map(str, first.wave.ls))
+        ls = first.wave.chain.ls_text(first.wave.ls)
         others = f" with {' '.join(first.left_out)}" if first.left_out else ""
         return self._curve(members, f"{system} {jp} {ls}{others}", rf"{system_latex}\ {jp_latex}\ {ls}", total=True)
 
     def _system(self, member: _Member) -> tuple[str, str, str, str]:
-        node, final = member.entry.node, self.model.decay.final
+        node, decay = member.entry.node, self.model.decay
         jp = f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}"
-        names = " ".join(self.model.decay.labels[i] for i in node.leaves)
-        return names, "".join(final[i].latex for i in node.leaves), jp, group_latex(self.model, jp)
+        names = " ".join(decay.words(node.leaves))
+        return names, "".join(particle.latex for particle in decay.particles(node.leaves)), jp, group_latex(self.model, jp)
 
     def _curve(self, members: Sequence[_Member], name: str, latex: str, total: bool = False) -> ArgandCurve:
         mass = self._refined(members, self._grid(members))
@@ -366,11 +370,9 @@ class _Curves:
 
 def _range(model: Model, entry: PlacedLineshape) -> tuple[float, float]:
     """Masses that a system can have; from where its daughters fit in with their nominal masses."""
-    final = model.decay.final
-    inside = [float(final[i].mass or 0.0) for i in entry.node.leaves]
-    outside = [float(p.mass or 0.0) for i, p in enumerate(final) if i not in entry.node.leaves]
-    low = max(sum(inside), entry.vertex.m1 + entry.vertex.m2) + INSIDE
-    high = float(model.decay.parent.mass or low + 2.0) - sum(outside)
+    lowest, high = model.decay.mass_range(entry.node.leaves)
+    low = max(lowest, entry.vertex.m1 + entry.vertex.m2) + INSIDE
+    high = low + BEYOND if isinf(high) else high
     if high <= low:
         raise PhysicsError(
             f"{entry.resonance.name!r} has no mass range: from {low:.6g} to {high:.6g} GeV", "check the masses of its daughters"

@@ -34,6 +34,7 @@ from ctpwa.model.placing import PlacedLineshape
 from ctpwa.observables.pole_search import Root, all_edges, below_threshold, find_roots, near_edges, starts_around, starts_everywhere
 
 NEAREST, ALL = "nearest", "all"
+ENDLESS = 10.0  # GeV; the largest mass of a system where nothing limits it
 BROADEST = 0.6  # GeV; width of poles that are looked for without a start
 
 
@@ -176,7 +177,7 @@ def poles(
     found: list[Pole] = []
     seen: set[tuple[Any, ...]] = set()
     for wave, placed in zip(model.waves, channels.placed, strict=True):
-        for entry in placed:
+        for entry in (entry for entry in placed if not wave.chain.is_held(entry.node)):
             key = (entry.resonance.name, entry.vertex)
             if key not in seen and (resonances is None or entry.resonance.name in resonances):
                 seen.add(key)
@@ -273,8 +274,8 @@ def _decay(chain: Chain, node: Node) -> str:
 
 def _highest(model: Model, node: Node) -> float:
     """The largest mass that a system can have."""
-    spectators = [p for i, p in enumerate(model.decay.final) if i not in node.leaves]
-    return float(model.decay.parent.mass or 10.0) - sum(float(p.mass or 0.0) for p in spectators)
+    high = model.decay.mass_range(node.leaves)[1]
+    return high if math.isfinite(high) else ENDLESS
 
 
 def _poles_of(entry: PlacedLineshape, decay: str, values: Mapping[str, float], fit: _Fit | None, sheets: str, highest: float) -> list[Pole]:

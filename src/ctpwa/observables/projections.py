@@ -27,7 +27,7 @@ from ctpwa.fitting.fractions import spin_parity
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import JP, WAVES, Grid, Projected, Projection
-from ctpwa.observe.variable import ProjectionSpec, parse_variable
+from ctpwa.observe.variable import ProjectionSpec, parse_variable, shortest_names
 
 FINEST = 5  # bins of the model in a bin of the data
 CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
@@ -44,10 +44,9 @@ def resonance_groups(model: Model) -> dict[str, list[int]]:
 
 def dalitz_pair(decay: Decay, n_events: float) -> tuple[ProjectionSpec, ProjectionSpec] | None:
     """m²_13 and m²_23 of a decay to three particles, with cells for this many events; None for other decays."""
-    if len(decay.final) != 3:
+    names = shortest_names(decay)
+    if len(names) != 3:
         return None
-    identical = {index for group in decay.identical_groups for index in group}
-    names = [decay.final[i].name if i in identical else label for i, label in enumerate(decay.labels)]
     variables = [parse_variable(f"mass2({names[i]}, {names[2]})", decay) for i in (0, 1)]
     cells = int(np.clip(np.sqrt(n_events / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
     first, second = (ProjectionSpec(variable, cells, variable.limits) for variable in variables)

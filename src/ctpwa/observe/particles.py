@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ctpwa.base.errors import suggest
-from ctpwa.decay.chain import Decay
+from ctpwa.decay.chain import Decay, Held
 from ctpwa.decay.pdg import normalise
 from ctpwa.observe.errors import error_at
 
@@ -62,7 +62,10 @@ class Names:
         decay = self.decay
         self.identical = {decay.final[group[0]].name: group for group in decay.identical_groups}
         self.labels = dict(zip(decay.labels, range(len(decay.labels)), strict=True))
-        self.known = {**{p.name: p.name for p in decay.final}, **{label: label for label in decay.labels}}
+        self.held = {name: state for state in decay.held for name in (state.label, state.particle.name)}
+        apart = {p.name for p in decay.final} - {decay.final[group[0]].name for group in decay.same_names} | {*self.identical}
+        names = [*(p.name for p in decay.final if p.name in apart), *self.held, *decay.labels]
+        self.known = dict(zip(names, names, strict=True))
         self.spellings = {normalise(name): name for name in reversed(self.known)}
 
     def groups(self, text: str, start: int, words: Sequence[Sequence[str]], distinct: bool = False) -> tuple[tuple[Group, ...], int]:
@@ -92,6 +95,7 @@ class Names:
     def _group(self, text: str, start: int, words: Sequence[str], seen: Counter[str]) -> tuple[Group, int]:
         here, first = start, -1
         members: list[int] = []
+        parts: list[Held | int] = []
         while True:
             while here < len(text) and text[here] in SEPARATORS:
                 here += 1
@@ -106,14 +110,16 @@ class Names:
                 return self._word_group(text, here, word)
             if name is None:
                 raise error_at(text, here, word, f"{word!r} is not a final particle of {self.decay}", self._advice(word, words))
-            index = self._index(text, here, name, seen)
-            if index in members:
+            part = self.held[name] if name in self.held else self._index(text, here, name, seen)
+            own = part.place if isinstance(part, Held) else (part,)
+            if set(own) & set(members):
                 raise error_at(text, here, word, f"{word!r} is given twice", "name every particle of a group once")
-            members.append(index)
+            members += own
+            parts.append(part)
             here = end
         if not members:
             raise error_at(text, start - 1, text[start - 1], "no particle is named here", f"name some of {' '.join(self.decay.labels)}")
-        latex = "".join(self.latex(index) for index in members)
+        latex = "".join(part.particle.latex if isinstance(part, Held) else self.latex(part) for part in parts)
         return Group(tuple(members), "", latex, text[first:here].rstrip(" ,"), first), here
 
     def _word_group(self, text: str, start: int, word: str) -> tuple[Group, int]:
@@ -139,8 +145,8 @@ class Names:
         return end, self.spellings.get(normalise(text[start:end]))
 
     def _index(self, text: str, start: int, name: str, seen: Counter[str]) -> int:
-        if name in self.labels:
-            index = self.labels[name]
+        if name in self.labels or name not in self.identical:
+            index = self.labels[name] if name in self.labels else [p.name for p in self.decay.final].index(name)
             species = self.decay.final[index].name
             if species in self.identical:
                 self.numbered.setdefault(species, start)

@@ -228,7 +228,6 @@ def limits(name: str, groups: tuple[Group, ...], decay: Decay) -> Limits:
     masses, parent = [particle.mass for particle in decay.final], decay.parent.mass
     if name not in ("mass", "mass2") or parent is None or None in masses or not 1 < len(groups[0].members) < len(masses):
         return None
-    inside = sum(masses[i] or 0.0 for i in groups[0].members)
-    outside = sum(mass or 0.0 for mass in masses) - inside
+    low, high = decay.mass_range(groups[0].members)
     power = 1 if name == "mass" else 2
-    return inside**power, (parent - outside) ** power
+    return (low**power, high**power) if low < high else None

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.data.momenta import read_momenta
-from ctpwa.decay.chain import Decay
+from ctpwa.decay.chain import Decay, Held
 from ctpwa.observe.expression import Term, finite
 from ctpwa.observe.frames import Momenta, shuffle
 from ctpwa.observe.parse import parse
@@ -120,7 +120,7 @@ def default_variables(decay: Decay) -> tuple[Variable, ...]:
 
     Systems that differ by an exchange of identical particles are one variable, in which the identical particles are shuffled event by
     event; of two identical particles the modulus of the cosine is shown. A two-body decay has no such systems: it has the polar angle
-    of the first particle.
+    of the first particle. A state on its mass shell is one particle, and has the helicity cosine of what it decays to.
     """
     return tuple(parse_variable(text, decay) for text in _default_texts(decay))
 
@@ -136,13 +136,20 @@ def projection(variable: Variable, bins: int | None = None, range: tuple[float, 
 
 
 def _default_texts(decay: Decay) -> Iterator[str]:
-    names = _shortest_names(decay)
+    names = shortest_names(decay)
     if len(names) == 2:
         yield f"cos_theta({names[0]})"
-        return
-    for size in range(2, len(names)):
-        for group in _different(names, size):
-            yield f"mass({', '.join(group)})"
+    else:
+        for size in range(2, len(names)):
+            for group in _different(names, size):
+                yield f"mass({', '.join(group)})"
+        yield from _cosines(names)
+    for state in decay.held:
+        yield from _cosines(shortest_names(decay, state.place))
+
+
+def _cosines(names: list[str]) -> Iterator[str]:
+    """Of the first of every pair, in its rest frame."""
     for first, second in _different(names, 2):
         cosine = f"cos_theta({first}; {first} {second})"
         yield f"abs({cosine})" if first == second else cosine
@@ -158,7 +165,13 @@ def _different(names: list[str], size: int) -> Iterator[tuple[str, ...]]:
             yield group
 
 
-def _shortest_names(decay: Decay) -> list[str]:
-    """Labels, or the name of the particle where there are several of it."""
+def shortest_names(decay: Decay, system: Sequence[int] | None = None) -> list[str]:
+    """Labels of final particles and of states on their mass shell, or the name of the particle where there are several of it.
+
+    Args:
+        decay:   the decay
+        system:  a part of it; default: all of it
+    """
     identical = {index for group in decay.identical_groups for index in group}
-    return [decay.final[i].name if i in identical else label for i, label in enumerate(decay.labels)]
+    parts = decay.parts(range(len(decay.final)) if system is None else system)
+    return [part.label if isinstance(part, Held) else decay.final[part].name if part in identical else decay.labels[part] for part in parts]

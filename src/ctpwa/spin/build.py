@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -64,4 +65,4 @@ def collect_structures(waves: Sequence[Any], barrier: bool) -> tuple[tuple[Parts
 
 def _without_radius(structure: Structure) -> Structure:
     first, second = (_without_radius(d) if isinstance(d, Structure) else d for d in structure.daughters)
-    return Structure(structure.two_J, structure.ls, (first, second), 0.0)
+    return replace(structure, daughters=(first, second), radius=0.0)

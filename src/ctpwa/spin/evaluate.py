@@ -8,14 +8,17 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from ctpwa.decay.currents import current_L
 from ctpwa.decay.particle import Particle
-from ctpwa.decay.spin import projections
+from ctpwa.decay.spin import LS, projections
 from ctpwa.decay.structure import Structure, leaves_of, spin_of
 from ctpwa.kinematics.harmonics import solid_harmonics
+from ctpwa.kinematics.helicity import helicity_spinor
 from ctpwa.kinematics.lorentz import mass_squared, to_rest_frame
 from ctpwa.kinematics.photon import linear_polarisations, photon_matrix
 from ctpwa.kinematics.rotation import transverse_projection, wigner_d, wigner_rotation
 from ctpwa.kinematics.two_body import barrier_polynomial
+from ctpwa.spin.currents import current_coefficients
 from ctpwa.spin.polarisation_rows import n_states
 from ctpwa.spin.vertex import vertex_couplings
 
@@ -122,43 +125,66 @@ class Evaluator:
 
         return self._once(("N", parent, first, L, radius), compute)
 
-    def spin_matrix(self, parent: System, daughter: Structure | int) -> Tensor | None:
-        """X [spin in the common frame, spin at the vertex, event] of a daughter; None if it is the identity."""
+    def spin_matrix(self, parent: System, daughter: Structure | int, canonical: bool = False) -> Tensor | None:
+        """X [spin in the common frame, spin at the vertex, event] of a daughter; None if it is the identity.
+
+        Args:
+            parent:     what decays
+            daughter:   the daughter
+            canonical:  without the projection of Zou and Bugg
+        """
         system = tuple(sorted(leaves_of(daughter)))
         two_s = spin_of(daughter, self.two_spins)
-        if isinstance(daughter, int) and self.final[daughter].massless and two_s:
+        if isinstance(daughter, int) and self.final[daughter].photon_like:
             return self._once(("X", parent, system), lambda: self._photon(parent, daughter))
-        if two_s == 0 or (self._at_rest(parent) and not self.zou_bugg):
+        if isinstance(daughter, int) and self.final[daughter].one_handed:
+            return self._once(("X", parent, system), lambda: self._one_handed(parent, daughter))
+        projected = self.zou_bugg and not canonical and not (isinstance(daughter, int) and self.final[daughter].massless)
+        if two_s == 0 or (self._at_rest(parent) and not projected):
             return None
-        return self._once(("X", parent, system, two_s), lambda: self._rotation(parent, system, two_s))
+        return self._once(("X", parent, system, two_s, projected), lambda: self._rotation(parent, system, two_s, projected))
 
     def _photon(self, parent: System, photon: int) -> Tensor:
         e4 = self._once(("e", photon), lambda: linear_polarisations(self.p4[photon]))
         return photon_matrix(self.p4[photon], e4, self.momentum(parent), self.mass(parent))
 
-    def _rotation(self, parent: System, daughter: System, two_s: int) -> Tensor:
+    def _one_handed(self, parent: System, neutrino: int) -> Tensor:
+        """χ† W of the only spin state χ, which is the same in all chains."""
+        (two_lam,) = self.final[neutrino].two_helicities
+        chi = self._once(("chi", neutrino), lambda: helicity_spinor(self.p4[neutrino][1:], two_lam))
+        if self._at_rest(parent):
+            return chi.conj()[None]
+        W = self._rotation(parent, (neutrino,), 1, projected=False)
+        return torch.einsum("se,ste->te", chi.conj(), W)[None]
+
+    def _rotation(self, parent: System, daughter: System, two_s: int, projected: bool) -> Tensor:
         W = self._once(
             ("W", parent, daughter),
-            lambda: wigner_rotation(self.momentum(parent), self.mass(parent), self.momentum(daughter), self.mass(daughter)),
+            lambda: wigner_rotation(self.momentum(parent), self.mass(parent), self.momentum(daughter), self._spin_mass(daughter)),
         )
         D = wigner_d(W, two_s)
-        if not self.zou_bugg:
+        if not projected:
             return D
         projection = transverse_projection(self.daughter_momentum(parent, daughter), self.mass(daughter), two_s)
         return torch.einsum("ste,tue->sue", D, projection)
 
-    def state(self, parent: System, daughter: Structure | int) -> Tensor | None:
+    def _spin_mass(self, system: System) -> Tensor:
+        """Mass of a system in the event; exactly 0 of a massless particle."""
+        massless = len(system) == 1 and self.final[system[0]].massless
+        return torch.zeros_like(self.p4[system[0]][0]) if massless else self.mass(system)
+
+    def state(self, parent: System, daughter: Structure | int, canonical: bool = False) -> Tensor | None:
         """Ψ [spin at the vertex, final spins below, event] of a daughter.
 
         None stands for a final particle whose spin axes coincide: Ψ is the identity.
         """
-        X = self.spin_matrix(parent, daughter)
+        X = self.spin_matrix(parent, daughter, canonical)
         if isinstance(daughter, int):
             return None if X is None else X.transpose(0, 1)
         own = self.amplitude(daughter)
         if X is None:
             return own
-        return self._once(("state", parent, daughter), lambda: _rotate(X, own))
+        return self._once(("state", parent, daughter, canonical), lambda: _rotate(X, own))
 
     def amplitude(self, structure: Structure) -> Tensor:
         """Amplitude of an inner state [its spin, final spins below, event]."""
@@ -168,16 +194,36 @@ class Evaluator:
         """V [m, final spins below, event] for the given projections of the decaying state.
 
         V[m; σ1 σ2] = Σ ⟨s1 t1; s2 t2|S mS⟩⟨L mL; S mS|J m⟩ |q|^L Y_L^mL · Ψ1[t1; σ1] Ψ2[t2; σ2]     (F5.1)
+
+        At the vertex of a current it is a sum over (L, S)                                           (F5.3)
         """
+        if not structure.current:
+            return self._vertex(structure, structure.ls, two_ms)
+        parts = [self._vertex(structure, ls, two_ms).mul_(c) for ls, c in self._current(structure).items()]
+        return torch.stack(parts).sum(dim=0)
+
+    def _current(self, structure: Structure) -> dict[LS, Tensor]:
+        """The coefficient of every (L, S) at the vertex of a current; masses of final particles are nominal ones, which are exact."""
+        M = self.mass(structure.system)
+        particles = [self.final[d] if isinstance(d, int) else None for d in structure.daughters]
+        masses = [
+            self.mass(tuple(sorted(leaves_of(d)))) if p is None else torch.full_like(M, 0.0 if p.massless else p.mass or 0.0)
+            for d, p in zip(structure.daughters, particles, strict=True)
+        ]
+        q = self.daughter_momentum(structure.system, tuple(sorted(leaves_of(structure.daughters[0]))))[1:].square().sum(dim=0).sqrt()
+        return current_coefficients(structure, particles, masses, M, q)
+
+    def _vertex(self, structure: Structure, ls: LS, two_ms: Sequence[int]) -> Tensor:
+        """V of one (L, S), [m, final spins below, event]."""
         parent = structure.system
         first, second = structure.daughters
-        Y = self.harmonics(parent, tuple(sorted(leaves_of(first))), structure.ls.L)
-        psi1, psi2 = self.state(parent, first), self.state(parent, second)
+        Y = self.harmonics(parent, tuple(sorted(leaves_of(first))), ls.L)
+        psi1, psi2 = (self.state(parent, daughter, bool(structure.current)) for daughter in (first, second))
         two_s1, two_s2 = spin_of(first, self.two_spins), spin_of(second, self.two_spins)
         n1, n2 = (self._n_below(first), self._n_below(second))
         result = torch.zeros(len(two_ms), n1, n2, Y.shape[-1], dtype=Y.dtype, device=Y.device)
         for row, two_m in enumerate(two_ms):
-            couplings = vertex_couplings(structure.two_J, two_s1, two_s2, structure.ls, two_m)
+            couplings = vertex_couplings(structure.two_J, two_s1, two_s2, ls, two_m)
             for t2 in dict.fromkeys(coupling.t2 for coupling in couplings):
                 terms = [coupling for coupling in couplings if coupling.t2 == t2]
                 if psi2 is None:
@@ -254,5 +300,5 @@ def harmonics_needed(structures: Sequence[Structure]) -> dict[tuple[System, Syst
     for top in structures:
         for vertex in top.walk():
             key = (vertex.system, tuple(sorted(leaves_of(vertex.daughters[0]))))
-            needed.setdefault(key, set()).add(vertex.ls.L)
+            needed.setdefault(key, set()).update(current_L(vertex.current) or (vertex.ls.L,))
     return needed

@@ -57,7 +57,8 @@ class Polarisation(Production):
 
     def rows(self, decay: Decay) -> PolarisationRows:
         """See ``Production``."""
-        return PolarisationRows(decay, self.weights, tuple(map(tuple, self.states.tolist())))
+        mirrored = not any(particle.one_handed for particle in decay.final)  # the other helicity does not exist
+        return PolarisationRows(decay, self.weights if mirrored else None, tuple(map(tuple, self.states.tolist())))
 
     @cached_property
     def weights(self) -> tuple[float, ...] | None:

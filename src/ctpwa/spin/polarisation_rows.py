@@ -31,8 +31,8 @@ Row = tuple[int, tuple[int, ...]]  # doubled m, index of every final spin state
 
 
 def n_states(particle: Particle) -> int:
-    """Spin states of a final particle: 2s+1, or two for a massless one with spin."""
-    return 2 if particle.massless and particle.two_J else particle.two_J + 1
+    """Spin states of a final particle: 2s+1, or as many as a massless one has helicities."""
+    return len(particle.two_helicities) if particle.massless else particle.two_J + 1
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ class PolarisationRows(Rows):
 
     def _mirror(self, row: Row) -> Row:
         two_m, spins = row
-        images = (i if p.massless else p.two_J - i for i, p in zip(spins, self.decay.final, strict=True))
+        images = (i if p.photon_like else p.two_J - i for i, p in zip(spins, self.decay.final, strict=True))
         return -two_m, tuple(images)
 
     def _eta(self, row: Row) -> int:
         two_m, spins = row
         exponent = (self.decay.parent.two_J - two_m) // 2
         for index, particle in zip(spins, self.decay.final, strict=True):
-            exponent += (particle.two_J // 2) if particle.massless else index
+            exponent += (particle.two_J // 2) if particle.photon_like else index
         return -1 if exponent % 2 else 1
 
     @cached_property
@@ -167,7 +167,7 @@ class PolarisationRows(Rows):
 
     def _spin_label(self, index: int, spins: tuple[int, ...]) -> str:
         particle = self.decay.final[index]
-        state = f"linear {spins[index] + 1}" if particle.massless else _signed(particle.two_J - 2 * spins[index])
+        state = f"linear {spins[index] + 1}" if particle.photon_like else _signed(particle.two_J - 2 * spins[index])
         return f"{self.decay.labels[index]}:{state}"
 
 

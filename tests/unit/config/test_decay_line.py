@@ -22,7 +22,7 @@ PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
         ("J/psi -> a:K+ a:K- eta", 8, "duplicated name 'a' in the final state", "a name of its own"),
         ("J/psi -> eta", 8, "has 1 final particle", "2 to 6"),
         ("J/psi -> pi+ pi- pi+ pi- pi+ pi- pi0", 8, "has 7 final particles", "2 to 6"),
-        ("tau- -> pi- nu(tau)", 8, "massless", "give it a mass"),
+        ("J/psi -> eta phi; phi -> K+ K-; omega -> pi+ pi-", 40, "the sub-decay of 'omega' is never reached", "or remove it"),
     ],
 )
 def test_bad_decay(refused, decay, column, what, fix):

@@ -163,7 +163,7 @@ def test_products_of_waves_are_those_of_flat_phase_space():
 
 
 @pytest.mark.parametrize(
-    ("content", "wave", "flat_at_most", "at_least"), [(PHI, "phi(1020)", 0.004, 0.13), (JPSI, "J/psi(1S)", 0.001, 0.1)]
+    ("content", "wave", "flat_at_most", "at_least"), [(PHI, "phi(1020)", 0.004, 0.13), (JPSI, "J/psi(1S)", 0.001, 0.09)]
 )
 def test_effective_number_of_a_narrow_state(content, wave, flat_at_most, at_least):
     """N_eff = (Σ v I)² / Σ (v I)² of 40 000 events."""

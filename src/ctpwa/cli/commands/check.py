@@ -14,6 +14,7 @@ from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.settings import CommandSettings
 from ctpwa.fitting.plain import to_plain
+from ctpwa.model.model import Wave
 
 
 def check(
@@ -49,9 +50,7 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
     return {
         "decay": str(model.decay),
         "polarisation": str(model.production),
-        "waves": [
-            {"name": w.name, "ls": [[ls.L, float(ls.S)] for ls in w.ls], "coupling": w.coupling, "factor": w.factor} for w in model.waves
-        ],
+        "waves": [{"name": w.name, "ls": _ls(w), "coupling": w.coupling, "factor": w.factor} for w in model.waves],
         "couplings": [{"name": name, "re": value.real, "im": value.imag} for name, value in report.couplings.items()],
         "parameters": [
             {"name": p.name, "value": p.value, "lower": report.limit(p.lower), "upper": report.limit(p.upper), "fixed": p.fixed}
@@ -68,6 +67,11 @@ def _description(report: CheckReport, read: SampleReport | None) -> dict[str, An
         "normalisation": None if read is None else to_plain(read.sizes),
         "notes": list(model.notes),
     }
+
+
+def _ls(wave: Wave) -> list[list[float] | str]:
+    """[L, S] of every vertex, or the name of its current."""
+    return [node.current or [ls.L, float(ls.S)] for node, ls in zip(wave.chain.nodes, wave.ls, strict=True)]
 
 
 COMMAND = Command(check, "ctpwa check model.yml --explain", place=20)

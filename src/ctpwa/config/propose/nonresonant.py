@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ctpwa.base.errors import PhysicsError
@@ -61,6 +61,21 @@ def simplest_structures(decay: Decay) -> list[NonresonantLine]:
             return [NonresonantLine(name, (text,), JP) for name, text, JP in lines]
     assert error is not None
     raise _c_parity_broken(decay) or PhysicsError(f"no wave is known for {decay}: {error.what}", error.fix or "correct the decay")
+
+
+def structures_inside(decay: Decay, n_known: int) -> tuple[NonresonantLine, ...]:
+    """The simplest structures of states that are held at their mass and decay to three particles or more.
+
+    Args:
+        decay:    the decay with these states
+        n_known:  structures that have names already
+    """
+    found: list[NonresonantLine] = []
+    for state in decay.held:
+        if len(decay.parts(state.place)) > 2:
+            inner = Decay(state.particle, decay.particles(state.place), tuple(decay.words(state.place)))
+            found += simplest_structures(inner)
+    return tuple(replace(line, name=f"NR{n_known + k}") for k, line in enumerate(found, 1))
 
 
 def _c_parity_broken(decay: Decay) -> PhysicsError | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ctpwa.base.errors import PhysicsError
@@ -11,7 +11,7 @@ from ctpwa.config.chains import Carrier, generate_chains
 from ctpwa.config.particles import OWN_PARTICLES, read_decay
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.propose.candidates import Candidate, Region, candidates, final_words, regions
-from ctpwa.config.propose.nonresonant import RULES, NonresonantLine, simplest_structures, structures_in
+from ctpwa.config.propose.nonresonant import RULES, NonresonantLine, simplest_structures, structures_in, structures_inside
 from ctpwa.config.systems import System
 from ctpwa.decay.catalogue import hadron
 from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
@@ -79,6 +79,7 @@ class ModelProposal:
         structures:          non-resonant structures; they are active if and only if no resonance is
         left_out:            region and names of those that only decay electromagnetically or against isospin, and are too wide to show
         incomplete:          region and names of those whose mass, width or parity is missing from the PDG tables
+        inside:              non-resonant structures inside states that are held at their mass and decay to three particles or more
     """
 
     decay_text: str
@@ -89,19 +90,21 @@ class ModelProposal:
     structures: tuple[NonresonantLine, ...]
     left_out: dict[str, tuple[str, ...]]
     incomplete: dict[str, tuple[str, ...]]
+    inside: tuple[NonresonantLine, ...] = ()
 
 
 def propose_resonances(decay_text: str) -> ModelProposal:
     """The resonances of the PDG that quantum numbers and masses allow in every system of final particles of a decay.
 
     Args:
-        decay_text:  such as ``J/psi(1S) -> K+ K- eta``
+        decay_text:  such as ``J/psi(1S) -> K+ K- eta``; states that are held at their mass by a sub-decay count as final particles
 
     Raises:
         PhysicsError: for a decay that cannot be read or cannot happen, with near names for unknown particles
     """
     decay = read_decay_text(decay_text)
-    return _Search(decay).run(decay_text)
+    found = _Search(decay.outer).run(decay_text)
+    return replace(found, decay=decay, inside=structures_inside(decay, len(found.structures)))
 
 
 def read_decay_text(text: str) -> Decay:

@@ -35,6 +35,7 @@ BETTER: dict[str, tuple[str, set[str] | None]] = {
     "K(0)*(1430)": ("lass", {"K", "pi"}),
 }
 WIDTH = 130  # of a line of remarks
+UNRESOLVED = 1e-3  # GeV; width of a state that decays to leptons
 SAME_MASS = 0.0005  # GeV; charge states closer than this need no remark
 
 HINTS = """
@@ -58,11 +59,14 @@ def proposal_text(proposal: ModelProposal, file: str = "model.yml", version: str
         data:      the file of measured events; if it is given, the samples are not commented out
     """
     parts = [_head(proposal, file, version)]
-    if len(proposal.decay.final) == 2:
+    if len(proposal.decay.outer.final) == 2:
         parts.append("# Two final particles: there is nothing to be resonant, and every allowed (L,S) is a wave.\n")
     else:
         parts.append(_rules(proposal) + "resonances:\n")
         parts += _groups(proposal)
+    if proposal.inside:
+        inside = _block("inside what is held at its mass", [], proposal.inside, [], active=True)
+        parts.append(inside if len(proposal.decay.outer.final) > 2 else "resonances:\n" + inside)
     return "\n".join(parts) + _hints(file, data)
 
 
@@ -86,11 +90,13 @@ def _head(proposal: ModelProposal, file: str, version: str) -> str:
         lines.append(f"polarisation: transverse      # {parent.name} made in e+ e- annihilation: m = +1 and -1 along the beam")
     elif parent.two_J:
         lines.append("# polarisation: unpolarised   # or the spin density matrix of the parent")
+    held = dict.fromkeys(state.particle for state in proposal.decay.held)
+    lines += [f"# {state.name} is held at its mass, {_number(state.mass)} GeV; in systems it is one particle." for state in held]
     return "\n".join(lines) + "\n"
 
 
 def _rules(proposal: ModelProposal) -> str:
-    n = len(proposal.decay.final)
+    n = len(proposal.decay.outer.final)
     cascade = n > 3
     rules = [
         "established: mesons that need no confirmation, baryons with four stars",
@@ -106,6 +112,11 @@ def _rules(proposal: ModelProposal) -> str:
         "Behind each: J^PC, isospin I, (L,S) of production -> (L,S) of decay; then why it is commented out. Those in use are",
         *(f"  - {rule}" for rule in rules),
     ]
+    for resonance in proposal.resonances:
+        width = resonance.state.width or 0.0
+        if resonance.active and resonance.regions[0].leptonic and width < UNRESOLVED:
+            remarks.append(f"{resonance.name} is {1000 * width:.2g} MeV wide, which no detector resolves. To hold it at its mass:")
+            remarks.append(f"  ctpwa init '{_with_sub_decay(proposal, resonance)}'")
     if not any(resonance.active for resonance in proposal.resonances):
         remarks.append("There is none. A non-resonant structure stands in.")
     if not proposal.isospin_conserved:
@@ -114,6 +125,13 @@ def _rules(proposal: ModelProposal) -> str:
         remarks.append("L>=0 of production: it depends on what is produced with it.")
         remarks.append("ctpwa combines resonances of different systems wherever J, P and C allow; it does not know isospin.")
     return "".join(f"# {remark}\n" for remark in remarks)
+
+
+def _with_sub_decay(proposal: ModelProposal, resonance: Proposed) -> str:
+    """The decay line that holds a resonance at its mass."""
+    decay, region = proposal.decay, resonance.regions[0]
+    outside = [label for i, label in enumerate(decay.labels) if i not in region.place]
+    return f"{decay.parent.name} -> {' '.join([*outside, resonance.name])}; {resonance.name} -> {region.text}"
 
 
 def _widths(number: float) -> str:

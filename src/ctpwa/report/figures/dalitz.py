@@ -51,7 +51,7 @@ def dalitz_boundary(parent: float, masses: Sequence[float], n: int = 400) -> Cur
 
 def decay_boundary(decay: Decay, n: int = 400) -> Curve | None:
     """That of a decay to three particles whose masses are known."""
-    masses = [0.0 if particle.massless else particle.mass for particle in (decay.parent, *decay.final)]
+    masses = [0.0 if particle.massless else particle.mass for particle in (decay.parent, *decay.outer.final)]
     known = [mass for mass in masses if mass is not None]
     return dalitz_boundary(known[0], known[1:], n) if len(known) == len(masses) == 4 else None
 

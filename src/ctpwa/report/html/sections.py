@@ -100,12 +100,12 @@ def _lineshape(shape: LineshapeView) -> tuple[Html, ...]:
 
 
 def _wave_row(wave: Wave) -> tuple[Cell, ...]:
-    inner = [node.particle for node in wave.chain.nodes[1:]]
+    inner = [node.particle for node in wave.chain.shown]
     latex = r"\ \ ".join(p.latex for p in inner) or r"\text{direct}"
     spins = " ".join(f"{format_spin(p.two_J)}{format_parity(p.P)}" for p in inner)
     tied = wave.coupling if wave.coupling != wave.name else ""
     own = f"{'−' if wave.factor < 0 else ''}{tied}" if tied else "its own"
-    vertices = " ".join(f"({ls.L}, {ls.S})" for ls in wave.ls)
+    vertices = wave.chain.ls_text(wave.ls).replace(")(", ") (").replace(",", ", ")
     return text(wave.name), formula(latex, wave.name), text(spins), text(vertices), text(own)
 
 

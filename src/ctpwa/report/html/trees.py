@@ -31,7 +31,7 @@ def topologies(model: Model) -> list[Topology]:
     for wave in model.waves:
         root = wave.chain.nodes[0]
         topology = found.setdefault(_shape(root), Topology(root, {}))
-        latex = r"\ \ ".join(node.particle.latex for node in wave.chain.nodes[1:]) or r"\text{direct}"
+        latex = r"\ \ ".join(node.particle.latex for node in wave.chain.shown) or r"\text{direct}"
         topology.resonances.setdefault(latex, []).append(wave.name)
     return list(found.values())
 
