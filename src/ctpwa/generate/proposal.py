@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ctpwa.generate.phase_space import particle_masses
 from ctpwa.kinematics.lorentz import from_rest_frame, mass_squared
+from ctpwa.kinematics.sequential_decays import on_shell
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.model import Model, Wave
 
@@ -217,7 +218,7 @@ class EventProposal:
             for daughter, sign in ((first, 1), (second, -1)):
                 energy = (q.square() + m[daughter].square()).sqrt()
                 p4[daughter] = from_rest_frame(torch.cat([energy[None], sign * p3]), p4[system], m[system])
-        return torch.stack([_on_shell(p4[(i,)], mass) for i, mass in enumerate(self.masses)])
+        return torch.stack([on_shell(p4[(i,)], mass) for i, mass in enumerate(self.masses)])
 
     def _known_masses(self, n: int) -> dict[System, Tensor]:
         one = torch.ones(n, dtype=torch.float64, device=self.device)
@@ -278,10 +279,6 @@ class EventProposal:
 
 def _momentum(m: Mapping[System, Tensor], system: System, first: System, second: System) -> Tensor:
     return breakup_momentum_squared(m[system].square(), m[first], m[second]).clamp(min=0).sqrt()
-
-
-def _on_shell(p4: Tensor, mass: float) -> Tensor:
-    return torch.cat([(p4[1:].square().sum(dim=0, keepdim=True) + mass**2).sqrt(), p4[1:]])
 
 
 def _channels(model: Model, parameters: Mapping[str, float], most: int) -> tuple[Branch, ...]:
