@@ -80,6 +80,20 @@ class Variable:
         return _restored, (self.name, self.decay, self.label, self.unit, self.limits)
 
 
+class KeptValues:
+    """Values of variables, each computed once for every sample, which is kept with them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], tuple[Mapping[str, Any], np.ndarray]] = {}
+
+    def __call__(self, variable: Variable, events: Mapping[str, Any]) -> np.ndarray:
+        """The value of a variable for every event, [event]."""
+        key = variable.name, id(events)
+        if key not in self._known:
+            self._known[key] = events, variable(events)
+        return self._known[key][1]
+
+
 def _restored(name: str, decay: Decay, label: str, unit: str, limits: tuple[float, float] | None) -> Variable:
     return replace(parse_variable(name, decay), label=label, unit=unit, limits=limits)
 
