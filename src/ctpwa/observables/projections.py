@@ -11,7 +11,7 @@ so that contributions (M_gg), interferences (2 M_gh) and the coherent sum of any
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,35 @@ def resonance_groups(model: Model) -> dict[str, list[int]]:
     return groups
 
 
+def dalitz_order(decay: Decay) -> tuple[tuple[int, int, int], int]:
+    """Particles 1, 2, 3 of a Dalitz plot of m²_13 and m²_23, and how many of them, from the first, are identical: 3, 2 or 1."""
+    group = max(decay.identical_groups, key=len, default=(0,))
+    first, second, third = (*group, *(index for index in range(3) if index not in group))
+    return (first, second, third), len(group)
+
+
 def dalitz_pair(decay: Decay, n_events: float) -> tuple[ProjectionSpec, ProjectionSpec] | None:
-    """m²_13 and m²_23 of a decay to three particles, with cells for this many events; None for other decays."""
+    """m²_13 and m²_23 of a decay to three particles, with cells for this many events; None for other decays.
+
+    If particles 1 and 2 are identical, these are the smaller and the larger one: the plot is folded along its diagonal. If all three are,
+    they are the smallest and the largest m² of any pair, and of six equal parts one is left.
+    """
     if len(decay.final) != 3:
         return None
-    identical = {index for group in decay.identical_groups for index in group}
-    names = [decay.final[i].name if i in identical else label for i, label in enumerate(decay.labels)]
-    variables = [parse_variable(f"mass2({names[i]}, {names[2]})", decay) for i in (0, 1)]
-    cells = int(np.clip(np.sqrt(n_events / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
+    (i, j, k), n_identical = dalitz_order(decay)
+    pairs = [(i, k), (j, k), (i, j)]
+    texts = [f"mass2({decay.labels[a]}, {decay.labels[b]})" for a, b in pairs]
+    plain = [parse_variable(text, decay) for text in texts[:2]]
+    if n_identical > 1:
+        among = ", ".join(texts[: n_identical if n_identical == 3 else 2])
+        names = f"{decay.final[i].latex}{decay.final[k].latex}"
+        variables = [
+            replace(parse_variable(f"{word}({among})", decay), label=rf"$M^{{2}}_{{\mathrm{{{word}}}}}({names})$", limits=plain[0].limits)
+            for word in ("min", "max")
+        ]
+    else:
+        variables = plain
+    cells = int(np.clip(np.sqrt(n_events * (1, 1, 2, 6)[n_identical] / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
     first, second = (ProjectionSpec(variable, cells, variable.limits) for variable in variables)
     return first, second
 

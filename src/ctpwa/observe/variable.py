@@ -130,7 +130,8 @@ def parse_variable(text: str, decay: Decay) -> Variable:
 
 
 def default_variables(decay: Decay) -> tuple[Variable, ...]:
-    """What one looks at first: the masses of all systems of two or more particles but not all, then the helicity cosine of every pair.
+    """What one looks at first: the masses of all systems of two or more particles but not all, then the helicity cosine of every pair,
+    and of every particle the polar angle in which it is produced, unless the parent has no spin to know the beam by.
 
     Systems that differ by an exchange of identical particles are one variable, in which the identical particles are shuffled event by
     event; of two identical particles the modulus of the cosine is shown. A two-body decay has no such systems: it has the polar angle
@@ -160,6 +161,8 @@ def _default_texts(decay: Decay) -> Iterator[str]:
     for first, second in _different(names, 2):
         cosine = f"cos_theta({first}; {first} {second})"
         yield f"abs({cosine})" if first == second else cosine
+    if decay.parent.two_J != 0:
+        yield from (f"cos_theta({name})" for name in dict.fromkeys(names))
 
 
 def _different(names: list[str], size: int) -> Iterator[tuple[str, ...]]:

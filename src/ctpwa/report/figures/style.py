@@ -38,13 +38,6 @@ STYLE: Any = {
     "pdf.fonttype": 42,
 }
 WIDTH = 7.4  # inches; two columns of a journal page
-FIT_COLOUR = "#B2182B"
-# distinguishable with any colour vision: Okabe–Ito, with line styles as a second hint
-LINES = (
-    ("#0072B2", "-"), ("#E69F00", "-"), ("#009E73", "-"), ("#CC79A7", "-"),
-    ("#56B4E9", "--"), ("#D55E00", "--"), ("#7A5195", "--"), ("#666666", "--"),
-)  # fmt: skip
-FILLS = ("#C9D3DF", "#E4D6BE", "#CDE0C9", "#E3CBD6", "#D6CFE3", "#C8E0E0")  # of backgrounds, behind everything else
 _UNKNOWN = re.compile(r'\\&|["`]')
 SUFFIXES = {".png": {"Software": "ctpwa"}, ".pdf": {"Creator": "ctpwa"}}  # with a mark by which they are recognised
 
