@@ -33,7 +33,7 @@ from ctpwa.observe.variable import Variable, default_variables, parse_variable
 from ctpwa.report.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from ctpwa.report.figures.style import AnyFigure
 
 PHASE_SPACE = 1_000_000  # events that the fit is drawn with, at most
 MIN_EVENTS = 200  # for tests and moments
@@ -88,7 +88,7 @@ def fit_figures(
     device: str | None = None,
     phase_space: int = PHASE_SPACE,
     progress: bool | None = None,
-) -> dict[str, Figure]:
+) -> dict[str, AnyFigure]:
     """All figures of a fit as matplotlib objects, by the names that their files have with ``write_report(…, figures=…)``.
 
     Args:

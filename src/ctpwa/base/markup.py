@@ -7,7 +7,7 @@ formatted into a text. Elements and attributes that can run something are refuse
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import NoReturn
@@ -61,6 +61,17 @@ def element(tag: str, *content: Content, **attributes: str | float | bool | None
         raise ValueError(f"no element {tag!r} in a page")
     start = tag + "".join(_attribute(name, value) for name, value in attributes.items() if value is not None and value is not False)
     return Html(f"<{start}>" if tag in VOID else f"<{start}>{''.join(_sources(content))}</{tag}>")
+
+
+def simple_table(columns: Sequence[Content], rows: Iterable[Sequence[Content]]) -> Html:
+    """A table as notebooks show it.
+
+    Args:
+        columns:  what stands above each column
+        rows:     cells
+    """
+    head = element("thead", element("tr", (element("th", column) for column in columns)))
+    return element("table", head, element("tbody", (element("tr", (element("td", cell) for cell in row)) for row in rows)))
 
 
 def _sources(content: Content) -> Iterable[str]:
