@@ -16,14 +16,13 @@ from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.values import model_values
-from ctpwa.fitting.labels import group_label, parameter_label
+from ctpwa.fitting.labels import decay_label, group_label, parameter_label
 from ctpwa.fitting.result import FitResult
 from ctpwa.observables.closure import Closure
 from ctpwa.observables.projections import project, resonance_groups
 from ctpwa.observe.variable import ProjectionSpec, parse_variable
-from ctpwa.report.figures.all_figures import decay_label
 from ctpwa.report.figures.projections import draw_projections
-from ctpwa.report.figures.style import save_figure
+from ctpwa.report.figures.style import figure_label, save_figure
 from fit import many_starts, whole_fit
 from likelihood import measure, measure_autograd
 from roofline import evaluation_costs
@@ -102,7 +101,7 @@ def draw_demo(
     groups = {name: own[name] for name in drawn} | {"others": [k for name, waves in own.items() if name not in drawn for k in waves]}
     some = Events(first(phsp, MOST_PROJECTED))
     found = project(intensity, data, some, axes=axes, groups={name: waves for name, waves in groups.items() if waves}, progress=False)
-    (page,) = draw_projections(found.projections, model, components=drawn, title=decay_label(model.decay))
+    (page,) = draw_projections(found.projections, model, components=drawn, title=figure_label(decay_label(model.decay)))
     save_figure(page, folder / "projections")
     return [
         {"variable": p.variable.name, "chi2": p.chi2.value, "ndf": p.chi2.ndf, "p": p.chi2.p_value, "bins": BINS} for p in found.projections

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ctpwa.report.figures.style import FIT_COLOUR, LINES, STYLE, WIDTH
+from ctpwa.report.figures.style import STYLE, WIDTH
+from ctpwa.report.palette import FIT_COLOUR, line_style
 
 Row = dict[str, Any]
 KINDS = ("masses and widths", "couplings", "fractions")
@@ -54,7 +55,7 @@ def _curves(axes: Axes, rows: Sequence[Row], curves: Sequence[tuple[str, str]]) 
     for k, (name, key) in enumerate(curves):
         points = [(row["N_data"], row[key]) for row in rows if row.get(key) is not None]
         ours = k == len(curves) - 1
-        colour, marker = (FIT_COLOUR, "o") if ours else (LINES[k][0], "sD^"[k])
+        colour, marker = (FIT_COLOUR, "o") if ours else (line_style(k)[0], "sD^"[k])
         axes.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=3.5, linewidth=1.3 if ours else 0.9, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -176,5 +176,5 @@ def test_export_and_compare():
 
 def test_every_error_is_a_ctpwa_error():
     errors = [value for value in NAMES.values() if inspect.isclass(value) and issubclass(value, Exception)]
-    assert len(errors) == 5
+    assert len(errors) == 6
     assert all(issubclass(error, ctpwa.CtpwaError) for error in errors)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from docs.blocks import DOCS, PAGES, ROOT, page_text
+from report.browser import BROWSER, FLAGS, needs_browser
 from test_public_api import NAMES
 
 
@@ -84,3 +85,34 @@ def test_the_reference_has_a_place_for_every_name(html):
     for name, home in NAMES.items():
         anchors = {name, f"{home.__module__}.{home.__qualname__}"}
         assert any(f'id="{anchor}"' in reference for anchor in anchors), name
+
+
+TYPED = """<script>
+window.addEventListener("load", () => {
+  const field = document.querySelector("input[data-md-component=search-query]"), open = document.getElementById("__search");
+  open.checked = true;
+  open.dispatchEvent(new Event("change"));
+  field.focus();
+  setTimeout(() => { field.value = "flatte"; field.dispatchEvent(new KeyboardEvent("keyup", { key: "e", bubbles: true })); }, 1500);
+  setTimeout(() => {
+    const links = [...document.querySelectorAll(".md-search-result__link")], block = document.createElement("div");
+    block.id = "found";
+    block.textContent = links.map((link) => link.href.split("/").pop()).join(" ");
+    document.body.append(block);
+  }, 6000);
+});
+</script>"""
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["index.html", "how-to/gpu.html"])
+def test_search_works_in_files(site, page, tmp_path):
+    """From any folder, without a server and without a network."""
+    copy = site / page.replace(".html", "-searched.html")
+    copy.write_text((site / page).read_text(encoding="utf-8").replace("</body>", TYPED + "</body>"), encoding="utf-8")
+    command = [BROWSER, *FLAGS.split(), f"--user-data-dir={tmp_path}", "--virtual-time-budget=20000", "--dump-dom", copy.as_uri()]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    copy.unlink()
+    found = re.search(r'<div id="found">(.*?)</div>', run.stdout)
+    assert found, run.stderr[-2000:]
+    assert any(link.startswith("lineshapes.html") for link in found[1].split())

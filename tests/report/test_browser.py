@@ -12,9 +12,10 @@ head(1).click(); note.up = column(1);
 head(1).click(); note.down = column(1);
 head(0).click(); note.names = column(0); note.ordered = [...note.names].sort((a, b) => a.localeCompare(b));
 const filter = document.querySelector("input.filter[data-of=parameter-table]");
-filter.value = "phi(3)"; filter.dispatchEvent(new Event("input"));
+filter.value = ".width"; filter.dispatchEvent(new Event("input"));
 const shown = [...document.querySelectorAll("#parameter-table tbody tr")].filter((row) => !row.hidden);
-note.filtered = shown.map((row) => row.cells[0].textContent);
+note.filtered = shown.map((row) => row.dataset.name);
+filter.value = ""; filter.dispatchEvent(new Event("input"));
 const curves = () => [...document.querySelectorAll("#projections svg path[data-group]")].map((path) => path.dataset.group);
 const curve = (name) => document.querySelector(`#projections svg path[data-curve=${name}]`)?.getAttribute("d") ?? null;
 const tick = (name) => { const box = document.querySelector(`label[data-toggle="${name}"] input`); box.click(); };
@@ -40,7 +41,8 @@ log.click(); note.log = ticks(); note.log_fit = curve("fit"); log.click();
 document.querySelector(".tabs button[data-tab=waves]").click();
 note.tabs = [...document.querySelectorAll("[data-part-of=fractions0]")].map((part) => [part.dataset.tab, part.hidden]);
 note.maps = document.querySelectorAll("#dalitz svg image").length;
-note.painted = document.querySelectorAll("#correlations canvas").length;
+note.painted = document.querySelectorAll("#correlations svg image").length;
+note.matrix = [...document.querySelectorAll("#fractions [data-tab=resonances] svg.chart > text")].map((text) => text.textContent);
 note.wide = document.documentElement.scrollWidth - window.innerWidth;
 """
 
@@ -62,8 +64,7 @@ def test_tables_sort(note):
     assert [float(value) for value in note["down"]] == up[::-1]
     assert note["names"] == note["ordered"]
     assert len(set(note["names"])) == len(up)
-    assert note["filtered"]
-    assert all("phi(3)" in name for name in note["filtered"])
+    assert note["filtered"] == ["phi(1680).width"]
 
 
 def test_waves_can_be_switched_on_and_off(note):
@@ -90,6 +91,7 @@ def test_tabs_and_maps(note):
     assert dict(note["tabs"]) == {"resonances": True, "waves": False, "jp": True}
     assert note["maps"] == 3
     assert note["painted"] == 1
+    assert [text for text in note["matrix"] if "(" in text] == [name for name in ("ϕ(1680)", "ϕ3(1850)", "K2*(1430)") for _ in range(2)]
 
 
 def test_nothing_is_wider_than_the_screen(note, page, tmp_path):

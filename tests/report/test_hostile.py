@@ -21,7 +21,7 @@ for (const select of document.querySelectorAll("select")) {
 }
 for (const head of document.querySelectorAll("table.sortable th")) head.click();
 note.tips = [];
-for (const node of document.querySelectorAll("table.cells td, canvas, svg.chart, svg.chart image")) {
+for (const node of document.querySelectorAll("svg.chart, svg.chart image")) {
   const box = node.getBoundingClientRect();
   const middle = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
   node.dispatchEvent(new PointerEvent("pointermove", { ...middle, bubbles: true }));
@@ -44,7 +44,7 @@ note.axes = [...document.querySelectorAll("#projections svg.chart")].map((svg) =
 note.maps = document.querySelectorAll("#dalitz svg image").length;
 const hosts = [...document.querySelectorAll("[data-chart]")];
 note.small = [hosts.length, hosts.filter((host) => host.querySelector("svg.chart path, svg.chart circle")).length];
-note.cells = document.querySelectorAll("table.cells td").length;
+note.cells = document.querySelectorAll("[data-matrix] svg text").length;
 try { document.createElement("div").innerHTML = "<b>"; note.markup = true; } catch { note.markup = false; }
 """
 
@@ -90,7 +90,7 @@ def test_nothing_becomes_markup(note):
 def test_nothing_is_missing(note):
     assert note["ready"] == "true"
     assert set(note["sections"]) == SECTIONS
-    assert note["title"] == "J/psi(1S) -> K+ K- eta"
+    assert note["title"] == f"J/ψ(1S) → K⁺K⁻{hostile.IMAGE.removeprefix(chr(92) + 'text{').removesuffix('}')}"
     for text in (hostile.NAME, hostile.QUOTED, hostile.DATA_SET, hostile.FILE, hostile.MESSAGE, hostile.LINK):
         assert text in note["text"]
     assert {hostile.NAME, hostile.QUOTED} <= set(note["curves"]) <= set(note["toggles"])
@@ -98,7 +98,7 @@ def test_nothing_is_missing(note):
     assert note["legend"][:3] == [hostile.NAME, hostile.QUOTED, hostile.LINK]
     assert latex in note["text"]
     assert [head for head in note["heads"] if head != hostile.DATA_SET] == [hostile.NOT_CLOSED.removeprefix("$"), hostile.IMAGE]
-    assert note["axes"] == [f"mass(K+, K-) [{hostile.COMMENT}]", "cos_theta(K+; K+ K-) [$]"]
+    assert note["axes"] == [f"{hostile.NOT_CLOSED.removeprefix('$')} [{hostile.COMMENT}]", f"{hostile.IMAGE} [$]"]
     assert any(hostile.QUOTED in tip for tip in note["tips"])
 
 

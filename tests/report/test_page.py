@@ -74,7 +74,8 @@ def test_it_needs_no_network(source):
 
 def test_all_parameters_and_fractions_are_there(source, result):
     for parameter in result.parameters:
-        assert f">{parameter.name}</td>".replace("&", "&amp;") in source
+        assert f'data-name="{parameter.name}"' in source
+        assert f'title="{parameter.name}"' in source
     for name in ("phi(1680)", "phi(3)(1850)", "K(2)*(1430)"):
         assert f'data-name="{name}"' in source
     assert f"{result.nll:.3f}" in source

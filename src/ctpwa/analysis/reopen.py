@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from glob import glob
 from math import isclose
@@ -32,6 +32,7 @@ from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projected
 from ctpwa.observables.projections import dalitz_pair, event_weights, project
 from ctpwa.observe.mass_resolution import measured_events
+from ctpwa.observe.variable import KeptValues
 
 FILES = ("files", "weight_files")
 SEED = 1  # of random numbers that move masses of phase-space events as a measurement does
@@ -69,6 +70,11 @@ class LoadedSamples:
         """The events for the normalisation as they would be measured."""
         return self.phase_space if self.resolution is None else measured_events(self.resolution, self.phase_space, self.labels, SEED)
 
+    @cached_property
+    def values(self) -> KeptValues:
+        """Values of variables, each computed once."""
+        return KeptValues()
+
     @property
     def weight(self) -> float:
         """Σ w of data minus background."""
@@ -89,6 +95,7 @@ class OpenedFit:
     result: FitResult
     analysis: Analysis
     path: str = ""
+    _read: dict[int | None, tuple[LoadedSamples, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def model(self) -> Model:
@@ -119,9 +126,11 @@ class OpenedFit:
         Raises:
             DataError: if a file is not the one that was fitted
         """
-        read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
-        _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
-        return tuple(_loaded(samples, phase_space, self.model.decay.labels) for samples in read)
+        if phase_space not in self._read:
+            read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
+            _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
+            self._read[phase_space] = tuple(_loaded(samples, phase_space, self.model.decay.labels) for samples in read)
+        return self._read[phase_space]
 
     def added(self, samples: LoadedSamples) -> dict[str, tuple[Density, float]]:
         """Background of a data set → its density, and how many events of it were found.
@@ -171,6 +180,7 @@ class OpenedFit:
                 added=self.added(samples),
                 signal=self.signal(samples),
                 measured=samples.measured,
+                values=samples.values,
                 progress=progress,
             )
         return result

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from ctpwa.analysis.reopen import LoadedSamples, OpenedFit, open_fit
 from ctpwa.base.errors import DataError
@@ -17,6 +20,7 @@ from ctpwa.data.summary import grouped
 from ctpwa.decay.chain import Decay
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.fitting.result import FitResult
+from ctpwa.minimise.drive import one_thread
 from ctpwa.model.lineshapes.formula import Formula
 from ctpwa.model.model import Model
 from ctpwa.observables.argand import argand
@@ -27,6 +31,9 @@ from ctpwa.observables.poles import poles
 from ctpwa.observables.projections import dalitz_pair, event_weights
 from ctpwa.observe.variable import Variable, default_variables, parse_variable
 from ctpwa.report.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
+
+if TYPE_CHECKING:
+    from ctpwa.report.figures.style import AnyFigure
 
 PHASE_SPACE = 1_000_000  # events that the fit is drawn with, at most
 MIN_EVENTS = 200  # for tests and moments
@@ -61,16 +68,57 @@ def write_report(
     from ctpwa.report.html.page import write_page
 
     opened = result if isinstance(result, OpenedFit) else open_fit(result)
-    projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
-    with Progress("report", None, show=progress):
-        content = report_content(opened, projected, phase_space)
-        write_page(content, path)
+    with _one_thread():
+        projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
+        with Progress("report", None, show=progress):
+            content = report_content(opened, projected, phase_space)
+            write_page(content, path)
     if figures is None:
         return [Path(path)]
     from ctpwa.report.figures.all_figures import other_figures, write_figures
 
     with Progress("figures", None, show=progress):
         return [Path(path), *write_figures(figures, opened.model, projected, more=other_figures(content))]
+
+
+def fit_figures(
+    result: OpenedFit | FitResult | str | os.PathLike[str],
+    *,
+    engine: str = "auto",
+    device: str | None = None,
+    phase_space: int = PHASE_SPACE,
+    progress: bool | None = None,
+) -> dict[str, AnyFigure]:
+    """All figures of a fit as matplotlib objects, by the names that their files have with ``write_report(…, figures=…)``.
+
+    Args:
+        result:       a result, or the file that it was saved to
+        engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
+        device:       where to compute; default: a GPU if there is one
+        phase_space:  draw the fit with at most this many phase-space events
+        progress:     show progress bars; default: on a terminal when it takes more than two seconds
+    """
+    from ctpwa.report.figures.all_figures import draw_figures, other_figures
+
+    opened = result if isinstance(result, OpenedFit) else open_fit(result)
+    with _one_thread():
+        projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
+        return draw_figures(opened.model, projected, other_figures(report_content(opened, projected, phase_space)))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Threads of torch and of linear algebra: pieces are so small that on a busy machine they only wait for each other.
+
+    Those of spin amplitudes and kernels, which are worth it, are others.
+    """
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        with one_thread():
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_space: int | None = None) -> ReportContent:
@@ -108,10 +156,10 @@ def goodness_rows(opened: OpenedFit, samples: LoadedSamples, projected: Projecte
     if not variables:
         return ()
     where = "Dalitz plot" if pair else counted(len(variables), "mass", "masses")
-    data, w = _values(variables, samples.data), event_weights(samples.data)
-    model, v = _values(variables, samples.measured), projected.all_weights
+    data, w = _values(variables, samples, samples.data), event_weights(samples.data)
+    model, v = _values(variables, samples, samples.measured), projected.all_weights
     if samples.background is not None:
-        model = np.concatenate([model, _values(variables, samples.background)])
+        model = np.concatenate([model, _values(variables, samples, samples.background)])
         v = np.concatenate([v, event_weights(samples.background)])
     n_parameters = len(opened.result.parameters)
     rows = []
@@ -151,7 +199,7 @@ def moment_views(decay: Decay, samples: LoadedSamples, projected: Projected) -> 
         variables = [parse_variable(text, decay) for text in (f"mass({first}, {second})", f"cos_theta({first}; {first} {second})")]
 
         def sample(events: Events, weights: np.ndarray | None, variables: list[Variable] = variables) -> MomentSample:
-            mass, cosine = (variable(events) for variable in variables)
+            mass, cosine = (samples.values(variable, events) for variable in variables)
             return MomentSample(mass, cosine, weights=weights)
 
         weights = None if samples.data.weights is None else event_weights(samples.data)
@@ -163,9 +211,9 @@ def moment_views(decay: Decay, samples: LoadedSamples, projected: Projected) -> 
     return tuple(views)
 
 
-def _values(variables: Sequence[Variable], events: Events) -> np.ndarray:
+def _values(variables: Sequence[Variable], samples: LoadedSamples, events: Events) -> np.ndarray:
     """[event, variable]."""
-    return np.stack([variable(events) for variable in variables], axis=1)
+    return np.stack([samples.values(variable, events) for variable in variables], axis=1)
 
 
 def lineshape_views(model: Model) -> tuple[LineshapeView, ...]:

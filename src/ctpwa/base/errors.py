@@ -71,6 +71,13 @@ class DataError(CtpwaError):
     """Momenta or weights that cannot be used; the message names the particle and the event."""
 
 
+class UnknownNameError(CtpwaError, KeyError):
+    """A name that nothing has; the message suggests near ones. It is a ``KeyError``, too."""
+
+    def __str__(self) -> str:
+        return printable(str(self.args[0]))  # a KeyError shows its message with quotation marks
+
+
 class GenerationError(CtpwaError):
     """Phase space that cannot be generated as asked."""
 

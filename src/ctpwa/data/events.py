@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from ctpwa.base.errors import DataError
+from ctpwa.base.errors import DataError, UnknownNameError, suggest
+from ctpwa.base.markup import element, simple_table, together
+from ctpwa.base.words import counted
 from ctpwa.data.event_column import Columns
 from ctpwa.data.own_part import OwnPart, join_parts
 from ctpwa.data.summary import SampleSummary
+from ctpwa.kinematics.lorentz import mass_squared
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,29 @@ class Events(Mapping[str, Tensor]):
     part: OwnPart | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Tensor:
+        if name not in self.momenta:
+            raise UnknownNameError(f"no particle is called {name!r}\n fix: {suggest(str(name), self.momenta)}")
         return self.momenta[name]
+
+    def __repr__(self) -> str:
+        return f"Events: {self._words()}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how many, and what each particle has on average."""
+        rows = []
+        for name, p4 in self.momenta.items():
+            mass = mass_squared(p4.T).clamp(min=0).sqrt()
+            numbers = (*p4.mean(dim=0).tolist(), *mass.aminmax()) if self.n_events else ()
+            rows.append((name, *(f"{float(number):.4f}" for number in numbers)))
+        columns = ("particle", "⟨E⟩ / GeV", "⟨px⟩", "⟨py⟩", "⟨pz⟩", "smallest mass", "largest mass")
+        return together(element("p", element("strong", self._words())), simple_table(columns, rows)).source
+
+    def _words(self) -> str:
+        words = f"{counted(self.n_events, 'event')} of {' '.join(self.momenta)}"
+        if self.weights is not None and self.n_events:
+            low, high = (float(number) for number in self.weights.aminmax())
+            words += f", weights {low:.4g} to {high:.4g}, {float(self.weights.sum()):.6g} in all"
+        return words + (f", columns {', '.join(self.columns)}" if self.columns else "")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.momenta)

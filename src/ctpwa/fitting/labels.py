@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ctpwa.decay.chain import Decay
 from ctpwa.decay.latex import latex_of_text
 from ctpwa.decay.particle import charge_suffix
 from ctpwa.model.model import Model, Wave
@@ -22,6 +23,11 @@ _QUANTITIES = {"mass": "M", "width": r"\Gamma"}
 def chain_name(wave: Wave) -> str:
     """The resonances of a wave; waves with the same are drawn together."""
     return " ".join(dict.fromkeys(resonance.name for resonance in wave.shown)) or DIRECT
+
+
+def decay_label(decay: Decay) -> str:
+    """A decay in LaTeX between dollar signs."""
+    return rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}$"
 
 
 def group_label(model: Model, name: str) -> str:

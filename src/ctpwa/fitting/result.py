@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ctpwa.base.errors import CtpwaError, printable
+from ctpwa.base.errors import CtpwaError, UnknownNameError, printable, suggest
 from ctpwa.base.output import written_whole
 from ctpwa.fitting.asymmetries import CPAsymmetries
 from ctpwa.fitting.consistent import check_result
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.json_file import no_such_file, read_json
+from ctpwa.fitting.notebook import result_html, result_summary
 from ctpwa.fitting.plain import build, to_plain
 from ctpwa.fitting.precision import PrecisionBias
 from ctpwa.fitting.simulation import SimulationPart
@@ -131,7 +132,7 @@ class FractionSet:
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """What a fit found. ``str()`` is a table, ``save`` writes a file, ``FitResult.load`` reads it.
+    """What a fit found. ``str()`` is a table, ``save`` writes a file, ``FitResult.load`` reads it; a notebook shows a verdict and tables.
 
     Two results are equal if their files are.
 
@@ -239,13 +240,23 @@ class FitResult:
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
-        raise KeyError(name)
+        if name in self.values:
+            kind = "fixed" if name in self.fixed else "derived"
+            raise UnknownNameError(f"{name!r} is not a free parameter but a {kind} one\n fix: result.values[{name!r}] is its value")
+        near = suggest(str(name), self.names) or "result.names are all of them"
+        raise UnknownNameError(f"no free parameter is called {name!r}\n fix: {near}")
 
     def __eq__(self, other: object) -> bool:
         return self._content() == other._content() if isinstance(other, FitResult) else NotImplemented
 
     def __str__(self) -> str:
         return printable(result_text(self))
+
+    def __repr__(self) -> str:
+        return printable(result_summary(self))
+
+    def _repr_html_(self) -> str:
+        return result_html(self).source
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, whole or not at all."""

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ctpwa.base.errors import PhysicsError, suggest
+from ctpwa.base.markup import element, simple_table, together
 from ctpwa.base.words import counted
 from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Decay
-from ctpwa.decay.spin import LS
+from ctpwa.decay.spin import LS, format_parity, format_spin
 from ctpwa.decay.symmetry import Term, symmetrised_terms
 from ctpwa.model.parameters import Parameter
 from ctpwa.model.resonance import Resonance
@@ -145,6 +146,23 @@ class Model:
             chunk_size=chunk_size,
             progress=progress,
         )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: all waves in a table."""
+        head = element("p", element("strong", str(self.decay)), f": {counted(len(self.waves), 'wave')}, {self.production}")
+        rows = [
+            (
+                wave.name,
+                " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in wave.chain.nodes[1:]),
+                "" if wave.factor == 1 and wave.coupling == wave.name else f"{'+−'[wave.factor < 0]} {wave.coupling}",
+            )
+            for wave in self.waves
+        ]
+        columns = ("wave", element("i", "J", element("sup", "P")), "its coupling, if tied")
+        return together(head, simple_table(columns, rows), (element("p", note) for note in self.notes)).source
 
     def __str__(self) -> str:
         lines = [f"{self.decay}: {counted(len(self.waves), 'wave')}, {counted(len(self.couplings), 'complex coupling')}, {self.production}"]

@@ -298,16 +298,17 @@ def point_to_point(
 
 
 def _energies(points: Array, charges: Array, block: int = BLOCK) -> Array:
-    """½ Σ_{i≠j} q_i q_j ψ_ij for every column of charges; the matrix ψ is made in blocks of ``block`` numbers."""
+    """Σ_{i<j} q_i q_j ψ_ij for every column of charges; the matrix ψ is made in blocks of ``block`` numbers."""
     total = np.zeros(charges.shape[1])
     squares = (points**2).sum(axis=1)
     step = max(1, block // len(points))
     for start in range(0, len(points), step):
-        rows = slice(start, min(start + step, len(points)))
-        r2 = squares[rows, None] + squares[None, :] - 2 * points[rows] @ points.T
+        rows, later = slice(start, min(start + step, len(points))), slice(start, None)
+        r2 = squares[rows, None] + squares[None, later] - 2 * points[rows] @ points[later].T
         psi = -0.5 * np.log(np.maximum(r2, 0) + CORE**2)  # r² of close points may be negative by rounding, far below the core
-        psi[np.arange(rows.stop - start), np.arange(start, rows.stop)] = 0
-        total += 0.5 * (charges[rows] * (psi @ charges)).sum(axis=0)
+        n = rows.stop - start
+        psi[:, :n] = np.triu(psi[:, :n], 1)
+        total += (charges[rows] * (psi @ charges[later])).sum(axis=0)
     return total
 
 

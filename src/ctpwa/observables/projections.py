@@ -10,8 +10,8 @@ so that contributions (M_gg), interferences (2 M_gh) and the coherent sum of any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,16 @@ from ctpwa.data.density import Density, checked_density
 from ctpwa.data.events import Events
 from ctpwa.data.stream import Piece
 from ctpwa.decay.chain import Decay
-from ctpwa.engine.likelihood.intensity import ModelIntensity
+from ctpwa.engine.likelihood.intensity import ModelIntensity, Sums
 from ctpwa.fitting.fractions import spin_parity
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import JP, WAVES, Grid, Projected, Projection
-from ctpwa.observe.variable import ProjectionSpec, parse_variable, shortest_names
+from ctpwa.observe.variable import KeptValues, ProjectionSpec, parse_variable
 
 FINEST = 5  # bins of the model in a bin of the data
 CELL_EVENTS, FEWEST_CELLS, MOST_CELLS = 10, 12, 80  # of a Dalitz plot: events in a square cell on average, cells in either direction
-SLICE = 1024
+SLICE = 32_768  # events at a time
 
 
 def resonance_groups(model: Model) -> dict[str, list[int]]:
@@ -42,13 +42,36 @@ def resonance_groups(model: Model) -> dict[str, list[int]]:
     return groups
 
 
+def dalitz_order(decay: Decay) -> tuple[tuple[int, int, int], int]:
+    """Particles 1, 2, 3 of a Dalitz plot of m²_13 and m²_23, and how many of them, from the first, are identical: 3, 2 or 1."""
+    group = max(decay.identical_groups, key=len, default=(0,))
+    first, second, third = (*group, *(index for index in range(3) if index not in group))
+    return (first, second, third), len(group)
+
+
 def dalitz_pair(decay: Decay, n_events: float) -> tuple[ProjectionSpec, ProjectionSpec] | None:
-    """m²_13 and m²_23 of a decay to three particles, with cells for this many events; None for other decays."""
-    names = shortest_names(decay)
-    if len(names) != 3:
+    """m²_13 and m²_23 of a decay to three particles, with cells for this many events; None for other decays.
+
+    If particles 1 and 2 are identical, these are the smaller and the larger one: the plot is folded along its diagonal. If all three are,
+    they are the smallest and the largest m² of any pair, and of six equal parts one is left. States on their mass shell count as particles.
+    """
+    outer = decay.outer
+    if len(outer.final) != 3:
         return None
-    variables = [parse_variable(f"mass2({names[i]}, {names[2]})", decay) for i in (0, 1)]
-    cells = int(np.clip(np.sqrt(n_events / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
+    (i, j, k), n_identical = dalitz_order(outer)
+    pairs = [(i, k), (j, k), (i, j)]
+    texts = [f"mass2({outer.labels[a]}, {outer.labels[b]})" for a, b in pairs]
+    plain = [parse_variable(text, decay) for text in texts[:2]]
+    if n_identical > 1:
+        among = ", ".join(texts[: n_identical if n_identical == 3 else 2])
+        names = f"{outer.final[i].latex}{outer.final[k].latex}"
+        variables = [
+            replace(parse_variable(f"{word}({among})", decay), label=rf"$M^{{2}}_{{\mathrm{{{word}}}}}({names})$", limits=plain[0].limits)
+            for word in ("min", "max")
+        ]
+    else:
+        variables = plain
+    cells = int(np.clip(np.sqrt(n_events * (1, 1, 2, 6)[n_identical] / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
     first, second = (ProjectionSpec(variable, cells, variable.limits) for variable in variables)
     return first, second
 
@@ -65,6 +88,7 @@ def project(
     added: Mapping[str, tuple[Density, float]] | None = None,
     signal: float | None = None,
     measured: Events | None = None,
+    values: KeptValues | None = None,
     progress: bool | None = None,
     at_once: int = SLICE,
 ) -> Projected:
@@ -81,6 +105,7 @@ def project(
         added:        background → its density, and how many events of it are in the data
         signal:       how many events are signal; default: all that are not background
         measured:     the phase-space events as they would be measured, which are drawn; default: exactly
+        values:       values of variables that are known already, or will be needed again
         progress:     show a progress bar; default: on a terminal when it takes more than two seconds
         at_once:      events whose contributions are in memory at a time
     """
@@ -92,21 +117,20 @@ def project(
     samples = _Samples(
         data, phase_space if measured is None else measured, background, sum(number for _, number in (added or {}).values()), signal
     )
-    fillers = [_line(axis, samples) for axis in axes]
-    cells = [_plane(pair, samples) for pair in grids]
+    known = KeptValues() if values is None else values
+    fillers = [_line(axis, samples, known) for axis in axes]
+    cells = [_plane(pair, samples, known) for pair in grids]
     columns = _Columns(model, own)
     weights = np.empty(phase_space.n_events)
-    for sums in intensity.sums(phase_space, {wave.name: [wave.name] for wave in model.waves}, progress=progress):
-        w, I = samples.w["phase space"][sums.start : sums.stop], sums.intensity.cpu().numpy()
-        weights[sums.start : sums.stop] = w * I
-        psi = sums.psi.cpu().numpy()
-        for first in range(0, len(I), at_once):
-            part = slice(first, first + at_once)
-            values = columns.of(psi[..., part], I[part], w[part])
-            for filler in fillers:
-                filler.add(sums.start + first, values)
-            for cell in cells:
-                cell.add(sums.start + first, values[:, -2:])
+    for start, psi, I in _gathered(intensity, phase_space, at_once, progress):
+        w = samples.w["phase space"][start : start + len(I)]
+        weights[start : start + len(I)] = w * I
+        single, together = columns.of(psi, I, w), columns.by_group(psi)
+        for filler in fillers:
+            filler.add(start, single)
+            filler.add_pairs(start, together, w)
+        for cell in cells:
+            cell.add(start, single[:, -2:])
     if not weights.sum() > 0:
         raise DataError("the intensities of the phase-space events do not add up to more than 0\n fix: check couplings and weights")
     scale = samples.signal / float(weights.sum())
@@ -119,6 +143,19 @@ def project(
         {name: tuple(model.waves[i].name for i in waves) for name, waves in own.items()},
         of_events,
     )
+
+
+def _gathered(
+    intensity: ModelIntensity, events: Events, at_once: int, progress: bool | None
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """ψ of every wave [wave, row, event] and I of some events at a time, after the number of the first of them."""
+    kept: list[Sums] = []
+    for sums in intensity.sums(events, {wave.name: [wave.name] for wave in intensity.model.waves}, progress=progress):
+        kept.append(sums)
+        if sums.stop - kept[0].start >= at_once or sums.stop == events.n_events:
+            psi = np.concatenate([part.psi.cpu().numpy() for part in kept], axis=2)
+            yield kept[0].start, psi, np.concatenate([part.intensity.cpu().numpy() for part in kept])
+            kept = []
 
 
 def _added_weights(added: Mapping[str, tuple[Density, float]], phase_space: Events, decay: Decay) -> dict[str, np.ndarray]:
@@ -176,7 +213,6 @@ class _Columns:
     def __init__(self, model: Model, groups: Mapping[str, Sequence[int]]) -> None:
         self.groups = tuple(groups)
         self._members = _membership(groups, len(model.waves))
-        self.pairs = np.triu_indices(len(groups))
         jp: dict[str, list[int]] = {}
         for index, wave in enumerate(model.waves):
             jp.setdefault(spin_parity(wave), []).append(index)
@@ -184,33 +220,23 @@ class _Columns:
         self._jp = _membership(jp, len(model.waves))
         self.waves = tuple(wave.name for wave in model.waves)
 
-    def of(self, psi: np.ndarray, I: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """[event, column] from ψ of every wave [wave, row, event]."""
-        parts = np.stack([psi.real, psi.imag])
-        flat = parts.reshape(2, len(psi), -1)
-        re, im = (self._members @ flat).reshape(2, len(self.groups), *psi.shape[1:])
-        by_jp = (self._jp @ flat).reshape(2, len(self.jp), *psi.shape[1:])
-        n_pairs = len(self.pairs[0])
-        values = np.empty((n_pairs + len(psi) + len(self.jp) + 2, len(I)))
-        at = 0
-        for g in range(len(self.groups)):  # row by row of the triangle of pairs
-            values[at : at + len(re) - g] = (re[g] * re[g:] + im[g] * im[g:]).sum(axis=1)
-            at += len(re) - g
-        values[n_pairs : n_pairs + len(psi)] = (parts**2).sum(axis=(0, 2))
-        values[n_pairs + len(psi) : -2] = (by_jp**2).sum(axis=(0, 2))
-        values[-2] = I
-        values[:-1] *= w
-        values[-1] = values[-2] ** 2
-        return np.ascontiguousarray(values.T)
+    def by_group(self, psi: np.ndarray) -> np.ndarray:
+        """Real and imaginary parts of ψ of every group in every row, [event, 2 rows, group], from ψ of every wave [wave, row, event]."""
+        parts = np.einsum("gw,wre->erg", self._members, psi, optimize=True)
+        return np.concatenate([parts.real, parts.imag], axis=1)
 
-    def split(self, sums: np.ndarray) -> tuple[np.ndarray, dict[str, dict[str, np.ndarray]], np.ndarray]:
-        """M [bin, group, group], other contributions and the total from [bin, column]."""
-        n, n_pairs = len(self.groups), len(self.pairs[0])
-        matrix = np.empty((len(sums), n, n))
-        matrix[:, self.pairs[0], self.pairs[1]] = matrix[:, self.pairs[1], self.pairs[0]] = sums[:, :n_pairs]
-        rest = iter(sums[:, n_pairs:].T)
+    def of(self, psi: np.ndarray, I: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Contributions of waves and J^P, the total and its square [event, column] from ψ of every wave [wave, row, event]."""
+        by_jp = np.einsum("jw,wre->jre", self._jp, psi, optimize=True)
+        squares = [(own.real**2 + own.imag**2).sum(axis=1) for own in (psi, by_jp)]
+        values = np.concatenate([*squares, I[None]]) * w
+        return np.ascontiguousarray(np.concatenate([values, values[-1:] ** 2]).T)
+
+    def split(self, sums: np.ndarray) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+        """Contributions of waves and J^P, and the total, from [bin, column]."""
+        rest = iter(sums.T)
         others = {kind: {name: next(rest).copy() for name in names} for kind, names in ((WAVES, self.waves), (JP, self.jp))}
-        return matrix, others, sums[:, -2].copy()
+        return others, sums[:, -2].copy()
 
 
 def _membership(groups: Mapping[str, Sequence[int]], n_waves: int) -> np.ndarray:
@@ -226,11 +252,25 @@ class _Filler:
     def __init__(self, index: np.ndarray, n_bins: int) -> None:
         self.index, self.n_bins = index, n_bins
         self.sums: np.ndarray | float = 0.0
+        self.matrix: np.ndarray | None = None
 
     def add(self, start: int, values: np.ndarray) -> None:
         n = len(values)
         into = sparse.csc_array((np.ones(n), self.index[start : start + n], np.arange(n + 1)), shape=(self.n_bins + 1, n))
         self.sums = self.sums + into @ values
+
+    def add_pairs(self, start: int, together: np.ndarray, w: np.ndarray) -> None:
+        """Σ w ψ_g ψ_h of real numbers ψ [event, number, group], in every bin one product of matrices."""
+        index = self.index[start : start + len(w)]
+        order = np.argsort(index, kind="stable")
+        ends = np.searchsorted(index[order], np.arange(self.n_bins + 1))  # events beyond the last bin come last
+        ordered, weights = together[order], w[order]
+        if self.matrix is None:
+            self.matrix = np.zeros((self.n_bins, together.shape[2], together.shape[2]))
+        for k in np.flatnonzero(np.diff(ends)):
+            own = ordered[ends[k] : ends[k + 1]]
+            weighted = own * weights[ends[k] : ends[k + 1], None, None]
+            self.matrix[k] += own.reshape(-1, own.shape[2]).T @ weighted.reshape(-1, own.shape[2])
 
 
 class _Line(_Filler):
@@ -267,16 +307,16 @@ def _bin(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.where(inside, index, n).astype(np.int32)
 
 
-def _line(axis: ProjectionSpec, samples: _Samples) -> _Line:
-    values = {name: axis.variable(events) for name, events in samples.events.items()}
+def _line(axis: ProjectionSpec, samples: _Samples, known: KeptValues) -> _Line:
+    values = {name: known(axis.variable, events) for name, events in samples.events.items()}
     edges = _edges(axis, values.values())
     inside = int(((values["phase space"] >= edges[0]) & (values["phase space"] <= edges[-1])).sum())
     fine = int(np.clip(inside / (axis.fine_events * axis.bins), 1, FINEST))
     return _Line(np.linspace(edges[0], edges[-1], axis.bins * fine + 1)[::fine], fine, values)  # every edge is one of the fine ones
 
 
-def _plane(pair: tuple[ProjectionSpec, ProjectionSpec], samples: _Samples) -> _Plane:
-    values = {name: (pair[0].variable(events), pair[1].variable(events)) for name, events in samples.events.items()}
+def _plane(pair: tuple[ProjectionSpec, ProjectionSpec], samples: _Samples, known: KeptValues) -> _Plane:
+    values = {name: (known(pair[0].variable, events), known(pair[1].variable, events)) for name, events in samples.events.items()}
     edges = tuple(_edges(axis, [both[k] for both in values.values()]) for k, axis in enumerate(pair))
     return _Plane((edges[0], edges[1]), values)
 
@@ -299,7 +339,8 @@ def _projection(axis: ProjectionSpec, line: _Line, columns: _Columns, samples: _
         return _counted(lambda: _bin(line.values[name], line.edges), samples.w.get(name), axis.bins)
 
     sums = np.asarray(line.sums)
-    matrix, others, total = columns.split(scale * sums[:-1])
+    others, total = columns.split(scale * sums[:-1])
+    matrix = scale * np.asarray(line.matrix)
     (data, data_variance), (background, background_variance) = count("data"), count("background")
     added, added_variance = drawn.sums(line.index, line.n_bins)
     w = samples.w

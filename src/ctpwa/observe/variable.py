@@ -80,6 +80,20 @@ class Variable:
         return _restored, (self.name, self.decay, self.label, self.unit, self.limits)
 
 
+class KeptValues:
+    """Values of variables, each computed once for every sample, which is kept with them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], tuple[Mapping[str, Any], np.ndarray]] = {}
+
+    def __call__(self, variable: Variable, events: Mapping[str, Any]) -> np.ndarray:
+        """The value of a variable for every event, [event]."""
+        key = variable.name, id(events)
+        if key not in self._known:
+            self._known[key] = events, variable(events)
+        return self._known[key][1]
+
+
 def _restored(name: str, decay: Decay, label: str, unit: str, limits: tuple[float, float] | None) -> Variable:
     return replace(parse_variable(name, decay), label=label, unit=unit, limits=limits)
 
@@ -116,7 +130,8 @@ def parse_variable(text: str, decay: Decay) -> Variable:
 
 
 def default_variables(decay: Decay) -> tuple[Variable, ...]:
-    """What one looks at first: the masses of all systems of two or more particles but not all, then the helicity cosine of every pair.
+    """What one looks at first: the masses of all systems of two or more particles but not all, then the helicity cosine of every pair,
+    and of every particle the polar angle in which it is produced, unless the parent has no spin to know the beam by.
 
     Systems that differ by an exchange of identical particles are one variable, in which the identical particles are shuffled event by
     event; of two identical particles the modulus of the cosine is shown. A two-body decay has no such systems: it has the polar angle
@@ -144,6 +159,8 @@ def _default_texts(decay: Decay) -> Iterator[str]:
             for group in _different(names, size):
                 yield f"mass({', '.join(group)})"
         yield from _cosines(names)
+        if decay.parent.two_J != 0:
+            yield from (f"cos_theta({name})" for name in dict.fromkeys(names))
     for state in decay.held:
         yield from _cosines(shortest_names(decay, state.place))
 

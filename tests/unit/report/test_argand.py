@@ -7,8 +7,9 @@ from matplotlib.patches import Ellipse
 
 import ctpwa
 from ctpwa.observables.argand import ArgandCurve
-from ctpwa.report.figures.argand import band_edges, draw_argand, round_masses
+from ctpwa.report.figures.argand import band_edges, draw_argand
 from ctpwa.report.figures.style import save_figure
+from ctpwa.report.round_masses import round_masses
 
 
 def resonance(errors=True, knots=False, n=301, name="X", m0=1.5, width=0.1, c=2.0):

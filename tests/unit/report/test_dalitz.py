@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from matplotlib.path import Path
 
 from ctpwa import generate_phase_space, load_model
-from ctpwa.report.figures.dalitz import dalitz_boundary, decay_boundary, draw_dalitz
+from ctpwa.observables.projections import dalitz_order, dalitz_pair
+from ctpwa.report.dalitz_plane import dalitz_boundary, decay_boundary, folded
+from ctpwa.report.figures.dalitz import draw_dalitz
 from unit.report.made_up import grid, model
 
 MASSES = (0.493677, 0.139570, 0.547862)
@@ -88,3 +91,38 @@ def test_no_events_at_all():
     empty = type(cells)(cells.variables, cells.edges, *(np.zeros((20, 20)) for _ in range(4)), True)
     found, _ = panels(empty, None)
     assert np.ma.getmaskarray(found["data"].collections[0].get_array()).all()
+
+
+def area(curve):
+    x, y = curve
+    return abs(float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum())) / 2
+
+
+@pytest.mark.parametrize(("n_identical", "parts"), [(1, 1), (2, 2), (3, 6)])
+def test_a_folded_plot_is_one_of_equal_parts(n_identical, parts):
+    masses = (1.0, 0.14, 0.14, 0.14)
+    whole = dalitz_boundary(masses[0], masses[1:], n=20001)
+    x, y = folded(whole, masses, n_identical)
+    assert area((x, y)) == pytest.approx(area(whole) / parts, rel=1e-3)
+    assert n_identical == 1 or (x <= y + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("decay", "inside", "n_identical"),
+    [("J/psi(1S) -> gamma pi0 pi0", "pi0 pi0", 2), ("eta -> pi0 pi0 pi0", "pi0 pi0", 3), ("D+ -> pi+ pi+ K-", "pi+ K-", 2)],
+)
+def test_identical_particles_are_folded(decay, inside, n_identical):
+    model = load_model({"decay": decay, "resonances": {"flat": {"in": inside, "JP": "0+", "lineshape": "constant"}}})
+    pair = dalitz_pair(model.decay, 1000)
+    events = generate_phase_space(model, 200, seed=3)
+    x, y = (spec.variable(events) for spec in pair)
+    assert (x <= y).all()
+    assert np.ptp(y - x) > 0.01
+    order, found = dalitz_order(model.decay)
+    assert found == n_identical
+    swapped = dict(events.momenta)
+    first, second = (model.decay.labels[i] for i in order[:2])
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    np.testing.assert_allclose(np.stack([spec.variable(swapped) for spec in pair]), np.stack([x, y]), rtol=1e-12)
+    within = Path(np.column_stack(decay_boundary(model.decay, 4000))).contains_points(np.column_stack([x, y]), radius=1e-6)
+    assert within.mean() > 0.97

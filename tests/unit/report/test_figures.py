@@ -7,7 +7,8 @@ import pytest
 from matplotlib.text import Text
 
 from ctpwa.fitting.fractions import Fractions
-from ctpwa.report.figures.all_figures import decay_label, draw_figures, write_figures
+from ctpwa.fitting.labels import decay_label
+from ctpwa.report.figures.all_figures import draw_figures, write_figures
 from ctpwa.report.figures.interference import draw_interference
 from ctpwa.report.figures.projections import draw_projections
 from ctpwa.report.figures.style import Figure

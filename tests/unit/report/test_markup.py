@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ctpwa.base.markup import NOTHING, element, together
 from ctpwa.report import html
 from ctpwa.report.html.marks import number, table, tabs, text
-from ctpwa.report.html.markup import NOTHING, data_block, element, security_policy, together
+from ctpwa.report.html.policy import data_block, security_policy
 
 FOLDER = Path(html.__file__).parent
 HOSTILE = '<img src=x onerror="a">\'&amp;</script>'
@@ -26,7 +27,7 @@ def test_text_is_escaped_wherever_it_is_put():
 def test_tables_and_tabs():
     shown = table("t", (HOSTILE,), [(text(HOSTILE),), (number(HOSTILE, 1.0),)], names=[HOSTILE, HOSTILE]).source
     assert set(re.findall(r"<(\w+)", shown)) == {"div", "table", "thead", "tr", "th", "tbody", "td"}
-    assert shown.count(ESCAPED) == 6
+    assert shown.count(ESCAPED) == 8
     assert "<img" not in tabs("g", [("a", HOSTILE), (HOSTILE, "b")]).source
 
 
@@ -102,7 +103,7 @@ def test_only_one_module_writes_markup(file):
     tags = [node.lineno for node in strings(file) if re.search(r"</?[a-zA-Z]", node.value)]
     made = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
     made = [node.lineno for node in made if getattr(node.func, "id", "") == "Html"]
-    if file.name == "markup.py":
+    if file.name == "policy.py":
         assert tags
         assert made
     else:

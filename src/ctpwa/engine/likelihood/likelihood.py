@@ -16,8 +16,10 @@ import numpy as np
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
+from ctpwa.base.markup import element, simple_table, together
 from ctpwa.base.ranks import Ranks
 from ctpwa.base.turns import in_turn
+from ctpwa.base.words import counted
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.likelihood import relatives
 from ctpwa.engine.likelihood.collapsed import Collapsed
@@ -65,6 +67,22 @@ class Likelihood:
     constraints: Mapping[str, tuple[float, float]]
     mixture: Mixture | None = None
     phases: ReferencePhases = NONE
+
+    def __repr__(self) -> str:
+        return f"Likelihood: {self._words()}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the free parameters, where they start and their limits."""
+        rows = [
+            (p.name, f"{p.value:.6g}", *("" if np.isinf(limit) else f"{limit:g}" for limit in (p.lower, p.upper)))
+            for p in self.parameters.free
+        ]
+        table = simple_table(("free parameter", "start", "lower limit", "upper limit"), rows)
+        return together(element("p", element("strong", self._words())), table).source
+
+    def _words(self) -> str:
+        parts = [counted(self.n_events, "event"), counted(len(self.names), "free parameter"), counted(len(self.model.waves), "wave")]
+        return f"{self.model.decay}, {', '.join(parts)}, {self.precision} precision on {self.engine.device}"
 
     @cached_property
     def evaluation(self) -> Evaluation:

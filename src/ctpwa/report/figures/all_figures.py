@@ -9,13 +9,14 @@ from pathlib import Path
 
 from matplotlib.figure import Figure as PlainFigure
 
-from ctpwa.decay.chain import Decay
+from ctpwa.fitting.labels import decay_label
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projected
 from ctpwa.report.content import ReportContent
+from ctpwa.report.dalitz_plane import decay_boundary
 from ctpwa.report.figures.argand import draw_argand
 from ctpwa.report.figures.correlation import draw_correlations
-from ctpwa.report.figures.dalitz import decay_boundary, draw_dalitz
+from ctpwa.report.figures.dalitz import draw_dalitz
 from ctpwa.report.figures.interference import draw_interference
 from ctpwa.report.figures.moments import draw_moments
 from ctpwa.report.figures.projections import ROWS, draw_projections
@@ -61,7 +62,7 @@ def _figures(model: Model, projected: Mapping[str, Projected], interference: boo
     boundary = decay_boundary(model.decay)
     for name, found in projected.items():
         end = "-" + _file_name(name) if name else ""
-        title = decay_label(model.decay) + (", " + name.replace("$", r"\$") if name else "")
+        title = figure_label(decay_label(model.decay)) + (", " + name.replace("$", r"\$") if name else "")
         pages = draw_projections(found.projections, model, interference=interference, title=title, rows=rows)
         for k, page in enumerate(pages):
             yield f"projections{end}" + (f"-{k + 1}" if len(pages) > 1 else ""), page
@@ -72,7 +73,7 @@ def _figures(model: Model, projected: Mapping[str, Projected], interference: boo
 def other_figures(content: ReportContent) -> dict[str, PlainFigure]:
     """Everything else that a report shows: moments, amplitudes that add up coherently, interference and correlations."""
     model, result = content.model, content.result
-    title = decay_label(model.decay)
+    title = figure_label(decay_label(model.decay))
     figures: dict[str, PlainFigure] = {}
     for view in content.data_sets:
         for moments in view.moments:
@@ -103,8 +104,3 @@ def _add(figures: dict[str, PlainFigure], stem: str, figure: PlainFigure) -> Non
 def _file_name(*parts: str) -> str:
     name = "-".join(re.sub(r"[^\w.+-]+", "_", part).strip("_") for part in parts if part)
     return name.encode()[:LONGEST].decode(errors="ignore")
-
-
-def decay_label(decay: Decay) -> str:
-    """The decay in LaTeX between dollar signs."""
-    return figure_label(rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}$")

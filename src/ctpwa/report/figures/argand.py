@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 
 import matplotlib as mpl
 import numpy as np
@@ -14,11 +13,11 @@ from matplotlib.patches import Ellipse
 from matplotlib.ticker import MaxNLocator
 
 from ctpwa.observables.argand import ArgandCurve
-from ctpwa.report.figures.style import FIT_COLOUR, LINES, STYLE, WIDTH, Figure, figure_label
+from ctpwa.report.figures.style import STYLE, WIDTH, Figure, figure_label
+from ctpwa.report.palette import FIT_COLOUR, line_style
+from ctpwa.report.round_masses import round_masses
 
 HEIGHT = 3.7  # inches
-MARKS = 12  # at most as many masses are written at the curve
-STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)  # GeV
 TINT = 0.72  # how much white is in the colour of a band
 CLEAR = 0.045  # of the size of the diagram; marks that are nearer to each other are not labelled
 
@@ -73,19 +72,6 @@ def _plane(axes: Axes, curve: ArgandCurve) -> None:
     axes.set_xlabel(r"$\mathrm{Re}\,A$  [arb. units]")
     axes.set_ylabel(r"$\mathrm{Im}\,A$  [arb. units]")
     _write_masses(axes, curve, marks)
-
-
-def round_masses(curve: ArgandCurve) -> list[float]:
-    """Round masses, coarse ones first, that are not too near to each other on the curve; in increasing order."""
-    arc = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(curve.amplitude)))])
-    chosen: dict[float, float] = {}
-    for step in STEPS:
-        first, last = np.ceil(curve.mass[0] / step), np.floor(curve.mass[-1] / step)
-        for tick in (np.arange(first, last + 1) * step).round(4).tolist():
-            place = float(np.interp(tick, curve.mass, arc))
-            if all(abs(place - other) > arc[-1] / MARKS for other in chosen.values()):
-                chosen[tick] = place
-    return sorted(chosen)
 
 
 def _interpolated(at: np.ndarray, mass: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -150,7 +136,8 @@ def _ellipse(z: complex, covariance: np.ndarray) -> Ellipse:
 
 def _intensity(axes: Axes, curve: ArgandCurve, members: Sequence[ArgandCurve]) -> None:
     low, high = _limits(curve)
-    for member, (colour, style) in zip(members, cycle(LINES), strict=False):
+    for k, member in enumerate(members):
+        colour, style = line_style(k)
         inside = (member.mass >= low) & (member.mass <= high)
         label = figure_label(f"${member.latex.partition('[')[0]}$")
         axes.plot(member.mass[inside], member.intensity[inside], color=colour, linestyle=style, linewidth=0.9, label=label, zorder=2)

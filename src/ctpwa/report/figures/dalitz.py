@@ -10,55 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize, PowerNorm
 
-from ctpwa.decay.chain import Decay
 from ctpwa.observables.histograms import Grid
+from ctpwa.report.dalitz_plane import Curve, drawn_cells
 from ctpwa.report.figures.style import STYLE, WIDTH, Figure, axis_label
 
 HEIGHT = 2.95  # inches
 PULLS = 4.0  # colours end here
 NOTHING = "#DDDDDD"  # cells without a number
-
-Curve = tuple[np.ndarray, np.ndarray]
-
-
-def dalitz_boundary(parent: float, masses: Sequence[float], n: int = 400) -> Curve:
-    """The closed curve of (m²_13, m²_23) that three-body kinematics cannot leave.
-
-    For each m_12 particle 3 flies along or against particle 1 in the rest frame of the pair:
-
-        m²_13 = m1² + m3² + 2 (E1 E3 ∓ p1 p3),    m²_13 + m²_23 = M² + m1² + m2² + m3² − m²_12
-
-    Args:
-        parent:  mass of the parent M, GeV
-        masses:  m1, m2, m3, GeV
-        n:       points on each half of the curve
-    """
-    m1, m2, m3 = masses
-    # dense at both ends, where the curve is steep
-    m12 = (m1 + m2) + (parent - m1 - m2 - m3) * (1 - np.cos(np.linspace(0, np.pi, n))) / 2
-    s12 = m12**2
-    with np.errstate(invalid="ignore", divide="ignore"):  # two massless particles at rest
-        E1 = np.where(m12 > 0, (s12 + m1**2 - m2**2) / (2 * m12), 0.0)
-        E3 = np.where(m12 > 0, (parent**2 - s12 - m3**2) / (2 * m12), 0.0)
-    p1, p3 = (np.sqrt(np.clip(E**2 - m**2, 0, None)) for E, m in ((E1, m1), (E3, m3)))
-    low, high = (m1**2 + m3**2 + 2 * (E1 * E3 + sign * p1 * p3) for sign in (-1, 1))
-    if m12[0] == 0:  # the limit m12 → 0
-        low[0], high[0] = m3**2, parent**2
-    total = parent**2 + m1**2 + m2**2 + m3**2 - s12
-    s13 = np.concatenate([low, high[::-1]])
-    return s13, np.concatenate([total, total[::-1]]) - s13
-
-
-def decay_boundary(decay: Decay, n: int = 400) -> Curve | None:
-    """That of a decay to three particles whose masses are known."""
-    masses = [0.0 if particle.massless else particle.mass for particle in (decay.parent, *decay.outer.final)]
-    known = [mass for mass in masses if mass is not None]
-    return dalitz_boundary(known[0], known[1:], n) if len(known) == len(masses) == 4 else None
-
-
-def drawn_cells(grid: Grid, numbers: np.ndarray, boundary: Curve | None) -> np.ndarray:
-    """Events in cells as they are drawn: within a boundary all of them, else none where nothing was measured nor expected."""
-    return numbers if boundary is not None else np.where(grid.empty, np.nan, numbers)
 
 
 def draw_dalitz(grid: Grid, boundary: Curve | None = None, title: str = "") -> Figure:

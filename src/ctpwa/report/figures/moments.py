@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ctpwa.observables.moments import AngularMoments
-from ctpwa.report.figures.style import FIT_COLOUR, STYLE, WIDTH, Figure
+from ctpwa.report.figures.style import STYLE, WIDTH, Figure
+from ctpwa.report.palette import FIT_COLOUR
 
 COLUMNS = 3
 PANEL_HEIGHT = 1.9  # inches

@@ -15,7 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from ctpwa.fitting.labels import group_label
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projection
-from ctpwa.report.figures.style import FILLS, FIT_COLOUR, LINES, STYLE, WIDTH, Figure, axis_label, figure_label
+from ctpwa.report.figures.style import STYLE, WIDTH, Figure, axis_label, figure_label
+from ctpwa.report.palette import FILLS, FIT_COLOUR, line_style
 
 ROW_HEIGHT = 2.55  # inches, pulls included
 LEGEND_ROW, LEGEND_COLUMNS = 0.19, 5
@@ -101,7 +102,8 @@ def _draw_upper(axes: Axes, projection: Projection, model: Model, names: Sequenc
     for (name, own), colour in zip(projection.added.items(), cycle(FILLS), strict=False):  # one on the other
         lower, background = background, background + projection.fine * own
         axes.stairs(background, fine, baseline=lower, fill=True, color=colour, label="background " + name.replace("$", r"\$"), zorder=1)
-    for name, (colour, style) in zip(names, cycle(LINES), strict=False):
+    for k, name in enumerate(names):
+        colour, style = line_style(k)
         curve = projection.fine * projection.component(name)
         axes.stairs(curve, fine, color=colour, linestyle=style, linewidth=0.9, label=figure_label(group_label(model, name)), zorder=2)
     lowest = 0.0

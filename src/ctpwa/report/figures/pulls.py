@@ -9,7 +9,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from ctpwa.report.figures.style import FIT_COLOUR, STYLE, WIDTH, Figure
+from ctpwa.report.figures.style import STYLE, WIDTH, Figure
+from ctpwa.report.palette import FIT_COLOUR
 
 RANGE, BINS = 4.5, 36
 PANEL_HEIGHT = 2.5  # inches

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +39,20 @@ STYLE: Any = {
     "pdf.fonttype": 42,
 }
 WIDTH = 7.4  # inches; two columns of a journal page
-FIT_COLOUR = "#B2182B"
-# distinguishable with any colour vision: Okabe–Ito, with line styles as a second hint
-LINES = (
-    ("#0072B2", "-"), ("#E69F00", "-"), ("#009E73", "-"), ("#CC79A7", "-"),
-    ("#56B4E9", "--"), ("#D55E00", "--"), ("#7A5195", "--"), ("#666666", "--"),
-)  # fmt: skip
-FILLS = ("#C9D3DF", "#E4D6BE", "#CDE0C9", "#E3CBD6", "#D6CFE3", "#C8E0E0")  # of backgrounds, behind everything else
+AnyFigure = PlainFigure  # of matplotlib
 _UNKNOWN = re.compile(r'\\&|["`]')
 SUFFIXES = {".png": {"Software": "ctpwa"}, ".pdf": {"Creator": "ctpwa"}}  # with a mark by which they are recognised
 
 
 class Figure(PlainFigure):
     """A figure that no label keeps from being drawn: where matplotlib cannot read its LaTeX, it is shown as it is written."""
+
+    def _repr_png_(self) -> bytes:
+        """For notebooks, whether they have loaded pyplot or not."""
+        file = BytesIO()
+        with mpl.rc_context(STYLE):
+            self.savefig(file, format="png", dpi=110)
+        return file.getvalue()
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw everything; texts that stop it are written out first."""

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from ctpwa.decay.latex import label_parts
-from ctpwa.fitting.labels import group_latex
+from ctpwa.fitting.labels import group_latex, parameter_label
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Grid, Projection
+from ctpwa.observe.variable import Variable
 from ctpwa.report.content import DataSetView, ReportContent
-from ctpwa.report.figures.dalitz import decay_boundary, drawn_cells
-from ctpwa.report.figures.style import FILLS, LINES
-from ctpwa.report.html.markup import Html
+from ctpwa.report.dalitz_plane import decay_boundary, drawn_cells
 from ctpwa.report.html.mathml import labelled, math
+from ctpwa.report.html.runs import Run, label_runs, plain_label
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
+from ctpwa.report.palette import FILLS, line_style
 
 DRAWN = 6  # the strongest groups, at first
-WRITTEN_OUT = 16  # groups of an interference matrix with numbers in its cells
-DASHES = {"-": "", "--": "5 3"}
+DASHES = {"-": "", "--": "6 3", ":": "2 2.5", "-.": "7 2.5 2 2.5"}
 
 
 def page_data(content: ReportContent) -> dict[str, Any]:
@@ -33,14 +33,18 @@ def page_data(content: ReportContent) -> dict[str, Any]:
         charts |= moment_charts(f"{k}", view.moments)
     if result.n_starts > 1:
         charts["starts"] = starts_chart(result)
-    matrices: dict[str, Any] = {"correlation": _matrix(result.names, result.correlation, 1.0, 2, None)}
+    couplings = [coupling.name for coupling in result.couplings]
+    names = [parameter_label(content.model, name, couplings) for name in result.names]
+    matrices: dict[str, Any] = {"correlation": _matrix("correlations", result.names, names, result.correlation, 1.0, 2)}
     for k, entry in enumerate(result.fractions):
         for kind, group in entry.groups.items():
             values = 100 * group.interference
-            labels = [group_label(content.model, name) for name in group.names] if len(group.names) <= WRITTEN_OUT else None
-            matrices[f"interference{k}{kind}"] = _matrix(group.names, values, float(np.abs(values).max(initial=1e-9)), 1, labels)
+            labels = [f"${group_latex(content.model, name)}$" for name in group.names]
+            top = float(np.abs(values).max(initial=1e-9))
+            matrices[f"interference{k}{kind}"] = _matrix(f"interference of {kind}", group.names, labels, values, top, 1)
+    most = max((len(view.projected.groups) for view in content.data_sets), default=0)
     return {
-        "lines": [[colour, DASHES[style]] for colour, style in LINES],
+        "lines": [[colour, DASHES[style]] for colour, style in map(line_style, range(most))],
         "data_sets": [_data_set(view, content.model) for view in content.data_sets],
         "matrices": matrices,
         "charts": charts,
@@ -53,17 +57,20 @@ def _data_set(view: DataSetView, model: Model) -> dict[str, Any]:
     strength = np.zeros(len(names))
     for projection in projected.projections:
         strength = np.maximum(strength, np.einsum("bgg->g", projection.matrix))
+    order = np.argsort(-strength, kind="stable")  # lines in this order, as in figures
+    lines = np.argsort(order)
     return {
-        "groups": [{"name": name, "label": group_label(model, name)} for name in names],
-        "drawn": [int(k) for k in np.argsort(-strength)[:DRAWN]],
+        "groups": [_group(model, name, int(line)) for name, line in zip(names, lines, strict=True)],
+        "drawn": [int(k) for k in order[:DRAWN]],
         "projections": [_projection(projection) for projection in projected.projections],
         "grids": [_grid(grid, model) for grid in projected.grids],
     }
 
 
-def group_label(model: Model, name: str) -> Html:
-    """A group of waves as MathML."""
-    return math(group_latex(model, name))
+def _group(model: Model, name: str, line: int) -> dict[str, Any]:
+    """A group of waves, with the number of its line."""
+    latex = group_latex(model, name)
+    return {"name": name, "label": math(latex), "runs": label_runs(f"${latex}$"), "line": line}
 
 
 def _projection(projection: Projection) -> dict[str, Any]:
@@ -76,7 +83,8 @@ def _projection(projection: Projection) -> dict[str, Any]:
     return {
         "name": projection.variable.name,
         "label": labelled(projection.variable.label),
-        "xLabel": projection.variable.name + (f" [{unit}]" if unit else ""),
+        "title": plain_label(projection.variable.label),
+        "xLabel": axis_runs(projection.variable),
         "yLabel": per_bin,
         "range": [float(projection.edges[0]), float(projection.edges[-1])],
         "data": rounded(projection.data),
@@ -97,10 +105,10 @@ def _projection(projection: Projection) -> dict[str, Any]:
 
 def _grid(grid: Grid, model: Model) -> dict[str, Any]:
     boundary = decay_boundary(model.decay, 120)
-    units = [plain_unit(variable.unit) for variable in grid.variables]
     return {
-        "labels": [v.name + (f" [{unit}]" if unit else "") for v, unit in zip(grid.variables, units, strict=True)],
-        "unit": units[0],
+        "names": [variable.name for variable in grid.variables],
+        "labels": [axis_runs(variable) for variable in grid.variables],
+        "unit": plain_unit(grid.variables[0].unit),
         "ranges": [[float(edges[0]), float(edges[-1])] for edges in grid.edges],
         "data": rounded(drawn_cells(grid, grid.data, boundary).T, 4),
         "expected": rounded(drawn_cells(grid, grid.expected, boundary).T, 4),
@@ -143,8 +151,22 @@ def starts_chart(result: FitResult) -> dict[str, Any]:
     }
 
 
-def _matrix(names: Sequence[str], values: np.ndarray, largest: float, digits: int, labels: list[Html] | None) -> dict[str, Any]:
-    return {"names": list(names), "labels": labels, "values": rounded(values, 4), "largest": largest, "digits": digits}
+def _matrix(title: str, names: Sequence[str], labels: Sequence[str], values: np.ndarray, largest: float, digits: int) -> dict[str, Any]:
+    return {
+        "title": title,
+        "names": list(names),
+        "labels": [label_runs(label) for label in labels],
+        "tips": [plain_label(label) for label in labels],
+        "values": rounded(values, 4),
+        "largest": largest,
+        "digits": digits,
+    }
+
+
+def axis_runs(variable: Variable) -> list[Run]:
+    """A variable and its unit, for an axis."""
+    unit = plain_unit(variable.unit)
+    return [*label_runs(variable.label), *([Run(f" [{unit}]")] if unit else [])]
 
 
 def plain_unit(unit: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ctpwa.report.html.markup import NOTHING, Content, Html, element
-from ctpwa.report.html.mathml import math
+from ctpwa.base.markup import NOTHING, Content, Html, element
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,15 @@ def number(content: str, value: float | None, *, large: bool = False) -> Cell:
     return Cell(content, "" if value is None else value, "large" if large else "")
 
 
-def formula(latex: str, name: str) -> Cell:
+def named(label: Html, name: str) -> Cell:
     """A cell with a formula that is sorted by a name."""
-    return Cell(math(latex), name, "text")
+    return Cell(label, name, "text")
 
 
 def table(identifier: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, names: Sequence[str] = ()) -> Html:
-    """A table that can be sorted by its columns.
+    """A table that can be sorted by its columns, all of it in view; columns in which nothing stands are left out.
+
+    On a narrow screen every row becomes a block, in which each number stands after the name of its column.
 
     Args:
         identifier:  of the element
@@ -49,14 +50,15 @@ def table(identifier: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]
         names:       what a filter looks for in each row; default: its text
     """
     left = [cell.kind == "text" for cell in rows[0]] if rows else [False for _ in columns]
-    head = [element("th", name, scope="col", class_="text" if own else None) for name, own in zip(columns, left, strict=True)]
+    used = [k for k in range(len(columns)) if k == 0 or not rows or any(row[k].content for row in rows)]
+    head = [element("th", columns[k], scope="col", class_="text" if left[k] else None) for k in used]
     body = [
         element(
             "tr",
-            (element("td", cell.content, class_=cell.kind or None, data_v=cell.value) for cell in row),
-            data_name=names[k] if names else None,
+            (element("td", row[k].content, class_=row[k].kind or None, data_v=row[k].value, data_label=columns[k]) for k in used),
+            data_name=names[n] if names else None,
         )
-        for k, row in enumerate(rows)
+        for n, row in enumerate(rows)
     ]
     inside = element("table", element("thead", element("tr", head)), element("tbody", body), class_="sortable", id=identifier)
     return element("div", inside, class_="scroll")
@@ -68,8 +70,8 @@ def filtered(identifier: str, what: str) -> Html:
     return element("input", class_="filter", type="search", placeholder=words, aria_label=words, data_of=identifier)
 
 
-def tabs(group: str, names: Sequence[tuple[str, str]]) -> Html:
-    """Buttons that show one of several parts; (key, text)."""
+def tabs(group: str, names: Sequence[tuple[str, Content]]) -> Html:
+    """Buttons that show one of several parts; (key, what stands on it)."""
     buttons = [element("button", label, data_tab=key) for key, label in names]
     return element("div", buttons, class_="tabs", data_of=group) if len(names) > 1 else NOTHING
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from importlib.resources import files
 
+from ctpwa.base.markup import NOTHING, Html, element
 from ctpwa.base.output import written_whole
+from ctpwa.fitting.labels import decay_label
+from ctpwa.observables.projections import dalitz_order
 from ctpwa.report.content import ReportContent
 from ctpwa.report.html import physics, sections
 from ctpwa.report.html.charts import page_data
 from ctpwa.report.html.marks import note, section, titled
-from ctpwa.report.html.markup import NOTHING, Html, data_block, element, own_script, own_style, security_policy
+from ctpwa.report.html.policy import data_block, own_script, own_style, security_policy
+from ctpwa.report.html.runs import plain_label
 
 
 def write_page(content: ReportContent, path: str | os.PathLike[str]) -> None:
@@ -54,7 +58,7 @@ def report_page(content: ReportContent) -> str:
         security_policy(style, script),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="generator", content=f"ctpwa {content.result.version}"),  # by which it is recognised
-        element("title", content.result.decay),
+        element("title", plain_label(decay_label(content.model.decay))),
         element("link", rel="icon", href="data:,"),
         own_style(style),
     )
@@ -76,6 +80,7 @@ def _projections(content: ReportContent) -> Html:
     words = (
         "Points are the data, the red line is the fit, the other lines are single resonances with all their waves added coherently."
         f"{' Filled areas are backgrounds, one on the other.' if filled else ''} Drag to zoom, double-click to reset."
+        " Every figure can be saved as SVG or PNG, and its numbers as CSV."
     )
     return section("projections", "Projections", note(words), parts) if parts else NOTHING
 
@@ -86,4 +91,6 @@ def _grids(content: ReportContent) -> Html:
         for k, view in enumerate(content.data_sets)
         for n in range(len(view.projected.grids))
     ]
-    return section("dalitz", "Dalitz plots", parts) if parts else NOTHING
+    folds = {2: "two halves", 3: "six parts"}.get(dalitz_order(content.model.decay.outer)[1], "") if parts else ""
+    words = f"Two particles cannot be told apart where they are identical: of {folds} that are equal one is drawn, with all events in it."
+    return section("dalitz", "Dalitz plots", note(words) if folds else None, parts) if parts else NOTHING

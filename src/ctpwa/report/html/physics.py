@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ctpwa.fitting.labels import group_latex
+from ctpwa.base.markup import NOTHING, Html, element
 from ctpwa.fitting.text import with_error
 from ctpwa.report.content import ReportContent
-from ctpwa.report.html.marks import chart, formula, note, number, section, table, tabs, text, titled
-from ctpwa.report.html.markup import NOTHING, Html, element
+from ctpwa.report.html.labels import Labels
+from ctpwa.report.html.marks import Cell, chart, named, note, number, section, table, tabs, text, titled
 from ctpwa.report.html.mathml import math
+from ctpwa.report.html.runs import plain_label
 
 POSITION = r"\sqrt{s} = M - i\Gamma/2"
 
@@ -20,13 +21,14 @@ def amplitude_section(content: ReportContent) -> Html:
     if not curves:
         return NOTHING
     order = sorted(range(len(curves)), key=lambda k: (not curves[k].total, k))  # what adds up coherently comes first
-    choices = [element("option", curves[k].name, value=f"curve{k}") for k in order]
+    labels = Labels(content.model, content.result)
+    choices = [element("option", plain_label(f"${curves[k].latex}$"), value=f"curve{k}") for k in order]
     parts = []
     for k in order:
         curve = curves[k]
         left_out = f" Without the propagators of {', '.join(curve.left_out)}." if curve.left_out else ""
         charts = element("div", (chart(f"{kind}{k}") for kind in ("argand", "square", "phase")), class_="panels small")
-        words = note(f"{', '.join(curve.waves)}.{left_out}")
+        words = note(labels.text(f"{', '.join(curve.waves)}.{left_out}"))
         parts.append(element("div", element("h3", math(curve.latex)), words, charts, data_choice="amplitude", data_tab=f"curve{k}"))
     explained = (
         "Coupling times propagator, without spin amplitudes and barrier factors of the vertices; the sum of all waves that differ only"
@@ -39,18 +41,20 @@ def amplitude_section(content: ReportContent) -> Html:
 def pole_section(content: ReportContent) -> Html:
     """Pole positions and residues."""
     rows = []
+    labels = Labels(content.model, content.result)
     for pole in content.poles:
-        label = formula(group_latex(content.model, pole.resonance), pole.resonance)
+        label, decay = named(labels.group(pole.resonance), pole.resonance), named(labels.particles(pole.decay), pole.decay)
         if pole.mass is None or pole.width is None:
-            rows.append((label, text(pole.decay), text("none"), number("", None), number("", None), number("", None), text(pole.reason)))
+            rows.append((label, decay, text("none"), number("", None), number("", None), number("", None), text(pole.reason)))
             continue
-        sheet = f"{pole.sheet_text} of {', '.join(pole.channels)}" if pole.channels else "one sheet"
-        residue = "" if pole.residue is None else f"{abs(pole.residue):.4g} ∠ {np.degrees(np.angle(pole.residue)):.1f}°"
+        channels = [(", " if k else "", labels.particles(channel)) for k, channel in enumerate(pole.channels)]
+        sheet = Cell((pole.sheet_text, " of ", channels) if pole.channels else "one sheet", pole.sheet_text, "text")
+        residue = "" if pole.residue is None else f"{abs(pole.residue):.4g} ∠ {np.degrees(np.angle(pole.residue)):.1f}°".replace("-", "−")
         rows.append(
             (
                 label,
-                text(pole.decay),
-                text(sheet),
+                decay,
+                sheet,
                 number(_with_error(pole.mass, pole.mass_error), pole.mass),
                 number(_with_error(pole.width, pole.width_error), pole.width),
                 number(residue, None if pole.residue is None else abs(pole.residue)),
@@ -72,7 +76,7 @@ def moment_section(content: ReportContent) -> Html:
     parts = []
     for k, view in enumerate(content.data_sets):
         parts.append(titled(view.name) if view.moments else NOTHING)
-        parts.append(tabs(f"moments{k}", [(str(n), moments.pair) for n, moments in enumerate(view.moments)]))
+        parts.append(tabs(f"moments{k}", [(str(n), math(moments.latex)) for n, moments in enumerate(view.moments)]))
         for n, moments in enumerate(view.moments):
             charts = element("div", (chart(f"moment{k}.{n}.{i}") for i in range(len(moments.moments.indices))), class_="panels small")
             parts.append(element("div", charts, data_part_of=f"moments{k}", data_tab=n))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math as numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ctpwa.base.markup import NOTHING, Content, Html, element
 from ctpwa.base.words import counted
 from ctpwa.data.summary import grouped
 from ctpwa.decay.spin import format_parity, format_spin
@@ -17,19 +18,18 @@ from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.text import with_error
 from ctpwa.model.model import Model, Wave
 from ctpwa.report.content import LineshapeView, ReportContent
-from ctpwa.report.html.marks import Cell, chart, filtered, folded, formula, note, number, section, table, tabs, text, titled
-from ctpwa.report.html.markup import NOTHING, Html, element
-from ctpwa.report.html.mathml import math
+from ctpwa.report.html.labels import Labels
+from ctpwa.report.html.marks import Cell, chart, filtered, folded, named, note, number, section, table, tabs, text, titled
+from ctpwa.report.html.mathml import labelled, math
 from ctpwa.report.html.trees import topologies, tree
 
 SHOWN_CORRELATIONS = 12
 LARGE_PULL = 3.0
 PARAMETER_COLUMNS = ("parameter", "value", "error", "of which simulation", "MINOS", "input", "pull", "limits")
 COUPLING_COLUMNS = ("coupling", "magnitude", "error", "input", "pull", "phase / °", "error / °", "input", "pull")
-INTERFERENCE_CAPTION = (
-    "In %: fractions on the diagonal, interferences off it; blue is destructive, red constructive. Hover over a cell for its name."
-)
-KIND_NAMES = {"resonances": "resonances", "waves": "waves", "jp": "J^P"}
+INTERFERENCE_CAPTION = "In %: fractions on the diagonal, interferences below it; blue is destructive, red constructive."
+KIND_NAMES: dict[str, Content] = {"resonances": "resonances", "waves": "waves", "jp": math("J^{P}")}
+SIDE_BY_SIDE = 10  # rows of a matrix that has room beside its table
 
 
 def head(content: ReportContent) -> Html:
@@ -37,17 +37,18 @@ def head(content: ReportContent) -> Html:
     result, decay = content.result, content.model.decay
     title = rf"{decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}"
     verdict = result.verdict
-    reasons = [element("li", reason) for reason in verdict.reasons]
+    labels = Labels(content.model, result)
+    reasons = [element("li", labels.text(reason)) for reason in verdict.reasons]
     judged = "good" if verdict.good else "bad"
     words = "This is a minimum, and all parameters are determined." if verdict.good else "Do not trust this fit as it stands."
     best = result.minima[0] if result.minima else None
     facts = {
-        "−ln L": f"{result.nll:.3f}",
+        "−ln L": _signed(f"{result.nll:.3f}"),
         "measured events": grouped(result.n_events),
         "free parameters": str(len(result.parameters)),
         "waves": str(len(content.model.waves)),
-        "AIC": f"{result.aic:.2f}",
-        "BIC": f"{result.bic:.2f}",
+        "AIC": _signed(f"{result.aic:.2f}"),
+        "BIC": _signed(f"{result.bic:.2f}"),
         "EDM": f"{verdict.edm:.1e}",
         "fit time": f"{result.record.seconds:.2f} s",
     }
@@ -74,8 +75,10 @@ def model_section(content: ReportContent) -> Html:
     """Decay chains, waves and formulas."""
     model = content.model
     drawings = [tree(model, topology) for topology in topologies(model)]
-    rows = [_wave_row(wave) for wave in model.waves]
-    waves = table("waves", ("wave", "resonances", "J^P", "(L, S) at each vertex", "coupling"), rows, names=[w.name for w in model.waves])
+    labels = Labels(model, content.result)
+    rows = [_wave_row(wave, labels) for wave in model.waves]
+    columns = ("wave", "its name", "J^P", "(L, S) at each vertex", "coupling")
+    waves = table("waves", columns, rows, names=[w.name for w in model.waves])
     amplitude = math(r"I = \sum_{\text{rows}} \left| \sum_{w} c_w F_w(s) K_w \right|^2")
     words = "Every wave is a coupling c times propagators F times a covariant spin amplitude K: "
     return section(
@@ -99,38 +102,36 @@ def _lineshape(shape: LineshapeView) -> tuple[Html, ...]:
     )
 
 
-def _wave_row(wave: Wave) -> tuple[Cell, ...]:
+def _wave_row(wave: Wave, labels: Labels) -> tuple[Cell, ...]:
     inner = [node.particle for node in wave.chain.shown]
-    latex = r"\ \ ".join(p.latex for p in inner) or r"\text{direct}"
     spins = " ".join(f"{format_spin(p.two_J)}{format_parity(p.P)}" for p in inner)
     tied = wave.coupling if wave.coupling != wave.name else ""
-    own = f"{'−' if wave.factor < 0 else ''}{tied}" if tied else "its own"
+    own = Cell(("−" if wave.factor < 0 else "", labels.group(tied)) if tied else "its own", tied, "text")
     vertices = wave.chain.ls_text(wave.ls).replace(")(", ") (").replace(",", ", ")
-    return text(wave.name), formula(latex, wave.name), text(spins), text(vertices), text(own)
+    return named(labels.group(wave.name), wave.name), Cell(element("code", wave.name), wave.name, "text"), text(spins), text(vertices), own
 
 
 def parameter_section(content: ReportContent) -> Html:
     """Free parameters, and couplings as magnitude and phase."""
     result = content.result
-    inputs = _lineshape_inputs(content.model)
-    rows = []
+    labels, inputs = Labels(content.model, result), _lineshape_inputs(content.model)
+    rows: dict[str, tuple[Cell, ...]] = {}
     for p in result.parameters:
         limits = f"{_limit(p.lower)} … {_limit(p.upper)}" if p.lower is not None or p.upper is not None else ""
-        minos = f"{p.minos.lower:+.3g} / {p.minos.upper:+.3g}" if p.minos is not None else ""
-        rows.append(
-            (
-                text(p.name),
-                *_measured(p.value, p.error),
-                number("" if p.simulation is None else f"{p.simulation:.2g}", p.simulation),
-                number(minos, None),
-                *_compared(p.value, p.error, inputs.get(p.name)),
-                text(limits + (" — at the limit" if p.at_limit else "")),
-            )
+        minos = _signed(f"{p.minos.lower:+.3g} / {p.minos.upper:+.3g}") if p.minos is not None else ""
+        rows[p.name] = (
+            named(labels.parameter(p.name), p.name),
+            *_measured(p.value, p.error),
+            number("" if p.simulation is None else f"{p.simulation:.2g}", p.simulation),
+            number(minos, None),
+            *_compared(p.value, p.error, inputs.get(p.name)),
+            text(limits + (" — at the limit" if p.at_limit else "")),
         )
     for own in result.derived:
         compared = _compared(own.value, own.error, inputs.get(own.name))
         none = number("", None)
-        rows.append((text(own.name), *_measured(own.value, own.error), none, none, *compared, text(f"= {own.formula}")))
+        label = named(labels.parameter(own.name), own.name)
+        rows[own.name] = (label, *_measured(own.value, own.error), none, none, *compared, text(f"= {own.formula}"))
     couplings = []
     given = _coupling_inputs(content)
     for c in result.couplings:
@@ -139,7 +140,7 @@ def parameter_section(content: ReportContent) -> Html:
         turned = None if true is None else phase + numbers.remainder(float(np.degrees(np.angle(true))) - phase, 360)
         couplings.append(
             (
-                text(c.name),
+                named(labels.group(c.name), c.name),
                 *_measured(c.magnitude, c.magnitude_error),
                 *_compared(c.magnitude, c.magnitude_error, None if true is None else abs(true)),
                 *_measured(phase, phase_error),
@@ -147,27 +148,37 @@ def parameter_section(content: ReportContent) -> Html:
             )
         )
     corrected = "Errors are corrected for weights, H⁻¹ S H⁻¹." if result.corrected else "Errors are from the exact Hessian."
-    fixed = [element("tr", element("td", name), element("td", f"{value:.6g}")) for name, value in result.fixed.items()]
-    fixed_table = element("div", element("table", element("tbody", fixed)), class_="scroll")
+    fixed = [(named(labels.parameter(name), name), number(_signed(f"{value:.6g}"), value)) for name, value in result.fixed.items()]
+    fixed_table = table("fixed-table", ("parameter", "value"), fixed, names=tuple(result.fixed))
     counted_in = "They count that the phase-space sample is finite." if result.simulation else "They do not count the finite simulation."
     words = (
-        f"{corrected} {counted_in} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it."
+        f"{corrected} {counted_in} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it;"
+        " rest on a parameter to see its name."
     )
+    of_couplings = {name for name in rows if name.rpartition(".")[0] in {c.name for c in result.couplings}}
+    first, second = ([name for name in rows if (name in of_couplings) == part] for part in (False, True))
     return section(
         "parameters",
         "Parameters",
         note(words),
-        filtered("parameter-table", "parameters"),
-        table("parameter-table", PARAMETER_COLUMNS, rows),
+        (filtered("parameter-table", "parameters"), _parameter_table("parameter-table", first, rows)) if first else None,
         folded(counted(len(result.fixed), "fixed parameter"), fixed_table) if result.fixed else None,
         element("h3", "Couplings"),
         filtered("coupling-table", "couplings"),
-        table("coupling-table", COUPLING_COLUMNS, couplings),
+        table("coupling-table", COUPLING_COLUMNS, couplings, names=[c.name for c in result.couplings]),
+        folded(f"{counted(len(second), 'free part', 'free parts')} of couplings, as fitted", _parameter_table("part-table", second, rows))
+        if second
+        else None,
     )
 
 
+def _parameter_table(identifier: str, names: Sequence[str], rows: Mapping[str, tuple[Cell, ...]]) -> Html:
+    return table(identifier, PARAMETER_COLUMNS, [rows[name] for name in names], names=names)
+
+
 def _measured(value: float, error: float | None) -> tuple[Cell, Cell]:
-    return number(_value(value, error), float(value)), number(_error(value, error), error)
+    known = bool(error) and numbers.isfinite(error or 0.0)
+    return number(_value(value, error), float(value)), Cell(_error(value, error), "" if error is None else error, "error" if known else "")
 
 
 def _compared(value: float, error: float | None, given: float | None) -> tuple[Cell, Cell]:
@@ -178,7 +189,7 @@ def _compared(value: float, error: float | None, given: float | None) -> tuple[C
     if not error:
         return shown, number("", None)
     pull = (value - given) / error
-    return shown, number(f"{pull:+.2f}", pull, large=abs(pull) > LARGE_PULL)
+    return shown, number(_signed(f"{pull:+.2f}"), pull, large=abs(pull) > LARGE_PULL)
 
 
 def _lineshape_inputs(model: Model) -> dict[str, float]:
@@ -198,17 +209,19 @@ def _coupling_inputs(content: ReportContent) -> dict[str, complex]:
 def correlation_section(content: ReportContent) -> Html:
     """The correlation matrix and the largest entries of it."""
     result = content.result
+    labels = Labels(content.model, result)
     matrix = np.triu(result.correlation, 1)
     order = np.argsort(-np.abs(matrix), axis=None)[:SHOWN_CORRELATIONS]
     rows = []
     for i, j in zip(*np.unravel_index(order, matrix.shape), strict=True):
         if matrix[i, j] != 0:
-            rows.append((number(f"{matrix[i, j]:+.3f}", float(matrix[i, j])), text(result.names[i]), text(result.names[j])))
-    caption = "All free parameters in the order of the table above: blue −1, red +1. Hover over a cell for its name."
+            pair = (named(labels.parameter(result.names[k]), result.names[k]) for k in (i, j))
+            rows.append((number(_signed(f"{matrix[i, j]:+.3f}"), float(matrix[i, j])), *pair))
     largest = table("correlation-table", ("correlation", "of", "and"), rows)
-    return section(
-        "correlations", "Correlations", element("div", _heat_map("correlation", caption), element("div", largest), class_="pair")
-    )
+    kind = "pair" if len(result.names) <= SIDE_BY_SIDE else None
+    title = element("h3", f"The largest of {counted(len(result.names) * (len(result.names) - 1) // 2, 'correlation')}")
+    both = element("div", _heat_map("correlation", "Blue is −1, red +1."), element("div", title, largest, class_="narrow"), class_=kind)
+    return section("correlations", "Correlations", both)
 
 
 def _heat_map(name: str, caption: str) -> Html:
@@ -225,8 +238,9 @@ def fraction_section(content: ReportContent) -> Html:
             group = entry.groups[kind]
             yields = entry.yields if kind == "resonances" else {}
             words = f"Sum {100 * group.sum:.1f} %; the difference from 100 % is interference. Integrated over {entry.over}."
-            left = element("div", _fraction_table(content, f"{kind}{k}", group, yields), note(words))
-            both = element("div", left, _heat_map(f"interference{k}{kind}", INTERFERENCE_CAPTION), class_="pair")
+            left = element("div", _fraction_table(content, f"{kind}{k}", group, yields), note(words), class_="narrow")
+            beside = "pair" if len(group.names) <= SIDE_BY_SIDE else None
+            both = element("div", left, _heat_map(f"interference{k}{kind}", INTERFERENCE_CAPTION), class_=beside)
             parts.append(element("div", both, data_part_of=f"fractions{k}", data_tab=kind))
     if content.result.asymmetries is not None:
         parts.append(_asymmetries(content, content.result.asymmetries))
@@ -235,10 +249,10 @@ def fraction_section(content: ReportContent) -> Html:
 
 def _asymmetries(content: ReportContent, found: CPAsymmetries) -> Html:
     """CP asymmetries of couplings and of fractions."""
+    labels = Labels(content.model, content.result)
 
     def label(name: str) -> Cell:
-        resonance = content.model.resonances.get(name)
-        return formula(resonance.latex, name) if resonance is not None else text(name)
+        return named(labels.group(name), name)
 
     rows = [
         (
@@ -264,10 +278,9 @@ def _asymmetries(content: ReportContent, found: CPAsymmetries) -> Html:
 
 def _fraction_table(content: ReportContent, identifier: str, group: Fractions, events: Mapping[str, tuple[float, float]]) -> Html:
     rows = []
+    labels = Labels(content.model, content.result)
     for name, value, error in zip(group.names, 100 * group.values, 100 * group.errors, strict=True):
-        resonance = content.model.resonances.get(name)
-        label = formula(resonance.latex, name) if resonance is not None else text(name)
-        row = [label, number(_value(value, error), float(value)), number(_error(value, error), float(error))]
+        row = [named(labels.group(name), name), *_measured(float(value), float(error))]
         if events:
             row.append(number(with_error(*events[name]), events[name][0]) if name in events else number("", None))
         rows.append(tuple(row))
@@ -281,10 +294,11 @@ def goodness_section(content: ReportContent) -> Html:
     for view in content.data_sets:
         start = f"{view.name}: " if view.name else ""
         for projection in view.projected.projections:
-            chi2 = projection.chi2
+            chi2, variable = projection.chi2, projection.variable
             outside = "" if projection.outside == (0.0, 0.0) else f"{projection.outside[0]:.6g} events are outside the range"
-            rows.append(_goodness_row(f"{start}{projection.variable.name}", f"χ²/ndf = {chi2}", chi2.p_value, outside))
-        rows += [_goodness_row(start + row.name, row.outcome, row.p_value, row.note) for row in view.goodness]
+            name = Cell((start, element("span", labelled(variable.label), title=variable.name)), start + variable.name, "text")
+            rows.append(_goodness_row(name, f"χ²/ndf = {chi2}", chi2.p_value, outside))
+        rows += [_goodness_row(text(start + row.name), row.outcome, row.p_value, row.note) for row in view.goodness]
     words = (
         "χ² of a histogram: neighbouring bins are merged until at least ten events are expected in each; the finite phase-space sample"
         " is included in the uncertainty; fitted parameters are not subtracted from the degrees of freedom."
@@ -292,10 +306,10 @@ def goodness_section(content: ReportContent) -> Html:
     return section("goodness", "Goodness of fit", note(words), table("goodness-table", ("test", "outcome", "p-value", "note"), rows))
 
 
-def _goodness_row(name: str, outcome: str, p_value: float | None, remark: str) -> tuple[Cell, ...]:
+def _goodness_row(name: Cell, outcome: str, p_value: float | None, remark: str) -> tuple[Cell, ...]:
     known = p_value is not None and not numbers.isnan(p_value)
     shown = f"{p_value:.3g}" if known else ""
-    return text(name), text(outcome), number(shown, p_value if known else None, large=bool(known and p_value < 2.7e-3)), text(remark)  # type: ignore[operator]
+    return name, text(outcome), number(shown, p_value if known else None, large=bool(known and p_value < 2.7e-3)), text(remark)  # type: ignore[operator]
 
 
 def convergence_section(content: ReportContent) -> Html:
@@ -316,7 +330,7 @@ def _minimum_row(k: int, minimum: FoundMinimum, best: float) -> tuple[Cell, ...]
     above = minimum.nll - best
     return (
         number(str(k + 1), k + 1),
-        number(f"{minimum.nll:.3f}", minimum.nll),
+        number(_signed(f"{minimum.nll:.3f}"), minimum.nll),
         number(f"{above:.3f}", above),
         number(str(minimum.starts), minimum.starts),
         text(remark),
@@ -364,7 +378,12 @@ def reproduce_section(content: ReportContent) -> Html:
 
 
 def _value(value: float, error: float | None) -> str:
-    return with_error(float(value), error).partition(" ")[0]
+    return _signed(with_error(float(value), error).partition(" ")[0])
+
+
+def _signed(number: str) -> str:
+    """With a minus sign instead of a hyphen."""
+    return number.replace("-", "−")
 
 
 def _error(value: float, error: float | None) -> str:

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ctpwa.base.markup import Html
 from ctpwa.observables.argand import ArgandCurve
 from ctpwa.observables.moments import AngularMoments
 from ctpwa.report.content import MomentsView
-from ctpwa.report.html.markup import Html
 from ctpwa.report.html.mathml import math
+from ctpwa.report.html.runs import label_runs, plain_label
+from ctpwa.report.round_masses import round_masses
 
 DIGITS = 5
-MARKS = 5  # masses written along an Argand curve
+MARKS = 8  # masses written along an Argand curve
 WIDTH, HEIGHT = 346, 262  # of a chart on the page
 ELLIPSE = np.linspace(0, 2 * np.pi, 25)
 
@@ -29,8 +31,10 @@ def amplitude_charts(curves: Sequence[ArgandCurve]) -> dict[str, Any]:
 
 def _argand(curve: ArgandCurve) -> dict[str, Any]:
     A = curve.amplitude
-    shown = np.unique(np.linspace(0, len(A) - 1, MARKS + 2).round().astype(int))[1:-1]
-    marks = [{"x": float(A[i].real), "y": float(A[i].imag), "text": f"{curve.mass[i]:.2f}"} for i in shown]
+    masses = np.array(round_masses(curve, MARKS))
+    shown = [int(np.abs(curve.mass - mass).argmin()) for mass in masses]
+    places = zip(np.interp(masses, curve.mass, A.real), np.interp(masses, curve.mass, A.imag), masses, strict=True)
+    marks = [{"x": float(x), "y": float(y), "text": f"{mass:.3f}".rstrip("0").rstrip(".")} for x, y, mass in places]
     series: list[dict[str, Any]] = []
     if curve.covariance is not None:
         series += [_ellipse(complex(A[i]), curve.covariance[i]) for i in shown]
@@ -41,9 +45,9 @@ def _argand(curve: ArgandCurve) -> dict[str, Any]:
     mid = (x.max() + x.min()) / 2, (y.max() + y.min()) / 2
     return {
         "title": math(r"\text{Argand diagram}"),
-        "name": f"Argand diagram of {curve.name}",
-        "xLabel": "Re A",
-        "yLabel": "Im A",
+        "name": f"Argand diagram of {plain_label(f'${curve.latex}$')}",
+        "xLabel": label_runs("Re $A$"),
+        "yLabel": label_runs("Im $A$"),
         "xRange": rounded([mid[0] - half * WIDTH / HEIGHT, mid[0] + half * WIDTH / HEIGHT]),  # circles are round
         "yRange": rounded([mid[1] - half, mid[1] + half]),
         "guides": [0],
@@ -58,12 +62,12 @@ def _ellipse(centre: complex, covariance: np.ndarray) -> dict[str, Any]:
 
 
 def _square(curve: ArgandCurve) -> dict[str, Any]:
-    return _versus_mass(curve, curve.intensity, curve.intensity_error, math("|A|^2"), "|A|²", low=0.0)
+    return _versus_mass(curve, curve.intensity, curve.intensity_error, math("|A|^2"), "$|A|^{2}$", low=0.0)
 
 
 def _phase(curve: ArgandCurve) -> dict[str, Any]:
     error = None if curve.phase_error is None else np.degrees(curve.phase_error)
-    return _versus_mass(curve, np.degrees(curve.phase), error, math(r"\text{phase of } A"), "phase / °")
+    return _versus_mass(curve, np.degrees(curve.phase), error, math(r"\text{phase of } A"), r"$\arg A$ [°]")
 
 
 def _versus_mass(
@@ -80,9 +84,9 @@ def _versus_mass(
     room = 0.06 * max(top - bottom, 1e-12)
     return {
         "title": title,
-        "name": f"{label} of {curve.name}",
-        "xLabel": f"M({curve.system}) [GeV]",
-        "yLabel": label,
+        "name": f"{plain_label(label)} of {plain_label(f'${curve.latex}$')}",
+        "xLabel": label_runs(f"$M({curve.system_latex})$ [GeV]"),
+        "yLabel": label_runs(label),
         "xRange": rounded([float(curve.mass[0]), float(curve.mass[-1])]),
         "yRange": rounded([bottom if low is not None else bottom - room, top + room]),
         "series": [series],
@@ -103,8 +107,8 @@ def _moment(view: MomentsView, k: int) -> dict[str, Any]:
     centres = (moments.edges[1:] + moments.edges[:-1]) / 2
     return {
         "title": math(rf"\langle Y_{{{L}{M}}} \rangle"),
-        "name": f"moment {L} {M} of {view.pair}",
-        "xLabel": f"M({view.pair}) [GeV]",
+        "name": f"moment {L} {M} of {plain_label(f'${view.latex}$')}",
+        "xLabel": label_runs(f"$M({view.latex})$ [GeV]"),
         "yLabel": "events",
         "xRange": rounded([float(moments.edges[0]), float(moments.edges[-1])]),
         "yRange": rounded([float(low - room), float(high + room)]),

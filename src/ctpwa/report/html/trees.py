@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ctpwa.base.markup import Html, element
 from ctpwa.decay.chain import Node
+from ctpwa.fitting.labels import group_latex
 from ctpwa.model.model import Model
-from ctpwa.report.html.markup import Html, element
 from ctpwa.report.html.mathml import math
 
 STEP_X, STEP_Y, LEFT = 120, 34, 46
@@ -31,7 +32,7 @@ def topologies(model: Model) -> list[Topology]:
     for wave in model.waves:
         root = wave.chain.nodes[0]
         topology = found.setdefault(_shape(root), Topology(root, {}))
-        latex = r"\ \ ".join(node.particle.latex for node in wave.chain.shown) or r"\text{direct}"
+        latex = r"\ \ ".join(group_latex(model, node.particle.name) for node in wave.chain.shown) or r"\text{direct}"
         topology.resonances.setdefault(latex, []).append(wave.name)
     return list(found.values())
 
@@ -57,7 +58,8 @@ def tree(model: Model, topology: Topology) -> Html:
         for end, daughter in ends:
             to = LEFT + STEP_X * (depth if isinstance(daughter, int) else level + 1)
             lines.append(f"M{x} {y:.0f} C{x + 50} {y:.0f} {x + 50} {end:.0f} {min(x + STEP_X, to)} {end:.0f} L{to} {end:.0f}")
-        labels.append((x, y, node.particle.latex if level == 0 or not several else name, ""))
+        own = node.particle.latex if level == 0 else group_latex(model, node.particle.name)
+        labels.append((x, y, own if level == 0 or not several else name, ""))
         return y
 
     place(topology.root, 0)

@@ -1,4 +1,4 @@
-"""Pieces of a page. Text is escaped where it is put in, always: names, labels, paths and messages may come from anyone's file.
+"""Pieces of pages and of what notebooks show. Text is escaped where it is put in, always: names and messages may come from anyone's file.
 
 ``Html`` is not a text and is made by the functions of this module alone, so that a text cannot pass for markup, nor markup be
 formatted into a text. Elements and attributes that can run something are refused.
@@ -6,14 +6,11 @@ formatted into a text. Elements and attributes that can run something are refuse
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NoReturn
+from typing import NoReturn
 
 VOID = frozenset({"br", "input", "link", "meta"})  # elements without content
 _TAG = re.compile(r"[a-z][a-z0-9]*")
@@ -61,56 +58,20 @@ def element(tag: str, *content: Content, **attributes: str | float | bool | None
         ValueError: for elements and attributes that could run something, and links that leave the page
     """
     if not _TAG.fullmatch(tag) or tag in _RUNS:
-        raise ValueError(f"no element {tag!r} in a report")
+        raise ValueError(f"no element {tag!r} in a page")
     start = tag + "".join(_attribute(name, value) for name, value in attributes.items() if value is not None and value is not False)
     return Html(f"<{start}>" if tag in VOID else f"<{start}>{''.join(_sources(content))}</{tag}>")
 
 
-def own_style(text: str) -> Html:
-    """A style sheet of this package."""
-    return Html(f"<style>{text}</style>")
-
-
-def own_script(text: str) -> Html:
-    """A script of this package."""
-    return Html(f"<script>{text}</script>")
-
-
-def data_block(identifier: str, data: Any, default: Any = None) -> Html:
-    """Data for the script, as JSON without any character that means something in HTML.
+def simple_table(columns: Sequence[Content], rows: Iterable[Sequence[Content]]) -> Html:
+    """A table as notebooks show it.
 
     Args:
-        identifier:  of the element
-        data:        numbers, texts, lists and mappings
-        default:     what stands for anything else, as in ``json.dumps``
+        columns:  what stands above each column
+        rows:     cells
     """
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False, default=default)
-    for letter in "<>&":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return Html(f'<script type="application/json" id="{escape(identifier)}">{text}</script>')
-
-
-def security_policy(style: str, script: str) -> Html:
-    """What browsers may do with the page: run this script, use this style sheet, show images that are in the page itself.
-
-    Anything else they refuse: other scripts, handlers and styles in attributes, every address, and markup that a script makes of text.
-    """
-    rules = (
-        "default-src 'none'",
-        f"script-src {content_hash(script)}",
-        f"style-src {content_hash(style)}",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
-    return Html(f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(rules)}">')
-
-
-def content_hash(text: str) -> str:
-    """Of a script or a style sheet, as a policy names it."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    head = element("thead", element("tr", (element("th", column) for column in columns)))
+    return element("table", head, element("tbody", (element("tr", (element("td", cell) for cell in row)) for row in rows)))
 
 
 def _sources(content: Content) -> Iterable[str]:
@@ -126,7 +87,7 @@ def _sources(content: Content) -> Iterable[str]:
 def _attribute(name: str, value: str | float | bool) -> str:
     spelled = name.rstrip("_").replace("_", "-")
     if not _ATTRIBUTE.fullmatch(spelled) or (spelled == "href" and not _LINK.fullmatch(str(value))):
-        raise ValueError(f"no attribute {spelled}={value!r} in a report")
+        raise ValueError(f"no attribute {spelled}={value!r} in a page")
     return f" {spelled}" if value is True else f' {spelled}="{_escaped(str(value))}"'
 
 
