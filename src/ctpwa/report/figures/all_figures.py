@@ -107,4 +107,4 @@ def _file_name(*parts: str) -> str:
 
 def decay_label(decay: Decay) -> str:
     """The decay in LaTeX between dollar signs."""
-    return figure_label(rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}$")
+    return figure_label(rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.outer.final)}$")

@@ -35,7 +35,7 @@ KIND_NAMES = {"resonances": "resonances", "waves": "waves", "jp": "J^P"}
 def head(content: ReportContent) -> Html:
     """Title, verdict and the most important numbers."""
     result, decay = content.result, content.model.decay
-    title = rf"{decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}"
+    title = rf"{decay.parent.latex} \to {' '.join(particle.latex for particle in decay.outer.final)}"
     verdict = result.verdict
     reasons = [element("li", reason) for reason in verdict.reasons]
     judged = "good" if verdict.good else "bad"
