@@ -27,7 +27,7 @@ def chain_name(wave: Wave) -> str:
 
 def decay_label(decay: Decay) -> str:
     """A decay in LaTeX between dollar signs."""
-    return rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}$"
+    return rf"${decay.parent.latex} \to {' '.join(particle.latex for particle in decay.outer.final)}$"
 
 
 def group_label(model: Model, name: str) -> str:

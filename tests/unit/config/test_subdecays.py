@@ -183,3 +183,16 @@ def test_resolution_of_a_held_state(problems, pair):
     (problem,) = problems(PSI + NR + samples)
     assert "J/psi in" in problem.what
     assert "is held at its mass" in problem.what
+
+
+def test_tied_chains_are_symmetric_in_the_pions(load):
+    """C of J/psi is conserved where it decays: the pions alone may be exchanged, with whatever other waves there are."""
+    model = load(
+        PSI
+        + "resonances: {Zc: {in: [J/psi pi+, J/psi pi-], JP: 1+, mass: 3.4, width: 0.1}, NR: {in: pi+ pi-, JP: 0++, lineshape: constant}}\n"
+    )
+    c = {name: complex(1, k) for k, name in enumerate(model.couplings)}
+    I = ctpwa.ModelIntensity(model, couplings=c, engine="reference")
+    events = ctpwa.generate_phase_space(model, 20, seed=3)
+    swapped = dict(events.momenta) | {"pi+": events["pi-"], "pi-": events["pi+"]}
+    np.testing.assert_allclose(I(ctpwa.Events(swapped)), I(events), rtol=1e-11)

@@ -35,7 +35,7 @@ SIDE_BY_SIDE = 10  # rows of a matrix that has room beside its table
 def head(content: ReportContent) -> Html:
     """Title, verdict and the most important numbers."""
     result, decay = content.result, content.model.decay
-    title = rf"{decay.parent.latex} \to {' '.join(particle.latex for particle in decay.final)}"
+    title = rf"{decay.parent.latex} \to {' '.join(particle.latex for particle in decay.outer.final)}"
     verdict = result.verdict
     labels = Labels(content.model, result)
     reasons = [element("li", labels.text(reason)) for reason in verdict.reasons]
