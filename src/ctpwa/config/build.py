@@ -12,10 +12,11 @@ from ctpwa.config.chains import FoundChain
 from ctpwa.config.columns import event_columns
 from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
-from ctpwa.config.fit_settings import check_fit
+from ctpwa.config.fit_settings import check_fit, with_tied
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.given_latex import with_usable_latex
 from ctpwa.config.limits import USUAL, ModelLimits
+from ctpwa.config.names import FullNames
 from ctpwa.config.particles import check_name, own_particle, read_decay
 from ctpwa.config.places import check_places
 from ctpwa.config.problems import Problems, SpecError
@@ -32,8 +33,8 @@ from ctpwa.model.model import Model, Wave
 from ctpwa.spin.polarisation import Polarisation
 
 
-def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> Model:
-    """The model of a description.
+def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> tuple[Model, ModelSpec]:
+    """The model of a description, and the description with full names of couplings, resonances and parameters.
 
     Args:
         spec:     the description
@@ -47,6 +48,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     for section, names in (("particles", spec.particles), ("resonances", spec.resonances)):
         _check_names(section, names, limits.names, problems)
     spec, notes = with_usable_latex(spec)
+    spec = FullNames(spec, problems).of_resonances()
     table = ParticleTable(_own_particles(spec, problems))
     problems.stop()
     decay = _decay(spec, table, problems)
@@ -63,6 +65,8 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     waves = _waves(draft, formulas)
     values: dict[str, complex] = {}
     if not problems.found:  # names of couplings are only known once all waves are there
+        spec = FullNames(spec, problems).of_couplings(waves)
+        formulas = written_formulas(spec, problems)
         values = read_couplings(spec.couplings, waves, problems)
     problems.stop()
     assert polarisation is not None
@@ -79,7 +83,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     )
     check_fit(spec, model, problems, engines, formulas)
     problems.stop()
-    return model
+    return replace(model, coupling_values=with_tied(values, spec.fit.ties)), spec
 
 
 def _check_names(section: str, names: Collection[str], most: int, problems: Problems) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmath import isfinite
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
@@ -147,6 +147,18 @@ def check_fit(whole: ModelSpec, model: Model, problems: Problems, engines: Colle
         if name not in free:
             error = SpecError(f"{name!r} is not a free parameter", _how_to_free(name, free, model, mixed), word=name)
             problems.add(error, (SECTION, "minos", i))
+
+
+def with_tied(values: Mapping[str, complex], ties: Mapping[str, Sequence[float | str]]) -> dict[str, complex]:
+    """Values of couplings, and of those that are tied to others: what is generated and what a fit starts from agree."""
+    found = dict(values)
+    for name in ties if values else ():
+        source, factor = name, 1.0 + 0j
+        while source in ties:
+            other, own = ties[source]
+            source, factor = str(other), factor * _factor(own)
+        found.setdefault(name, factor * values.get(source, 1.0))
+    return found
 
 
 def _check_size(size: float | str | None, key: str) -> None:

@@ -242,7 +242,7 @@ class _Search:
     def _lowest(self, chain: Chain) -> tuple[LS, ...]:
         """The (L, S) of the parent's vertex with the smallest L, in decays to many particles; empty where they are all."""
         found = {wave[0] for wave in self._waves(chain)}
-        lowest = {ls for ls in found if ls.L == self._root_L(chain)}
+        lowest = {ls for ls in found if self._root_L(chain) == ls.L}
         return tuple(sorted(lowest)) if len(self.decay.final) >= MANY and lowest < found else ()
 
     def _text(self, chain: Chain) -> str:

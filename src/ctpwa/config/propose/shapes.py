@@ -57,7 +57,8 @@ def _flatte(numbers: FlatteNumbers, groups: set[tuple[str, ...]]) -> str:
     own = next(iter(groups)) if len(groups) == 1 else None
     couplings = ", ".join(f"g_{label}: {g}" for label, g, _ in numbers.channels.values())
     channels = ", ".join(
-        f"{label}: own" if group == own else f"{label}: [{masses[0]}, {masses[1]}]" for group, (label, _, masses) in numbers.channels.items()
+        f"{label}: own" if group == own else f"{label}: [{masses[0]}, {masses[1]}]"
+        for group, (label, _, masses) in numbers.channels.items()
     )
     options = f"{{channels: {{{channels}}}, convention: linear}}"
     return f"lineshape: flatte, mass: {number(numbers.mass)}, parameters: {{{couplings}}}, options: {options}"

@@ -29,7 +29,7 @@ class Couplings(NamedTuple):
 
     strong: tuple[str, ...]
     later: tuple[str, ...] = ()
-    why: dict[str, str] = {}  # noqa: RUF012 - never changed
+    why: dict[str, str] = {}
 
     def reason(self, name: str, group: str) -> str:
         """Why a state is not in use; empty if it is strong."""
@@ -112,7 +112,7 @@ TABLE: dict[tuple[str, ...], Couplings] = {
 
 
 # states in a group that look like another one there: only one of them is in use
-TWINS = {("a(0)(980)", K_K): "f(0)(980)"}
+TWINS: dict[tuple[str, tuple[str, ...]], str] = {("a(0)(980)", K_K): "f(0)(980)"}
 
 
 def group_of(particles: Sequence[Particle]) -> tuple[str, ...]:
