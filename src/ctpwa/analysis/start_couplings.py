@@ -1,10 +1,13 @@
 """Couplings with which all waves of a model are about equally strong: where toys and fits of a first model start.
 
-With the integrals M_jk = ⟨conj(A_j) A_k⟩ of all couplings over phase space, |c_j| = 1/√M_jj gives every coupling the same fraction. Phases
-are the ones, of a number of random sets, with which the sum of fractions Σ_j |c_j|² M_jj / Σ_jk conj(c_j) M_jk c_k is nearest to 1.
+With the integrals M_jk = ⟨conj(A_j) A_k⟩ of all couplings over phase space, |c_j| = 1/√M_jj gives every coupling the same fraction.
+Phases are the ones, of a number of random sets, with which the sum of fractions Σ_j |c_j|² M_jj / Σ_jk conj(c_j) M_jk c_k is nearest to 1.
+Couplings that are tied to another one count together with it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -18,28 +21,36 @@ TRIALS = 200
 DIGITS = 3  # of magnitudes; phases have one after the point
 
 
-def start_couplings(model: Model, n_events: int = EVENTS, seed: int = 0) -> dict[str, complex]:
-    """Rounded couplings of comparable fractions, relative to the first, which is 1 and not among them.
+def start_couplings(
+    model: Model, ties: Mapping[str, tuple[str, float]] | None = None, n_events: int = EVENTS, seed: int = 0
+) -> dict[str, complex]:
+    """Rounded couplings of comparable fractions, relative to the first, which is 1 and not among them; tied ones are not either.
 
     Args:
         model:     the model
+        ties:      coupling → (untied coupling, factor)
         n_events:  size of the phase-space sample
         seed:      of the sample and of the phases
     """
     intensity = ModelIntensity(model, engine="reference")
-    names = list(intensity.couplings)
+    ties, couplings = ties or {}, list(intensity.couplings)
+    names = [name for name in couplings if name not in ties]
     if len(names) < 2:
         return {}
-    matrix = _integrals(model, intensity, names, n_events, seed)
+    free = np.zeros((len(couplings), len(names)))
+    for i, name in enumerate(couplings):
+        source, factor = ties.get(name, (name, 1.0))
+        free[i, names.index(source)] = factor
+    matrix = free.T @ _integrals(model, intensity, couplings, n_events, seed) @ free
     typical = 1 / np.sqrt(np.diag(matrix).real)
     size = np.array([float(f"{value:.{DIGITS}g}") for value in typical / typical[0]])
     rng = np.random.default_rng(seed)
     phases = np.round(rng.uniform(-np.pi, np.pi, (TRIALS, len(names))), 1)
     phases[:, 0] = 0
-    couplings = size * np.exp(1j * phases)
-    totals = np.einsum("tj,jk,tk->t", couplings.conj(), matrix, couplings).real
+    trials = size * np.exp(1j * phases)
+    totals = np.einsum("tj,jk,tk->t", trials.conj(), matrix, trials).real
     sums = (size**2 * np.diag(matrix).real).sum() / totals
-    best = couplings[np.argmin(np.abs(np.log(sums)))]
+    best = trials[np.argmin(np.abs(np.log(sums)))]
     return dict(zip(names[1:], best[1:].tolist(), strict=True))
 
 

@@ -152,7 +152,7 @@ def check_fit(whole: ModelSpec, model: Model, problems: Problems, engines: Colle
 def with_tied(values: Mapping[str, complex], ties: Mapping[str, Sequence[float | str]]) -> dict[str, complex]:
     """Values of couplings, and of those that are tied to others: what is generated and what a fit starts from agree."""
     found = dict(values)
-    for name in ties if values else ():
+    for name in ties:
         source, factor = name, 1.0 + 0j
         while source in ties:
             other, own = ties[source]

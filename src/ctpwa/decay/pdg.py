@@ -252,7 +252,7 @@ class ParticleTable:
             return None
         charge = sum(particle.charge for particle in system)
         baryon = sum(particle.baryon for particle in system)
-        fitting = {s.name: s for s in states if s.charge == charge and s.baryon == baryon}
+        fitting = {s.name: s for s in reversed(states) if s.charge == charge and s.baryon == baryon}  # psi(4040) is there twice
         if not fitting:
             known = ", ".join(sorted({f"{s.name} (charge {s.charge:+d})" for s in states}))
             final = " ".join(particle.name for particle in system)

@@ -78,7 +78,7 @@ class Candidate:
     @property
     def widths_outside(self) -> float:
         """How many widths its mass is outside the kinematic range: negative below, positive above, 0 inside."""
-        if self.name == LASS and group_of(self.region.particles) == K_PI:  # the whole S wave from threshold on
+        if self.multiplet.name == LASS and group_of(self.region.particles) == K_PI:  # the whole S wave from threshold on
             return 0.0
         beyond = min(self.mass - self.region.low, 0.0) or max(self.mass - self.region.high, 0.0)
         return beyond and (beyond / self.width if self.width else beyond * float("inf"))
@@ -162,7 +162,7 @@ def candidates(region: Region) -> Iterator[Candidate]:
             continue
         state = fitting[0]  # where the antiparticle fits as well (K_S pi0), it would give the same amplitude
         found = Candidate(_name(multiplet, state, region), multiplet, state, region, nominal if state.mass is None else state.mass)
-        if len(region.place) > LARGEST and (known is None or found.name not in known.strong):
+        if len(region.place) > LARGEST and (known is None or multiplet.name not in known.strong):
             continue
         if abs(found.widths_outside) <= LISTED_REACH and _can_decay(found):
             yield found

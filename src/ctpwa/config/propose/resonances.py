@@ -12,7 +12,7 @@ from ctpwa.config.particles import OWN_PARTICLES, read_decay
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.propose.candidates import Candidate, Region, candidates, final_words, regions
 from ctpwa.config.propose.nonresonant import RULES, NonresonantLine, simplest_structures, structures_in
-from ctpwa.config.propose.shapes import FLATTE
+from ctpwa.config.propose.shapes import BROAD, FLATTE
 from ctpwa.config.propose.strong import LASS, TWINS, group_of, known_couplings
 from ctpwa.config.systems import System
 from ctpwa.decay.catalogue import hadron
@@ -48,6 +48,7 @@ class Proposed:
         name:        key in the model file
         regions:     the final particles it decays to
         states:      its charge state in each of them
+        multiplet:   its isospin multiplet
         two_I:       doubled isospin
         production:  (L, S) where it is produced, by what is produced with it; of conjugate regions only the first
         decays:      (L, S) where it decays, by what it decays to; the same
@@ -58,6 +59,7 @@ class Proposed:
     name: str
     regions: tuple[Region, ...]
     states: tuple[Particle, ...]
+    multiplet: str
     two_I: int | None
     production: dict[str, tuple[LS, ...]]
     decays: dict[str, tuple[LS, ...]]
@@ -206,7 +208,7 @@ class _Search:
 
     def _choose_active(self, complete: Sequence[Candidate]) -> None:
         """Take what nothing speaks against; repeat until this holds together with the others taken, and they are not too many."""
-        eligible = [c for c in complete if not self._reasons_before_chains(c)]
+        eligible = [c for c in complete if not self._reasons_before_chains(c) and not _hopeless(c, ())]
         while True:
             self.active = [c for c in eligible if not self.cascade or _first_of_its_kind(c, eligible)]
             refused = [c for c in self.active if self._judge(c)[1]]
@@ -220,8 +222,8 @@ class _Search:
 
     def _twin(self, candidate: Candidate) -> str:
         """Another active state that looks the same in its region; empty if there is none."""
-        twin = TWINS.get((candidate.name, group_of(candidate.region.particles)), "")
-        return twin if any((c.name, c.region) == (twin, candidate.region) for c in self.active) else ""
+        twin = TWINS.get((candidate.multiplet.name, group_of(candidate.region.particles)), "")
+        return twin if any((c.multiplet.name, c.region) == (twin, candidate.region) for c in self.active) else ""
 
     def _chains(self, listed: Sequence[tuple[Candidate, _Findings, list[str]]]) -> list[ProposedChain]:
         """Chains of active resonances alone, then one of each of the others with active ones."""
@@ -288,10 +290,10 @@ class _Search:
         elif candidate.annihilates:
             reasons.append(f"{'charmonium' if candidate.multiplet.heavy == 'c' else 'bottomonium'} to light hadrons")
         outside = candidate.widths_outside
-        if abs(outside) > (THRESHOLD_REACH if candidate.name in FLATTE else 0.0):
+        if abs(outside) > (THRESHOLD_REACH if candidate.multiplet.name in (*FLATTE, BROAD) else 0.0):
             reasons.append("below threshold" if outside < 0 else "above the upper end")
         known = known_couplings(candidate.region.particles)
-        if known is not None and not reasons and (why := known.reason(candidate.name, " ".join(group_of(candidate.region.particles)))):
+        if known is not None and not reasons and (why := known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles)))):
             reasons.append(why)
         return reasons
 
@@ -317,7 +319,7 @@ class _Search:
         return self._chains_of[members]
 
     def _make_chains(self, members: tuple[Candidate, ...]) -> list[Chain]:
-        widths = {c.name: S_WAVE if c.name == LASS else (c.mass, c.width) for c in members}
+        widths = {c.name: S_WAVE if c.multiplet.name == LASS else (c.mass, c.width) for c in members}
         return [chain for chain in generate_chains(self.decay, list(map(self._carrier, members)), RULES) if _is_open(chain, widths)]
 
     def _carrier(self, candidate: Candidate) -> Carrier:
@@ -433,7 +435,7 @@ def _numbers(candidate: Candidate) -> tuple[object, ...]:
 def _rank(candidate: Candidate) -> tuple[int, float]:
     """How strongly a state couples to its region; the smaller, the more."""
     known = known_couplings(candidate.region.particles)
-    return (UNKNOWN_RANK if known is None else known.strong.index(candidate.name)), candidate.mass
+    return (UNKNOWN_RANK if known is None else known.strong.index(candidate.multiplet.name)), candidate.mass
 
 
 def _names_by_region(found: Sequence[Candidate]) -> dict[str, tuple[str, ...]]:
@@ -470,6 +472,7 @@ def _merge_one(entries: Sequence[tuple[Candidate, _Findings, list[str]]]) -> Pro
         first.name,
         tuple(candidate.region for candidate, _, _ in used),
         tuple(candidate.state for candidate, _, _ in used),
+        first.multiplet.name,
         None if own is None else own.isospin.two_I,
         production,
         decays,

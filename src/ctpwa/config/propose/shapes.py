@@ -10,6 +10,7 @@ from ctpwa.config.propose.candidates import Region
 from ctpwa.config.propose.strong import ETA_PI, K_K, K_PI, LASS, N_K, PI_PI, SIGMA_PI, group_of
 from ctpwa.decay.particle import Particle
 
+BROAD = "f(0)(500)"  # its lineshape holds below and above any range
 LASS_CUTOFF, LASS_RANGE = 1.8, 2.0  # GeV: where its background ends, in systems that reach further than this
 
 
@@ -36,11 +37,17 @@ FLATTE = {
 
 
 def shape_of(name: str, regions: Sequence[Region], state: Particle) -> str:
-    """What a line says about mass, width and lineshape, between the braces and after ``in``."""
+    """What a line says about mass, width and lineshape, between the braces and after ``in``.
+
+    Args:
+        name:     of the multiplet
+        regions:  the final particles it decays to
+        state:    gives mass and width
+    """
     groups = {group_of(region.particles) for region in regions}
     if name in FLATTE and groups <= set(FLATTE[name].channels):
         return _flatte(FLATTE[name], groups)
-    if name == "f(0)(500)" and groups == {PI_PI}:
+    if name == BROAD and groups == {PI_PI}:
         return "lineshape: bugg_sigma"
     plain = f"mass: {number(state.mass)}, width: {number(state.width)}"
     if name == LASS and groups == {K_PI}:

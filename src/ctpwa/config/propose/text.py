@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from cmath import phase
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
 
+from ctpwa.config.names import short_form
 from ctpwa.config.propose.candidates import Region
 from ctpwa.config.propose.nonresonant import NonresonantLine
 from ctpwa.config.propose.resonances import HIGHEST_J_CASCADE, HIGHEST_L_CASCADE, MOST, NARROW, ModelProposal, Proposed, jpc_text
@@ -37,6 +39,7 @@ def proposal_text(
     version: str = "",
     data: str = "",
     couplings: Mapping[str, complex] | None = None,
+    ties: Mapping[str, tuple[str, float]] | None = None,
 ) -> str:
     """The text of a model file: it loads as it is, and with any of its commented-out resonances.
 
@@ -46,6 +49,7 @@ def proposal_text(
         version:   of ctpwa
         data:      the file of measured events; if it is given, the samples are not commented out
         couplings: values to start from, and to generate toys with
+        ties:      coupling → (other coupling, factor)
     """
     parts = [_head(proposal, file, version)]
     if len(proposal.decay.final) == 2:
@@ -55,18 +59,31 @@ def proposal_text(
     else:
         parts.append(_rules(proposal) + "resonances:\n")
         parts += _groups(proposal)
+    names = [*(couplings or {}), *(name for own, (other, _) in (ties or {}).items() for name in (own, other))]
+    shown = _short_names(dict.fromkeys(names)) if proposal.chains else {name: name for name in names}
     if couplings:
-        parts.append(_couplings(couplings))
-    return "\n".join(parts) + _hints(file, data)
+        parts.append(_couplings({shown[name]: value for name, value in couplings.items()}))
+    tied = {shown[name]: (shown[other], factor) for name, (other, factor) in (ties or {}).items()}
+    return "\n".join(parts) + _hints(file, data, tied)
 
 
-def _hints(file: str, data: str) -> str:
+def _hints(file: str, data: str, ties: Mapping[str, tuple[str, float]]) -> str:
     text = HINTS.format(file=file)
-    if not data:
+    if data:
+        title, samples = text[: text.index("# samples:")], text[text.index("# samples:") :]
+        quoted = data if re.fullmatch(r"[./]*[A-Za-z][\w/-]*\.\w+", data) else json.dumps(data)
+        text = title + "".join(line.removeprefix("# ") for line in samples.splitlines(keepends=True)).replace("data.root", quoted, 1)
+    if not ties:
         return text
-    title, samples = text[: text.index("# samples:")], text[text.index("# samples:") :]
-    quoted = data if re.fullmatch(r"[./]*[A-Za-z][\w/-]*\.\w+", data) else json.dumps(data)
-    return title + "".join(line.removeprefix("# ") for line in samples.splitlines(keepends=True)).replace("data.root", quoted, 1)
+    lines = [f"    {name}: [{json.dumps(other)}, {factor:.12g}]\n" for name, (other, factor) in ties.items()]
+    before, fit, after = text.rpartition("fit:\n")
+    return before.removesuffix("# ") + fit + "  ties:  # charge states of one chain, by isospin\n" + "".join(lines) + after
+
+
+def _short_names(names: Collection[str]) -> dict[str, str]:
+    """Names of waves without brackets where this leaves them different."""
+    count = Counter(map(short_form, names))
+    return {name: short_form(name) if count[short_form(name)] == 1 else name for name in names}
 
 
 def _head(proposal: ModelProposal, file: str, version: str) -> str:
@@ -113,7 +130,7 @@ def _cascade_lines(proposal: ModelProposal) -> str:
     rows = []
     listed = {chain.of for chain in proposal.chains}
     for resonance in proposal.resonances:
-        shape = shape_of(resonance.name, resonance.regions, resonance.state)
+        shape = shape_of(resonance.multiplet, resonance.regions, resonance.state)
         if resonance.active or (resonance.name in listed and "lineshape" in shape):  # no line is needed for a Breit-Wigner of the PDG
             rows.append((resonance.active, resonance.name, f"{{{shape}}}", _comment(resonance)))
     lines = _aligned(rows)
@@ -153,14 +170,14 @@ def _couplings(couplings: Mapping[str, complex]) -> str:
 
 def _groups(proposal: ModelProposal) -> list[str]:
     blocks = []
-    structures = list(proposal.structures)
+    structures, needed = list(proposal.structures), not any(resonance.active for resonance in proposal.resonances)
     grouped = [(regions, list(members)) for regions, members in groupby(proposal.resonances, key=lambda resonance: resonance.regions)]
     for regions, members in grouped:
         texts = tuple(region.text for region in regions)
         own = [structure for structure in structures if structure.systems == texts]
         structures = [structure for structure in structures if structure not in own]
         mine = [region.text for region in regions if _smallest_group(region, [group for group, _ in grouped]) == regions]
-        blocks.append(_block(_title(regions), members, own, _remarks(proposal, mine)))
+        blocks.append(_block(_title(regions), members, own, _remarks(proposal, mine), active=needed))
     if structures:
         blocks.append(_block("non-resonant", [], structures, [], active=True))
     return blocks
@@ -218,7 +235,7 @@ def _in(systems: Sequence[str]) -> str:
 
 def _body(resonance: Proposed) -> str:
     systems = _in([region.text for region in resonance.regions])
-    return f"{{in: {systems}, {shape_of(resonance.name, resonance.regions, resonance.state)}}}"
+    return f"{{in: {systems}, {shape_of(resonance.multiplet, resonance.regions, resonance.state)}}}"
 
 
 def _comment(resonance: Proposed) -> str:
