@@ -37,7 +37,7 @@ def test_conjugate_chains_are_tied_with_minus_one(example):
     assert len(tied) == len(K_ETA)
     for name, wave in tied.items():
         assert "[K- eta]" in name
-        assert wave.coupling == name.replace("-[K- eta]", "+[K+ eta]")
+        assert wave.coupling == name.replace("-[K- eta]", "+[K+ eta]").replace("[K- eta]", "[K+ eta]")
         assert wave.factor == -1
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ctpwa.base.errors import suggest
 from ctpwa.config.couplings import read_number, refuse_tied
+from ctpwa.config.names import meant
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.relations import fixes
 from ctpwa.config.schema import ModelSpec
@@ -82,6 +83,13 @@ def _couplings(key: str, names: Sequence[str], waves: Sequence[Wave]) -> list[st
     word = normalise(key)
     found = [wave for wave in waves if word in {normalise(name) for name in _states(wave)}]
     if not found:
+        states = dict.fromkeys(resonance.name for wave in waves for resonance in wave.resonances)
+        state = meant(key, states)
+        if state is not None:
+            return _couplings(state, names, waves)
+        coupling = meant(key, names)
+        if coupling is not None:
+            return [coupling]
         known = [*names, *dict.fromkeys(name for wave in waves for name in _states(wave))]
         near = suggest(key, known)
         fix = near if near.startswith("did") else "name a resonance or a coupling; ctpwa check lists them"

@@ -12,11 +12,12 @@ from ctpwa.config.chains import FoundChain
 from ctpwa.config.columns import event_columns
 from ctpwa.config.couplings import read_couplings
 from ctpwa.config.draft import Draft
-from ctpwa.config.fit_settings import check_fit
+from ctpwa.config.fit_settings import check_fit, with_tied
 from ctpwa.config.fractions import read_shares, share_note
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.given_latex import with_usable_latex
 from ctpwa.config.limits import USUAL, ModelLimits
+from ctpwa.config.names import FullNames
 from ctpwa.config.particles import check_name, own_particle, read_decay
 from ctpwa.config.places import check_places
 from ctpwa.config.polarisation import read_polarisation
@@ -34,8 +35,8 @@ from ctpwa.generate.shares import Share, SharedCouplings
 from ctpwa.model.model import Model, Wave
 
 
-def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> Model:
-    """The model of a description.
+def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> tuple[Model, ModelSpec]:
+    """The model of a description, and the description with full names of couplings, resonances and parameters.
 
     Args:
         spec:     the description
@@ -49,6 +50,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     for section, names in (("particles", spec.particles), ("resonances", spec.resonances)):
         _check_names(section, names, limits.names, problems)
     spec, notes = with_usable_latex(spec)
+    spec = FullNames(spec, problems).of_resonances()
     table = ParticleTable(_own_particles(spec, problems))
     problems.stop()
     decay = _decay(spec, table, problems)
@@ -64,6 +66,8 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     values: dict[str, complex] = {}
     shares: tuple[Share, ...] = ()
     if not problems.found:  # names of couplings are only known once all waves are there
+        spec = FullNames(spec, problems).of_couplings(waves)
+        formulas = written_formulas(spec, problems)
         values, shares = read_couplings(spec.couplings, waves, problems), read_shares(spec, waves, problems)
     problems.stop()
     assert production is not None
@@ -81,8 +85,8 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     check_fit(spec, model, problems, engines, formulas)
     problems.stop()
     if not shares:
-        return model
-    return replace(model, coupling_values=SharedCouplings(model, shares), notes=(*model.notes, share_note(shares, waves)))
+        return replace(model, coupling_values=with_tied(values, spec.fit.ties)), spec
+    return replace(model, coupling_values=SharedCouplings(model, shares), notes=(*model.notes, share_note(shares, waves))), spec
 
 
 def _check_names(section: str, names: Collection[str], most: int, problems: Problems) -> None:

@@ -111,9 +111,13 @@ class Draft:
         return spec.tie if spec is not None and spec.tie is not None else self.spec.tie_conjugates
 
     def title(self, node: Node) -> str:
-        """What a state is called in the names of waves: its particle, or its key if the user gave it one of its own."""
+        """What a state is called in the names of waves: its particle, or its key if the user gave it one of its own.
+
+        A structure outside the PDG without a mass, such as ``NR``, keeps its key in systems of any charge.
+        """
         spec = self.spec_of(node.resonance)
-        return node.resonance if spec is not None and spec.particle is not None else node.particle.name
+        structure = self.resonances[node.resonance].mass is None and self.table.find(node.particle.name) is None
+        return node.resonance if structure or (spec is not None and spec.particle is not None) else node.particle.name
 
     def wave_name(self, chain: Chain, ls: Sequence[LS]) -> str:
         """``phi(1020)[K+ K-] (1,1)(1,0)``; states on their mass shell, which all waves have, are not in it."""

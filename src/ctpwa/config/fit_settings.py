@@ -149,6 +149,18 @@ def check_fit(whole: ModelSpec, model: Model, problems: Problems, engines: Colle
             problems.add(error, (SECTION, "minos", i))
 
 
+def with_tied(values: Mapping[str, complex], ties: Mapping[str, Sequence[float | str]]) -> dict[str, complex]:
+    """Values of couplings, and of those that are tied to others: what is generated and what a fit starts from agree."""
+    found = dict(values)
+    for name in ties:
+        source, factor = name, 1.0 + 0j
+        while source in ties:
+            other, own = ties[source]
+            source, factor = str(other), factor * _factor(own)
+        found.setdefault(name, factor * values.get(source, 1.0))
+    return found
+
+
 def _check_size(size: float | str | None, key: str) -> None:
     try:
         if size is not None:

@@ -35,10 +35,16 @@ class SpecErrors(PhysicsError):
 
 
 class Problems:
-    """A list of problems that physics errors can be caught into."""
+    """A list of problems that physics errors can be caught into.
+
+    Attributes:
+        found:    the problems
+        written:  path of an entry by its full name → the name that the description has there
+    """
 
     def __init__(self) -> None:
         self.found: list[Problem] = []
+        self.written: dict[Path, str] = {}
 
     @contextmanager
     def collect(self, entry: Path, *value: str | int, fix: str = "") -> Iterator[None]:
@@ -62,13 +68,16 @@ class Problems:
             return
         key = error.key if isinstance(error, SpecError) else None
         word = error.word if isinstance(error, SpecError) else ""
-        path = (*entry, *(value if key is None else key))
+        path = self._as_written((*entry, *(value if key is None else key)))
         offset = error.offset if isinstance(error, SpecError) else None
         problem = Problem(error.what, path, error.fix or fix, word=word, at_key=key == (), offset=offset)
         if problem not in self.found:  # a resonance in several systems has its problems once
             self.found.append(problem)
         if len(self.found) >= MAX_PROBLEMS:
             self.stop()
+
+    def _as_written(self, path: Path) -> Path:
+        return tuple(self.written.get(path[: i + 1], step) for i, step in enumerate(path))
 
     def stop(self) -> None:
         """Raise all problems, if there are any."""

@@ -29,7 +29,7 @@ class Document:
         name:    the file; empty if it was a mapping
         folder:  what paths in it are relative to
         data:    its content
-        spec:    the same, checked
+        spec:    the same, checked, with full names of couplings, resonances and parameters
         model:   the model it describes
         included:  files that it includes; their content is in ``data``
     """
@@ -123,9 +123,10 @@ def _fixing(data: Any, fix: Mapping[str, float | None] | None) -> Any:
 
 
 def _document(data: Any, name: str, folder: FilePath, engines: Collection[str] | None) -> Document:
-    spec = validate(data)
+    checked = validate(data)
     try:
-        return Document(name, folder, data, spec, build_model(spec, engines))
+        model, spec = build_model(checked, engines)
+        return Document(name, folder, data, spec, model)
     except ConfigError as error:
         raise ConfigError([_as_written(problem, data) for problem in error.problems]) from None
 

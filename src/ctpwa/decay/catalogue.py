@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from particle import Particle as PdgEntry
 
 STARS = 4  # of a baryon that is certain
+# what the tables of ``particle`` call uncertain, and the Meson and Baryon Summary Tables of the PDG (2024) do not
+ESTABLISHED = {
+    "K(0)*(700)": "in the Meson Summary Table since its pole was found by dispersion relations",
+    "a(1)(1640)": "in the Meson Summary Table",
+    "a(2)(1700)": "in the Meson Summary Table: seen by COMPASS in eta pi and eta' pi",
+    "D(0)*(2300)": "in the Meson Summary Table: seen in B -> D pi pi and D K pi",
+    "N(1710)": "four stars: seen in eta photoproduction",
+    "Delta(1600)": "four stars: seen in pi N and in photoproduction",
+    "Lambda(1600)": "four stars: seen in coupled-channel analyses of K- p",
+}
 # multiplets whose members have names of their own
 ONE_MULTIPLET = {"p": "N", "n": "N", "K(S)": "K", "K(L)": "K", "D*(2007)": "D*", "D*(2010)": "D*"}
 _NOMINAL = re.compile(r"\((\d{3,5})\)")
@@ -64,7 +74,9 @@ def _multiplet(name: str, entries: list[PdgEntry]) -> Multiplet:
 
 
 def _doubt(entries: list[PdgEntry]) -> str:
-    """What the tables say against a multiplet: stars of a baryon; a meson is established if one of its charge states is."""
+    """What the PDG says against a multiplet: stars of a baryon; a meson is established if one of its charge states is."""
+    if entries[0].pdg_name in ESTABLISHED:
+        return ""
     if entries[0].pdgid.is_baryon:
         stars = max(int(entry.rank) for entry in entries)
         return "" if stars >= STARS else f"{stars} of {STARS} stars"

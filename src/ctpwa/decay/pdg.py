@@ -20,13 +20,55 @@ NEUTRAL_KAONS = {130, 310}  # K_L and K_S are mixtures of both strangeness value
 MULTIPLET_PARITY = {9000215: 1, 10413: 1}  # a(2)(1700)+ and D(1)(2420)+, whose entries disagree with those of their neutral partners
 TETRAQUARKS = 100_000_000  # from here on the digits of an identifier are those of four quarks
 CHARGED_LEPTONS = {11, 13, 15}
+# other names of particles and multiplets: by mass, of earlier editions of the PDG, in words, without their prime
+ALIASES = {
+    "psi(3686)": "psi(2S)",
+    "psi'": "psi(2S)",
+    "psi(3097)": "J/psi(1S)",
+    "jpsi": "J/psi(1S)",
+    "JPsi": "J/psi(1S)",
+    "X(3872)": "chi(c1)(3872)",
+    "Z(c)(3900)": "T(cc1)(3900)",
+    "eta(c)(2980)": "eta(c)(1S)",
+    "etap": "eta'(958)",
+    "etaprime": "eta'(958)",
+    "eta'(960)": "eta'(958)",
+    "f(2)prime(1525)": "f(2)'(1525)",
+    "f(0)(600)": "f(0)(500)",
+    "K(0)*(800)": "K(0)*(700)",
+    "h(1)(1380)": "h(1)(1415)",
+    "a(4)(2040)": "a(4)(1970)",
+    "D(0)*(2400)": "D(0)*(2300)",
+    "Ks": "K(S)0",
+    "Ks0": "K(S)0",
+    "Kl": "K(L)0",
+    "Kl0": "K(L)0",
+    "B0s": "B(s)0",
+    "B0sbar": "B(s)~0",
+    "K*bar0": "K*(892)~0",
+    "Lambdabar0": "Lambda~",
+    "p+": "p",
+    "p-": "p~",
+    "proton": "p",
+    "antiproton": "p~",
+    "neutron": "n",
+    "antineutron": "n~",
+    "electron": "e-",
+    "positron": "e+",
+    "photon": "gamma",
+}
+GREEK = {
+    "π": "pi", "η": "eta", "ρ": "rho", "ω": "omega", "φ": "phi", "ϕ": "phi", "ψ": "psi", "χ": "chi", "γ": "gamma", "μ": "mu", "τ": "tau",
+    "Λ": "Lambda", "Σ": "Sigma", "Ξ": "Xi", "Ω": "Omega", "Δ": "Delta", "Υ": "Upsilon", "⁺": "+", "⁻": "-", "⁰": "0", "′": "'", "−": "-",
+}  # fmt: skip
+_GREEK = str.maketrans(GREEK)
 _STAR_OR_PRIME = re.compile(r"(\([^()]*\))(['*])")
 _SUBSCRIPT = re.compile(r"\((\d{1,2}[A-Za-z]*|[A-Za-z]{1,2}\d?)\)")
 
 
 def normalise(name: str) -> str:
-    """One spelling for all: ``f(0)(980)``, ``f_0(980)`` and ``f0(980)`` become ``f0(980)``."""
-    text = name.replace(" ", "").replace("_", "")
+    """One spelling for all: ``f(0)(980)``, ``f_0(980)`` and ``f0(980)`` become ``f0(980)``, and ``π⁺`` becomes ``pi+``."""
+    text = name.translate(_GREEK).replace(" ", "").replace("_", "")
     text = _SUBSCRIPT.sub(r"\1", text)
     return text.replace("anti-", "anti").replace("{", "").replace("}", "").replace("^", "")
 
@@ -56,7 +98,21 @@ def pdg_index() -> PdgIndex:
             multiplets[family].append(entry)
         for extra in _other_spellings(entry):
             spellings.setdefault(normalise(extra), entry)
+    for alias, name in ALIASES.items():
+        _add_alias(normalise(alias), normalise(name), spellings, multiplets)
     return PdgIndex(spellings, dict(multiplets), sorted(entry.name for entry in entries))
+
+
+def _add_alias(alias: str, name: str, spellings: dict[str, PdgEntry], multiplets: dict[str, list[PdgEntry]]) -> None:
+    """Another name of a particle, or of a multiplet and its charge states."""
+    if name in spellings:
+        spellings.setdefault(alias, spellings[name])
+    for entry in multiplets.get(name, []):
+        if entry not in multiplets[alias]:
+            multiplets[alias].append(entry)
+        own = normalise(entry.name)
+        if own != name and own.startswith(name):
+            spellings.setdefault(alias + own.removeprefix(name), entry)
 
 
 def _other_spellings(entry: PdgEntry) -> list[str]:
@@ -197,7 +253,7 @@ class ParticleTable:
             return None
         charge = sum(particle.charge for particle in system)
         baryon = sum(particle.baryon for particle in system)
-        fitting = {s.name: s for s in states if s.charge == charge and s.baryon == baryon}
+        fitting = {s.name: s for s in reversed(states) if s.charge == charge and s.baryon == baryon}  # psi(4040) is there twice
         if not fitting:
             known = ", ".join(sorted({f"{s.name} (charge {s.charge:+d})" for s in states}))
             final = " ".join(particle.name for particle in system)

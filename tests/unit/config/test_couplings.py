@@ -45,7 +45,7 @@ def test_without_the_section_there_are_no_values(load):
 @pytest.mark.parametrize(
     ("line", "where", "what", "fix"),
     [
-        ("phi(1020)[K+ K-] (1,1): 1", "6:3", "no coupling is called", f"did you mean {PHI!r}?"),
+        ("phi(1020)[K+ K-] (1,1)(1,2): 1", "6:3", "no coupling is called", f"did you mean {PHI!r}?"),
         ("Delta: 1", "6:3", "no coupling is called 'Delta'", "ctpwa check lists"),
         (K2.replace("+[K+", "-[K-") + ": 1", "6:3", f"has no coupling of its own: it is -{K2!r}", f"give {K2!r} a value"),
         (f"{PHI}: one", "6:32", "'one' is not a complex number", "[re, im]"),

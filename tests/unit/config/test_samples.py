@@ -228,7 +228,7 @@ def test_factors_of_ties(load, tmp_path, factor, value):
         ("precision: single", "6:14", "'single' is not a value of 'precision'", "mixed"),
         ("representation: Cartesian", "6:19", "'Cartesian' is not a value", "did you mean 'cartesian'?"),
         ("couplings: waves", "6:14", "'waves' is not a value of 'couplings'", "did you mean 'wave'?"),
-        ("reference_wave: phi(1680)", "6:19", "no coupling is called 'phi(1680)'", f"did you mean '{PHI}'?"),
+        ("reference_wave: phi(1690)", "6:19", "no coupling is called 'phi(1690)'", "ctpwa check lists"),
         ("constraints: [1, 2]", "6:16", "'constraints' must be a mapping, not [1, 2]", "[mean, standard deviation]"),
         ("constraints: {phi(1680).mass: 1.68}", "6:33", "1.68 is not what 'constraints' hold", "[mean, standard deviation]"),
         ("constraints: {phi(1680).mass: [1.68]}", "6:33", "[1.68] is not what 'constraints' hold", "[mean, standard deviation]"),

@@ -121,7 +121,15 @@ def test_the_catalogue_has_every_multiplet_once_with_all_its_states():
 
 @pytest.mark.parametrize(
     ("name", "doubt"),
-    [("f(2)(1270)", ""), ("f(2)(1565)", "not established"), ("N(1535)", ""), ("Lambda(1600)", "3 of 4 stars"), ("K(2)*(1980)", "")],
+    [
+        ("f(2)(1270)", ""),
+        ("f(2)(1565)", "not established"),
+        ("N(1535)", ""),
+        ("Lambda(1600)", ""),
+        ("Lambda(1810)", "3 of 4 stars"),
+        ("K(0)*(700)", ""),
+        ("K(2)*(1980)", ""),
+    ],
 )
 def test_what_is_established(name, doubt):
     assert next(multiplet.doubt for multiplet in multiplets() if multiplet.name == name) == doubt

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ctpwa.base.errors import PhysicsError
+from ctpwa.config.propose.strong import K_PI, LASS, group_of, known_couplings
 from ctpwa.decay.catalogue import Multiplet, hadron, has_heavy_quark, multiplets
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.isospin import isospin_conserving
@@ -15,7 +16,7 @@ from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.rules import allowed_ls
 
 LISTED_REACH = 1.5  # widths outside the kinematic range up to which a resonance is listed
-LARGEST = 3  # particles in a system, in decays to four or more
+LARGEST = 3  # particles in a system, in decays to four or more; of larger ones, only those with known couplings
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Candidate:
     @property
     def widths_outside(self) -> float:
         """How many widths its mass is outside the kinematic range: negative below, positive above, 0 inside."""
+        if self.multiplet.name == LASS and group_of(self.region.particles) == K_PI:  # the whole S wave from threshold on
+            return 0.0
         beyond = min(self.mass - self.region.low, 0.0) or max(self.mass - self.region.high, 0.0)
         return beyond and (beyond / self.width if self.width else beyond * float("inf"))
 
@@ -102,8 +105,10 @@ def regions(decay: Decay) -> list[Region]:
     """All groups of two final particles, and of three where there are four or more; conjugate groups are adjacent."""
     n = len(decay.final)
     found: dict[tuple[str, ...], Region] = {}
-    for size in range(2, min(n - 1, LARGEST) + 1):
+    for size in range(2, n):
         for place in combinations(range(n), size):
+            if size > LARGEST and known_couplings([decay.final[i] for i in place]) is None:
+                continue
             for choice in (place, _conjugate_place(decay, place)):
                 if choice is not None and _sensible(decay, choice):
                     names = tuple(sorted(decay.final[i].name for i in choice))
@@ -148,7 +153,7 @@ def _sensible(decay: Decay, place: tuple[int, ...]) -> bool:
 
 def candidates(region: Region) -> Iterator[Candidate]:
     """Every hadron whose charge, flavour, mass, spin and parity let it decay to a region without a weak step, by mass."""
-    flavours = combined_flavours(region.particles)
+    flavours, known = combined_flavours(region.particles), known_couplings(region.particles)
     charge, baryon = (sum(getattr(particle, key) for particle in region.particles) for key in ("charge", "baryon"))
     for multiplet in multiplets():
         fitting = [s for s in multiplet.states if (s.charge, s.baryon) == (charge, baryon) and s.flavours & flavours]
@@ -157,6 +162,8 @@ def candidates(region: Region) -> Iterator[Candidate]:
             continue
         state = fitting[0]  # where the antiparticle fits as well (K_S pi0), it would give the same amplitude
         found = Candidate(_name(multiplet, state, region), multiplet, state, region, nominal if state.mass is None else state.mass)
+        if len(region.place) > LARGEST and (known is None or multiplet.name not in known.strong):
+            continue
         if abs(found.widths_outside) <= LISTED_REACH and _can_decay(found):
             yield found
 

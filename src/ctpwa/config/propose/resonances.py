@@ -12,6 +12,8 @@ from ctpwa.config.particles import OWN_PARTICLES, read_decay
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.propose.candidates import Candidate, Region, candidates, final_words, regions
 from ctpwa.config.propose.nonresonant import RULES, NonresonantLine, simplest_structures, structures_in, structures_inside
+from ctpwa.config.propose.shapes import BROAD, FLATTE
+from ctpwa.config.propose.strong import LASS, TWINS, group_of, known_couplings
 from ctpwa.config.systems import System
 from ctpwa.decay.catalogue import hadron
 from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
@@ -22,13 +24,20 @@ from ctpwa.decay.rules import allowed_ls
 from ctpwa.decay.spin import LS, format_spin
 from ctpwa.decay.waves import chain_waves, vertex_ls
 
-ACTIVE_REACH = 1.0  # widths outside the kinematic range up to which a resonance is active
-CASCADE_REACH = 0.5  # widths that a step of a cascade may be short of energy
+THRESHOLD_REACH = 1.0  # widths outside the kinematic range up to which a resonance with a lineshape made for a threshold is active
+# how far a step of a cascade may be short of energy, in units of all widths that take part: of the parent, of a narrow state, of others
+ROOT_REACH, NARROW_REACH, CASCADE_REACH = 0.5, 1.0, 0.15
+MOST = {2: 12, 3: 12, 4: 12, 5: 6, 6: 6}  # resonances in use, by number of final particles
+S_WAVE = (0.84, 0.46)  # GeV: mass and width of K(0)*(700), where the S wave of K pi begins
+UNKNOWN_RANK = 2  # of a state in a group whose couplings are not known: after the two strongest of other groups
+NARROWEST = 0.01  # GeV; a narrower state may decay to resonances that are heavier than it, as omega -> rho pi
 NARROW = 0.1  # GeV; a narrower state may show where isospin forbids it or where it decays to a photon
 AGAINST_ISOSPIN, ELECTROMAGNETIC = "isospin-violating decay", "electromagnetic decay"
 HIGHEST_L = 2  # an active resonance is produced with at most this L
+HIGHEST_L_STRONG = 3  # the same of one that is known to couple strongly
 HIGHEST_L_CASCADE = 1  # the same in decays to four or more particles, where every combination of resonances makes waves
-HIGHEST_J_CASCADE = {4: 2, 5: 1, 6: 1}  # highest spin of an active resonance there, by number of particles
+MANY = 5  # final particles from which on the parent decays with the smallest L only
+HIGHEST_J_CASCADE = {4: 2, 5: 2, 6: 1}  # highest spin of an active resonance there, by number of particles
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,7 @@ class Proposed:
         name:        key in the model file
         regions:     the final particles it decays to
         states:      its charge state in each of them
+        multiplet:   its isospin multiplet
         two_I:       doubled isospin
         production:  (L, S) where it is produced, by what is produced with it; of conjugate regions only the first
         decays:      (L, S) where it decays, by what it decays to; the same
@@ -49,6 +59,7 @@ class Proposed:
     name: str
     regions: tuple[Region, ...]
     states: tuple[Particle, ...]
+    multiplet: str
     two_I: int | None
     production: dict[str, tuple[LS, ...]]
     decays: dict[str, tuple[LS, ...]]
@@ -67,6 +78,25 @@ class Proposed:
 
 
 @dataclass(frozen=True)
+class ProposedChain:
+    """A chain of a first model of a decay to four or more particles.
+
+    Attributes:
+        text:     its vertices, as a model file writes them
+        names:    keys of its resonances
+        of:       the resonance that is listed with it, if it is not active
+        reasons:  why it is not active; empty for one that is
+        ls:       (L, S) of the parent's vertex, where not all are used
+    """
+
+    text: str
+    names: tuple[str, ...]
+    of: str = ""
+    reasons: tuple[str, ...] = ()
+    ls: tuple[LS, ...] = ()
+
+
+@dataclass(frozen=True)
 class ModelProposal:
     """A first model.
 
@@ -76,6 +106,7 @@ class ModelProposal:
         transverse:          whether the parent is a vector that e⁺e⁻ annihilation makes with m = ±1
         isospin_conserved:   whether isospin is used where the parent decays
         resonances:          active and other ones, grouped by region and ordered by mass
+        chains:              of decays to four or more particles: active ones, and some of the resonances that are not
         structures:          non-resonant structures; they are active if and only if no resonance is
         left_out:            region and names of those that only decay electromagnetically or against isospin, and are too wide to show
         incomplete:          region and names of those whose mass, width or parity is missing from the PDG tables
@@ -87,6 +118,7 @@ class ModelProposal:
     transverse: bool
     isospin_conserved: bool
     resonances: tuple[Proposed, ...]
+    chains: tuple[ProposedChain, ...]
     structures: tuple[NonresonantLine, ...]
     left_out: dict[str, tuple[str, ...]]
     incomplete: dict[str, tuple[str, ...]]
@@ -127,10 +159,8 @@ class _Findings:
     waves: int = 0
     decay_allowed: bool = False  # by isospin
     allowed: bool = False  # by isospin, decay and production
-
-    @property
-    def lowest_L(self) -> int:
-        return min(ls.L for pairs in self.production.values() for ls in pairs)
+    lowest_L: int = 99  # where the parent decays
+    chains: dict[Chain, None] = field(default_factory=dict)
 
 
 class _Search:
@@ -138,6 +168,7 @@ class _Search:
         self.decay = decay
         self.words = final_words(decay)
         self.cascade = len(decay.final) > 3
+        self.most = MOST[len(decay.final)]
         self.highest_L = HIGHEST_L_CASCADE if self.cascade else HIGHEST_L
         self.isospin_conserved = _isospin_conserved(decay)
         self.radiative = False  # whether resonances that decay electromagnetically may be active
@@ -164,6 +195,7 @@ class _Search:
             transverse=(parent.two_J, parent.P, parent.C) == (2, -1, -1) and not parent.massless,
             isospin_conserved=self.isospin_conserved,
             resonances=tuple(merged),
+            chains=tuple(self._chains(listed)) if self.cascade else (),
             structures=tuple(self._structures(merged)),
             left_out=_names_by_region(hopeless),
             incomplete=_names_by_region([c for c in everything if c.missing and (c.state.P is None or self._findings(c).waves)]),
@@ -178,14 +210,55 @@ class _Search:
         return [] if self.cascade else structures_in(self.decay, list(groups))
 
     def _choose_active(self, complete: Sequence[Candidate]) -> None:
-        """Take what nothing speaks against; repeat until this holds together with the others taken."""
-        eligible = [c for c in complete if not self._reasons_before_chains(c)]
+        """Take what nothing speaks against; repeat until this holds together with the others taken, and they are not too many."""
+        eligible = [c for c in complete if not self._reasons_before_chains(c) and not _hopeless(c, ())]
         while True:
             self.active = [c for c in eligible if not self.cascade or _first_of_its_kind(c, eligible)]
             refused = [c for c in self.active if self._judge(c)[1]]
             if not refused:
-                return
+                ranked = sorted(self.active, key=_rank)
+                weakest = list(dict.fromkeys(c.name for c in ranked))[self.most :]
+                refused = [c for c in self.active if c.name in weakest or self._twin(c)]
+                if not refused:
+                    return
             eligible = [c for c in eligible if c not in refused]
+
+    def _twin(self, candidate: Candidate) -> str:
+        """Another active state that looks the same in its region; empty if there is none."""
+        twin = TWINS.get((candidate.multiplet.name, group_of(candidate.region.particles)), "")
+        return twin if any((c.multiplet.name, c.region) == (twin, candidate.region) for c in self.active) else ""
+
+    def _chains(self, listed: Sequence[tuple[Candidate, _Findings, list[str]]]) -> list[ProposedChain]:
+        """Chains of active resonances alone, then one of each of the others with active ones."""
+        used: dict[Chain, ProposedChain] = {}
+        others: dict[str, ProposedChain] = {}
+        for candidate, findings, reasons in listed:
+            for chain in sorted(findings.chains, key=lambda chain: not _is_daughter(candidate.name, chain.root)):
+                names = tuple(node.resonance for node in chain.nodes[1:])
+                if not reasons and self._root_L(chain) <= self.highest_L:
+                    used.setdefault(chain, ProposedChain(self._text(chain), names, ls=self._lowest(chain)))
+                elif reasons and findings.allowed:
+                    others.setdefault(candidate.name, ProposedChain(self._text(chain), names, candidate.name, tuple(reasons)))
+        known = {name for chain in used.values() for name in chain.names}
+        tops = list(dict.fromkeys(chain.text.partition(";")[0] for chain in used.values()))
+        in_use = sorted(used.values(), key=lambda chain: tops.index(chain.text.partition(";")[0]))
+        return [*in_use, *(chain for name, chain in others.items() if name not in known)]
+
+    def _lowest(self, chain: Chain) -> tuple[LS, ...]:
+        """The (L, S) of the parent's vertex with the smallest L, in decays to many particles; empty where they are all."""
+        found = {wave[0] for wave in self._waves(chain)}
+        lowest = {ls for ls in found if self._root_L(chain) == ls.L}
+        return tuple(sorted(lowest)) if len(self.decay.final) >= MANY and lowest < found else ()
+
+    def _text(self, chain: Chain) -> str:
+        def name(daughter: Node | int) -> str:
+            return daughter.particle.name if isinstance(daughter, Node) else self.words[daughter]
+
+        return "; ".join(f"{node.particle.name} -> {' '.join(map(name, node.daughters))}" for node in chain.nodes)
+
+    def _root_L(self, chain: Chain) -> int:
+        """The smallest L with which the parent decays, of what isospin allows."""
+        return min((wave[0].L for wave in self._waves(chain) if not self._broken(chain, wave)), default=99)
 
     def _judge(self, candidate: Candidate) -> tuple[_Findings, list[str]]:
         """What its chains show, and why it is not active."""
@@ -199,10 +272,12 @@ class _Search:
             reasons.append("isospin-violating production")
         if self.cascade and not reasons and not _first_of_its_kind(candidate, [*self.active, candidate]):
             reasons.append(f"not the {'lightest' if candidate.region.hadronic else 'narrowest'} {jpc_text(candidate.state)}")
-        if findings.lowest_L > self.highest_L and not (self.cascade and reasons):
+        highest = HIGHEST_L_STRONG if not self.cascade and known_couplings(candidate.region.particles) is not None else self.highest_L
+        if findings.lowest_L > highest and not (self.cascade and reasons):
             reasons.append(f"starts at L = {findings.lowest_L}")
         if not reasons and candidate not in self.active:
-            reasons.append("a lighter one is enough to start with")
+            twin = self._twin(candidate)
+            reasons.append(f"looks like {twin}" if twin else f"not among the {self.most} strongest")
         return findings, list(dict.fromkeys(reasons))
 
     def _reasons_before_chains(self, candidate: Candidate) -> list[str]:
@@ -218,8 +293,15 @@ class _Search:
         elif candidate.annihilates:
             reasons.append(f"{'charmonium' if candidate.multiplet.heavy == 'c' else 'bottomonium'} to light hadrons")
         outside = candidate.widths_outside
-        if abs(outside) > ACTIVE_REACH:
-            reasons.append(f"more than a width {'below threshold' if outside < 0 else 'above the upper end'}")
+        if abs(outside) > (THRESHOLD_REACH if candidate.multiplet.name in (*FLATTE, BROAD) else 0.0):
+            reasons.append("below threshold" if outside < 0 else "above the upper end")
+        known = known_couplings(candidate.region.particles)
+        if (
+            known is not None
+            and not reasons
+            and (why := known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles))))
+        ):
+            reasons.append(why)
         return reasons
 
     def _findings(self, candidate: Candidate) -> _Findings:
@@ -244,7 +326,7 @@ class _Search:
         return self._chains_of[members]
 
     def _make_chains(self, members: tuple[Candidate, ...]) -> list[Chain]:
-        widths = {c.name: (c.mass, c.width) for c in members}
+        widths = {c.name: S_WAVE if c.multiplet.name == LASS else (c.mass, c.width) for c in members}
         return [chain for chain in generate_chains(self.decay, list(map(self._carrier, members)), RULES) if _is_open(chain, widths)]
 
     def _carrier(self, candidate: Candidate) -> Carrier:
@@ -256,13 +338,16 @@ class _Search:
         partner = next(chain.particle(d) for d in above.daughters if d is not node)
         daughters = " ".join(d.resonance if isinstance(d, Node) else self.words[d] for d in node.daughters)
         for wave in waves:
-            broken = [vertex for vertex, ls in zip(chain.nodes, wave, strict=True) if not self._isospin_allows(chain, vertex, ls)]
+            broken = self._broken(chain, wave)
             findings.decay_allowed |= node not in broken
             if broken and findings.allowed:
                 continue
             if not broken and not findings.allowed:  # from here on only what isospin allows is shown
-                findings.allowed, findings.production, findings.decays = True, {}, {}
+                findings.allowed, findings.production, findings.decays, findings.chains = True, {}, {}, {}
+                findings.lowest_L = wave[0].L
             findings.waves += 1
+            findings.chains[chain] = None
+            findings.lowest_L = min(findings.lowest_L, wave[0].L)
             by_node = dict(zip(map(id, chain.nodes), wave, strict=True))
             findings.production.setdefault(partner.name, {})[by_node[id(above)]] = None
             findings.decays.setdefault(daughters, {})[by_node[id(node)]] = None
@@ -274,6 +359,10 @@ class _Search:
             except PhysicsError:
                 self._waves_of[chain] = []
         return self._waves_of[chain]
+
+    def _broken(self, chain: Chain, wave: tuple[LS, ...]) -> list[Node]:
+        """The vertices at which a wave violates isospin."""
+        return [vertex for vertex, ls in zip(chain.nodes, wave, strict=True) if not self._isospin_allows(chain, vertex, ls)]
 
     def _isospin_allows(self, chain: Chain, node: Node, ls: LS) -> bool:
         if node is chain.root and not self.isospin_conserved:
@@ -309,6 +398,10 @@ def _hopeless(candidate: Candidate, reasons: Sequence[str]) -> bool:
     return candidate.width > NARROW and (AGAINST_ISOSPIN in reasons or not candidate.region.hadronic)
 
 
+def _is_daughter(name: str, node: Node) -> bool:
+    return any(isinstance(d, Node) and d.resonance == name for d in node.daughters)
+
+
 def _is_in(node: Node, carrier: Carrier) -> bool:
     return tuple(sorted(node.leaves)) in carrier.system.sets
 
@@ -316,18 +409,27 @@ def _is_in(node: Node, carrier: Carrier) -> bool:
 def _is_open(chain: Chain, widths: dict[str, tuple[float, float]]) -> bool:
     """Whether every vertex can happen within the widths of what takes part."""
 
-    def mass(daughter: Node | int, direction: float) -> float:
+    def mass_and_width(daughter: Node | int) -> tuple[float, float]:
         if isinstance(daughter, Node) and daughter.resonance:
-            value, width = widths[daughter.resonance]
-            return value + direction * width * CASCADE_REACH
-        return chain.particle(daughter).mass or 0.0
+            return widths[daughter.resonance]
+        return chain.particle(daughter).mass or 0.0, 0.0
 
-    inner = [node for node in chain.nodes if any(isinstance(d, Node) for d in node.daughters)]
-    return all(sum(mass(d, -1) for d in node.daughters) <= mass(node, +1) for node in inner)
+    for node in chain.nodes:
+        mass, width = mass_and_width(node)
+        daughters = [mass_and_width(daughter) for daughter in node.daughters]
+        reach = ROOT_REACH if node is chain.root else NARROW_REACH if width < NARROWEST else CASCADE_REACH
+        if len(node.leaves) > 2 and sum(m for m, _ in daughters) - mass > reach * (width + sum(w for _, w in daughters)):
+            return False
+    return True
 
 
 def _first_of_its_kind(candidate: Candidate, among: Sequence[Candidate]) -> bool:
-    """Whether of all with the same quantum numbers in its region it is the lightest, or the narrowest in electromagnetic decays."""
+    """Whether of all with the same quantum numbers in its region it is the lightest, or the narrowest in electromagnetic decays.
+
+    Larger groups whose couplings are known may have several.
+    """
+    if len(candidate.region.place) > 2 and known_couplings(candidate.region.particles) is not None:
+        return True
     rivals = [c for c in among if c.region == candidate.region and _numbers(c) == _numbers(candidate)]
     return candidate == min(rivals, key=lambda c: c.mass if c.region.hadronic else c.width)
 
@@ -335,6 +437,12 @@ def _first_of_its_kind(candidate: Candidate, among: Sequence[Candidate]) -> bool
 def _numbers(candidate: Candidate) -> tuple[object, ...]:
     own = hadron(candidate.state)
     return candidate.state.two_J, candidate.state.P, candidate.state.C, None if own is None else own.isospin[:2]
+
+
+def _rank(candidate: Candidate) -> tuple[int, float]:
+    """How strongly a state couples to its region; the smaller, the more."""
+    known = known_couplings(candidate.region.particles)
+    return (UNKNOWN_RANK if known is None else known.strong.index(candidate.multiplet.name)), candidate.mass
 
 
 def _names_by_region(found: Sequence[Candidate]) -> dict[str, tuple[str, ...]]:
@@ -371,6 +479,7 @@ def _merge_one(entries: Sequence[tuple[Candidate, _Findings, list[str]]]) -> Pro
         first.name,
         tuple(candidate.region for candidate, _, _ in used),
         tuple(candidate.state for candidate, _, _ in used),
+        first.multiplet.name,
         None if own is None else own.isospin.two_I,
         production,
         decays,

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from decimal import Decimal
+from cmath import phase
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
 
+from ctpwa.config.names import short_form
 from ctpwa.config.propose.candidates import Region
 from ctpwa.config.propose.nonresonant import NonresonantLine
-from ctpwa.config.propose.resonances import (
-    ACTIVE_REACH,
-    HIGHEST_J_CASCADE,
-    HIGHEST_L,
-    HIGHEST_L_CASCADE,
-    NARROW,
-    ModelProposal,
-    Proposed,
-    jpc_text,
-)
-from ctpwa.decay.catalogue import hadron
+from ctpwa.config.propose.resonances import HIGHEST_J_CASCADE, HIGHEST_L_CASCADE, MOST, NARROW, ModelProposal, Proposed, jpc_text
+from ctpwa.config.propose.shapes import number, shape_of
 from ctpwa.decay.spin import LS, format_spin
 
 CHANNELS = 3  # of a cascade that are named in a line
-# resonances that are no Breit-Wigners: the lineshape made for them, and the multiplets of the particles it is for
-BETTER: dict[str, tuple[str, set[str] | None]] = {
-    "f(0)(500)": ("bugg_sigma", {"pi"}),
-    "rho(770)": ("gounaris_sakurai", {"pi"}),
-    "f(0)(980)": ("flatte", None),
-    "a(0)(980)": ("flatte", None),
-    "K(0)*(700)": ("lass", {"K", "pi"}),
-    "K(0)*(1430)": ("lass", {"K", "pi"}),
-}
 WIDTH = 130  # of a line of remarks
 UNRESOLVED = 1e-3  # GeV; width of a state that decays to leptons
+WIDEST = 90  # keys of a resonance that others are aligned with
 SAME_MASS = 0.0005  # GeV; charge states closer than this need no remark
 
 HINTS = """
@@ -49,7 +34,14 @@ HINTS = """
 """
 
 
-def proposal_text(proposal: ModelProposal, file: str = "model.yml", version: str = "", data: str = "") -> str:
+def proposal_text(
+    proposal: ModelProposal,
+    file: str = "model.yml",
+    version: str = "",
+    data: str = "",
+    couplings: Mapping[str, complex] | None = None,
+    ties: Mapping[str, tuple[str, float]] | None = None,
+) -> str:
     """The text of a model file: it loads as it is, and with any of its commented-out resonances.
 
     Args:
@@ -57,26 +49,45 @@ def proposal_text(proposal: ModelProposal, file: str = "model.yml", version: str
         file:      its name, for the commands that the comments mention
         version:   of ctpwa
         data:      the file of measured events; if it is given, the samples are not commented out
+        couplings: values to start from, and to generate toys with
+        ties:      coupling → (other coupling, factor)
     """
     parts = [_head(proposal, file, version)]
     if len(proposal.decay.outer.final) == 2:
         parts.append("# Two final particles: there is nothing to be resonant, and every allowed (L,S) is a wave.\n")
+    elif any(chain for chain in proposal.chains if not chain.reasons):
+        parts += [_rules(proposal) + "resonances:\n" + _cascade_lines(proposal), _chains(proposal)]
     else:
         parts.append(_rules(proposal) + "resonances:\n")
         parts += _groups(proposal)
     if proposal.inside:
         inside = _block("inside what is held at its mass", [], proposal.inside, [], active=True)
         parts.append(inside if len(proposal.decay.outer.final) > 2 else "resonances:\n" + inside)
-    return "\n".join(parts) + _hints(file, data)
+    names = [*(couplings or {}), *(name for own, (other, _) in (ties or {}).items() for name in (own, other))]
+    shown = _short_names(dict.fromkeys(names)) if proposal.chains else {name: name for name in names}
+    if couplings:
+        parts.append(_couplings({shown[name]: value for name, value in couplings.items()}))
+    tied = {shown[name]: (shown[other], factor) for name, (other, factor) in (ties or {}).items()}
+    return "\n".join(parts) + _hints(file, data, tied)
 
 
-def _hints(file: str, data: str) -> str:
+def _hints(file: str, data: str, ties: Mapping[str, tuple[str, float]]) -> str:
     text = HINTS.format(file=file)
-    if not data:
+    if data:
+        title, samples = text[: text.index("# samples:")], text[text.index("# samples:") :]
+        quoted = data if re.fullmatch(r"[./]*[A-Za-z][\w/-]*\.\w+", data) else json.dumps(data)
+        text = title + "".join(line.removeprefix("# ") for line in samples.splitlines(keepends=True)).replace("data.root", quoted, 1)
+    if not ties:
         return text
-    title, samples = text[: text.index("# samples:")], text[text.index("# samples:") :]
-    quoted = data if re.fullmatch(r"[./]*[A-Za-z][\w/-]*\.\w+", data) else json.dumps(data)
-    return title + "".join(line.removeprefix("# ") for line in samples.splitlines(keepends=True)).replace("data.root", quoted, 1)
+    lines = [f"    {name}: [{json.dumps(other)}, {factor:.12g}]\n" for name, (other, factor) in ties.items()]
+    before, fit, after = text.rpartition("fit:\n")
+    return before.removesuffix("# ") + fit + "  ties:  # charge states of one chain, by isospin\n" + "".join(lines) + after
+
+
+def _short_names(names: Collection[str]) -> dict[str, str]:
+    """Names of waves without brackets where this leaves them different."""
+    count = Counter(map(short_form, names))
+    return {name: short_form(name) if count[short_form(name)] == 1 else name for name in names}
 
 
 def _head(proposal: ModelProposal, file: str, version: str) -> str:
@@ -91,21 +102,20 @@ def _head(proposal: ModelProposal, file: str, version: str) -> str:
     elif parent.two_J:
         lines.append("# polarisation: unpolarised   # or the spin density matrix of the parent")
     held = dict.fromkeys(state.particle for state in proposal.decay.held)
-    lines += [f"# {state.name} is held at its mass, {_number(state.mass)} GeV; in systems it is one particle." for state in held]
+    lines += [f"# {state.name} is held at its mass, {number(state.mass)} GeV; in systems it is one particle." for state in held]
     return "\n".join(lines) + "\n"
 
 
 def _rules(proposal: ModelProposal) -> str:
     n = len(proposal.decay.outer.final)
-    cascade = n > 3
+    cascade = bool(proposal.chains)
     rules = [
-        "established: mesons that need no confirmation, baryons with four stars",
-        f"nominal mass not more than {_widths(ACTIVE_REACH)} outside the range of the system",
+        f"at most {MOST[n]}, those with the strongest known couplings to their system; where none are known, established states of the PDG",
+        "nominal mass inside the range of the system, unless the lineshape is made for a threshold",
         "a strong decay that conserves isospin" + ("; production conserves it too" if proposal.isospin_conserved else ""),
-        f"produced with L <= {HIGHEST_L_CASCADE if cascade else HIGHEST_L}",
     ]
     if cascade:
-        rules.append(f"J <= {HIGHEST_J_CASCADE[n]}, and the lightest of its quantum numbers in its system: all combinations become waves")
+        rules.append(f"J <= {HIGHEST_J_CASCADE[n]}, and the parent decays with L <= {HIGHEST_L_CASCADE}")
     remarks = [
         "What charge, flavour, J^PC and mass allow, with masses and widths of the PDG in GeV. Remove the # in front of a line to use it.",
         "To fit a mass or width, add  float: mass  or  float: [mass, width]  inside the braces.",
@@ -123,7 +133,6 @@ def _rules(proposal: ModelProposal) -> str:
         remarks.append(f"Isospin is not used where {proposal.decay.parent.name} decays: this decay breaks it anyway.")
     if cascade:
         remarks.append("L>=0 of production: it depends on what is produced with it.")
-        remarks.append("ctpwa combines resonances of different systems wherever J, P and C allow; it does not know isospin.")
     return "".join(f"# {remark}\n" for remark in remarks)
 
 
@@ -134,20 +143,59 @@ def _with_sub_decay(proposal: ModelProposal, resonance: Proposed) -> str:
     return f"{decay.parent.name} -> {' '.join([*outside, resonance.name])}; {resonance.name} -> {region.text}"
 
 
-def _widths(number: float) -> str:
-    return "one width" if number == 1 else f"{number:g} widths"
+def _cascade_lines(proposal: ModelProposal) -> str:
+    """The resonances of decays to four or more particles, without their systems: the chains say where they are."""
+    rows = []
+    listed = {chain.of for chain in proposal.chains}
+    for resonance in proposal.resonances:
+        shape = shape_of(resonance.multiplet, resonance.regions, resonance.state)
+        if resonance.active or (resonance.name in listed and "lineshape" in shape):  # no line is needed for a Breit-Wigner of the PDG
+            rows.append((resonance.active, resonance.name, f"{{{shape}}}", _comment(resonance)))
+    lines = _aligned(rows)
+    texts = list(dict.fromkeys(text for found in (proposal.left_out, proposal.incomplete) for text in found))
+    lines += [f"  # {remark}" for remark in _remarks(proposal, texts)]
+    return "\n".join(lines) + "\n"
+
+
+def _chains(proposal: ModelProposal) -> str:
+    """One line per chain; those of one resonance that is not in use together."""
+    lines = [
+        "# Every way from the parent to the final state that isospin and energy allow; states without a line above have mass and width of",
+        "# the PDG. A resonance of the list above needs a chain, and the other way round.",
+        "chains:",
+    ]
+    for chain in proposal.chains:
+        if chain.reasons:
+            lines.append(f"  # - {chain.text}  # {chain.of}: {', '.join(chain.reasons)}")
+        elif chain.ls:
+            pairs = ", ".join(f"[{ls.L}, {ls.S}]" for ls in chain.ls)
+            rest = ", null" * (len(chain.names))
+            lines.append(f"  - {{decay: {chain.text}, ls: [[{pairs}]{rest}]}}")
+        else:
+            lines.append(f"  - {chain.text}")
+    return "\n".join(lines) + "\n"
+
+
+def _couplings(couplings: Mapping[str, complex]) -> str:
+    """The ``couplings`` section."""
+    lines = [
+        "# Where a fit starts, and what ctpwa generate takes: all waves about equally strong. The first coupling is 1.",
+        "couplings:",
+    ]
+    lines += [f"  {name}: {{abs: {abs(value):.3g}, phase: {phase(value):.1f}}}" for name, value in couplings.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _groups(proposal: ModelProposal) -> list[str]:
     blocks = []
-    structures = list(proposal.structures)
+    structures, needed = list(proposal.structures), not any(resonance.active for resonance in proposal.resonances)
     grouped = [(regions, list(members)) for regions, members in groupby(proposal.resonances, key=lambda resonance: resonance.regions)]
     for regions, members in grouped:
         texts = tuple(region.text for region in regions)
         own = [structure for structure in structures if structure.systems == texts]
         structures = [structure for structure in structures if structure not in own]
         mine = [region.text for region in regions if _smallest_group(region, [group for group, _ in grouped]) == regions]
-        blocks.append(_block(_title(regions), members, own, _remarks(proposal, mine)))
+        blocks.append(_block(_title(regions), members, own, _remarks(proposal, mine), active=needed))
     if structures:
         blocks.append(_block("non-resonant", [], structures, [], active=True))
     return blocks
@@ -181,19 +229,22 @@ def _remarks(proposal: ModelProposal, texts: Sequence[str]) -> list[str]:
 def _block(
     title: str, members: Sequence[Proposed], structures: Sequence[NonresonantLine], remarks: Sequence[str], active: bool = False
 ) -> str:
-    rows = [(resonance.active, f"{resonance.name}:", _body(resonance), _comment(resonance)) for resonance in members]
+    rows = [(resonance.active, resonance.name, _body(resonance), _comment(resonance)) for resonance in members]
     rows += [
-        (active, f"{structure.name}:", f"{{in: {_in(structure.systems)}, JP: {structure.JP}, lineshape: constant}}", "non-resonant")
+        (active, structure.name, f"{{in: {_in(structure.systems)}, JP: {structure.JP}, lineshape: constant}}", "non-resonant")
         for structure in structures
     ]
-    name_width = max(len(name) + (0 if is_active else 2) for is_active, name, _, _ in rows)
-    body_width = max(len(body) for _, _, body, _ in rows)
-    lines = [f"  # {title}"]
-    for is_active, name, body, comment in rows:
-        marked = name if is_active else f"# {name}"
-        lines.append(f"  {marked:<{name_width}} {body:<{body_width}}  # {comment}")
-    lines += [f"  # {remark}" for remark in remarks]
-    return "\n".join(lines) + "\n"
+    return "\n".join([f"  # {title}", *_aligned(rows), *(f"  # {remark}" for remark in remarks)]) + "\n"
+
+
+def _aligned(rows: Sequence[tuple[bool, str, str, str]]) -> list[str]:
+    """Lines of resonances: whether each is in use, its name, its keys, and what is said about it; long lines do not widen others."""
+    name_width = max(len(name) + (1 if active else 3) for active, name, _, _ in rows)
+    body_width = max((len(body) for _, _, body, _ in rows if len(body) <= WIDEST), default=0)
+    return [
+        f"  {'' if active else '# '}{name + ':':<{name_width - (0 if active else 2)}} {body:<{body_width}}  # {comment}"
+        for active, name, body, comment in rows
+    ]
 
 
 def _in(systems: Sequence[str]) -> str:
@@ -202,12 +253,7 @@ def _in(systems: Sequence[str]) -> str:
 
 def _body(resonance: Proposed) -> str:
     systems = _in([region.text for region in resonance.regions])
-    return f"{{in: {systems}, mass: {_number(resonance.state.mass)}, width: {_number(resonance.state.width)}}}"
-
-
-def _number(value: float | None) -> str:
-    """A number without an exponent: YAML would read 5e-05 as text."""
-    return format(Decimal(f"{value:.10g}"), "f")
+    return f"{{in: {systems}, {shape_of(resonance.multiplet, resonance.regions, resonance.state)}}}"
 
 
 def _comment(resonance: Proposed) -> str:
@@ -216,20 +262,9 @@ def _comment(resonance: Proposed) -> str:
     masses = [state.mass for state in resonance.states if state.mass is not None]
     if max(masses) - min(masses) > SAME_MASS:
         remarks.append(f"mass of {resonance.state.name}")
-    if (better := _better_lineshape(resonance)) is not None:
-        remarks.append(f"consider lineshape: {better}")
     remarks += [f"not used: {where}" for where in resonance.elsewhere]
     numbers = f"{jpc_text(resonance.state):<4} {isospin:<5} {_production(resonance.production)} -> {_decays(resonance)}"
     return "; ".join([numbers, *remarks])
-
-
-def _better_lineshape(resonance: Proposed) -> str | None:
-    name, wanted = BETTER.get(resonance.name, (None, None))
-    members = [hadron(particle) for region in resonance.regions for particle in region.particles]
-    if any(len(region.place) != 2 for region in resonance.regions) or None in members:
-        return None
-    decays_to = {member.isospin.multiplet for member in members if member is not None}
-    return name if wanted is None or decays_to == wanted else None
 
 
 def _production(production: dict[str, tuple[LS, ...]]) -> str:

@@ -1,0 +1,117 @@
+"""First models of decays that are well known: the states that an expert would start with, and how large each of them is."""
+
+from functools import cache
+
+import pytest
+
+import ctpwa
+from ctpwa.analysis.start_couplings import start_couplings
+from ctpwa.config.propose.resonances import MOST, propose_resonances
+from ctpwa.config.propose.text import proposal_text
+from ctpwa.config.propose.ties import isospin_ties
+
+# what is in use: names, and the lineshapes that are no Breit-Wigners with a running width
+STATES = {
+    # f2'(1525) decays to pi pi in 0.8 %, f0(1370) is wide and disputed, f2(2010), f2(2300) and f2(2340) are seen in phi phi
+    "J/psi -> gamma pi+ pi-": {
+        "f(0)(500)": "bugg_sigma", "f(0)(980)": "flatte", "f(2)(1270)": "", "f(0)(1500)": "", "f(0)(1710)": "",
+    },
+    # K0*(700) is in the LASS shape; rho(1450) and K*(1410) at the edge of phase space
+    "D0 -> K- pi+ pi0": {"K*(892)": "", "K(0)*(1430)": "lass", "K(2)*(1430)": "", "rho(770)": "gounaris_sakurai"},
+    # the exotic pi1(1600) is left for later
+    "chi(c1)(1P) -> eta pi+ pi-": {
+        "a(0)(980)": "flatte", "a(2)(1320)": "", "f(0)(500)": "bugg_sigma", "f(0)(980)": "flatte", "f(2)(1270)": "", "f(0)(1500)": "",
+        "f(0)(1710)": "",
+    },
+    # omega(1650) at phi(1680), a0(980) at f0(980)
+    "B+ -> K+ K- K+": {"f(0)(980)": "flatte", "phi(1020)": "", "f(2)'(1525)": "", "f(0)(1500)": "", "phi(1680)": "", "f(0)(1710)": ""},
+    "D(s)+ -> K+ K- pi+": {
+        "f(0)(980)": "flatte", "phi(1020)": "", "f(2)'(1525)": "", "f(0)(1500)": "", "phi(1680)": "", "f(0)(1710)": "",
+        "K*(892)": "", "K(0)*(1430)": "lass", "K(2)*(1430)": "",
+    },
+    # K2*(1430) -> K eta in 0.2 %, K3*(1780) -> K eta in 30 %
+    "J/psi -> K+ K- eta": {"phi(1020)": "", "phi(1680)": "", "K*(1680)": "", "K(3)*(1780)": "", "K(2)*(1980)": ""},
+    # Lambda(1600) and Delta(1600) have four stars
+    "Lambda(c)+ -> p K- pi+": {
+        "Lambda(1405)": "flatte", "Lambda(1520)": "", "Lambda(1600)": "", "Lambda(1670)": "", "Lambda(1690)": "",
+        "Delta(1232)": "", "Delta(1600)": "", "Delta(1700)": "", "K*(892)": "", "K(0)*(1430)": "lass",
+    },
+    "D0 -> K- pi+ pi+ pi-": {
+        "K*(892)": "", "K(0)*(1430)": "lass", "f(0)(500)": "bugg_sigma", "rho(770)": "gounaris_sakurai",
+        "K(1)(1270)": "breit_wigner_constant_width", "K(1)(1400)": "breit_wigner_constant_width",
+        "a(1)(1260)": "breit_wigner_constant_width",
+    },
+    "J/psi -> pi+ pi- pi+ pi- pi0": {
+        "f(0)(500)": "bugg_sigma", "f(2)(1270)": "", "rho(770)": "gounaris_sakurai", "a(2)(1320)": "breit_wigner_constant_width",
+        "omega(782)": "breit_wigner_constant_width", "b(1)(1235)": "breit_wigner_constant_width",
+    },
+}  # fmt: skip
+COUPLINGS = {"D0 -> K- pi+ pi+ pi-": 21, "J/psi -> pi+ pi- pi+ pi- pi0": 12}
+SMALL = ["J/psi -> gamma pi+ pi-", "D(s)+ -> K+ K- pi+", "D0 -> K- pi+ pi+ pi-"]  # in which fractions are computed here
+
+proposal_of = cache(propose_resonances)
+
+
+def model_of(decay, folder):
+    (folder / "bare.yml").write_text(proposal_text(proposal_of(decay)), encoding="utf-8")
+    return ctpwa.load_model(folder / "bare.yml")
+
+
+@pytest.mark.parametrize("decay", STATES)
+def test_the_states_in_use(decay, tmp_path):
+    model = model_of(decay, tmp_path)
+    shapes = {name: resonance.lineshape for name, resonance in model.resonances.items()}
+    assert shapes == {name: shape or "breit_wigner" for name, shape in STATES[decay].items()}
+    assert len(shapes) <= MOST[len(model.decay.final)]
+    if decay in COUPLINGS:
+        assert len(model.couplings) == COUPLINGS[decay]
+
+
+def test_omega_and_b1_of_five_pions_have_their_chains():
+    chains = [chain.text for chain in proposal_of("J/psi -> pi+ pi- pi+ pi- pi0").chains if not chain.reasons]
+    tops = list(dict.fromkeys(text.partition(";")[0] for text in chains))
+    assert set(tops) == {
+        "J/psi(1S) -> omega(782) f(0)(500)",
+        "J/psi(1S) -> omega(782) f(2)(1270)",
+        "J/psi(1S) -> a(2)(1320)+ rho(770)-",
+        "J/psi(1S) -> a(2)(1320)- rho(770)+",
+        "J/psi(1S) -> a(2)(1320)0 rho(770)0",
+        "J/psi(1S) -> b(1)(1235)+ pi-",
+        "J/psi(1S) -> b(1)(1235)- pi+",
+    }
+    assert all("omega(782) pi" in text for text in chains if "b(1)" in text)
+    assert sorted(chains, key=lambda text: tops.index(text.partition(";")[0])) == chains
+
+
+def test_isospin_leaves_five_couplings_of_five_pions(tmp_path):
+    """omega f0, omega f2, a2 rho, and b1 -> omega pi in S and D wave."""
+    model = model_of("J/psi -> pi+ pi- pi+ pi- pi0", tmp_path)
+    assert len(model.couplings) - len(isospin_ties(model, conserved=True)) == 5
+
+
+@pytest.mark.parametrize("decay", SMALL)
+def test_start_couplings_give_comparable_fractions(decay, tmp_path):
+    """Over flat phase space that the couplings have not seen."""
+    model = model_of(decay, tmp_path)
+    couplings = start_couplings(model)
+    intensity = ctpwa.ModelIntensity(model, couplings=couplings, engine="reference")
+    events = ctpwa.generate_phase_space(model, 4000, seed=3)
+    groups = {name: intensity.waves_of(name) for name in model.couplings}
+    parts = intensity.components(events, {"all": None, **groups})
+    fractions = {name: float(parts[name].mean() / parts["all"].mean()) for name in groups}
+    equal = 1 / len(groups)
+    narrow = {name for name in groups if name.startswith("phi(1020)")}  # too few flat events are at its peak
+    assert all(0.4 * equal < fraction < 2.5 * equal for name, fraction in fractions.items() if name not in narrow)
+    assert 0.6 < sum(fractions.values()) < 1.5
+
+
+def test_the_file_generates_and_fits_without_an_edit(tmp_path):
+    """Few events, so that it takes a second; more of them are only a matter of time."""
+    model = model_of("J/psi -> gamma pi+ pi-", tmp_path)
+    text = proposal_text(proposal_of("J/psi -> gamma pi+ pi-"), data="data.npz", couplings=start_couplings(model))
+    (tmp_path / "model.yml").write_text(text.replace("generate: 500000", "generate: 6000"), encoding="utf-8")
+    analysis = ctpwa.load_analysis(tmp_path / "model.yml")
+    ctpwa.write_events(tmp_path / "data.npz", ctpwa.generate_toy(analysis.model, 500, seed=2, engine="reference"))
+    result = analysis.fit(starts=1, engine="reference", progress=False)
+    assert result.verdict.good
+    assert result.fractions[0].sum < 1.5
