@@ -92,7 +92,11 @@ def test_tied_couplings_follow_in_generated_events_as_well():
         ({"couplings": {"phi": 1}}, ("couplings", "phi"), "could be any of"),
         ({"couplings": {"phi(1680)": 1, "phi(16": 2}}, ("couplings", "phi(16"), "is there twice"),
         ({"couplings": {"phi(1680)": "one"}}, ("couplings", "phi(1680)"), "is not a complex number"),
-        ({"couplings": {"K(2)*(1430)-[K- eta] (2,2) (2,0)": 1}}, ("couplings", "K(2)*(1430)-[K- eta] (2,2) (2,0)"), "no coupling of its own"),
+        (
+            {"couplings": {"K(2)*(1430)-[K- eta] (2,2) (2,0)": 1}},
+            ("couplings", "K(2)*(1430)-[K- eta] (2,2) (2,0)"),
+            "no coupling of its own",
+        ),
         ({"fit": {"reference_wave": "phi"}}, ("fit", "reference_wave"), "could be any of"),
         ({"fit": {"limits": {"phi(16.mass": [2, 1]}}}, ("fit", "limits", "phi(16.mass"), "the limits of 'phi(1680).mass'"),
         ({"fit": {"minos": ["phi.re"]}}, ("fit", "minos", 0), "could be any of"),

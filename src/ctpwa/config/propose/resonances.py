@@ -293,7 +293,11 @@ class _Search:
         if abs(outside) > (THRESHOLD_REACH if candidate.multiplet.name in (*FLATTE, BROAD) else 0.0):
             reasons.append("below threshold" if outside < 0 else "above the upper end")
         known = known_couplings(candidate.region.particles)
-        if known is not None and not reasons and (why := known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles)))):
+        if (
+            known is not None
+            and not reasons
+            and (why := known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles))))
+        ):
             reasons.append(why)
         return reasons
 
