@@ -109,9 +109,9 @@ def test_the_file_generates_and_fits_without_an_edit(tmp_path):
     """Few events, so that it takes a second; more of them are only a matter of time."""
     model = model_of("J/psi -> K+ K- eta", tmp_path)
     text = proposal_text(proposal_of("J/psi -> K+ K- eta"), data="data.npz", couplings=start_couplings(model))
-    (tmp_path / "model.yml").write_text(text.replace("generate: 500000", "generate: 4000"), encoding="utf-8")
+    (tmp_path / "model.yml").write_text(text.replace("generate: 500000", "generate: 2000"), encoding="utf-8")
     analysis = ctpwa.load_analysis(tmp_path / "model.yml")
-    ctpwa.write_events(tmp_path / "data.npz", ctpwa.generate_toy(analysis.model, 400, seed=2, engine="reference"))
+    ctpwa.write_events(tmp_path / "data.npz", ctpwa.generate_toy(analysis.model, 200, seed=2, engine="reference"))
     result = analysis.fit(starts=1, engine="reference", progress=False)
     assert result.verdict.good
     assert result.fractions[0].groups["resonances"].sum < 1.5
