@@ -31,7 +31,8 @@ def test_a_model_file_that_loads_and_says_how_to_go_on(folder):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")  # nothing is said without a terminal
     assert names(folder) == ["model.yml"]
     model = ctpwa.load_model("model.yml")
-    assert len(model.waves) == 12
+    assert len(model.waves) == 8
+    assert len(model.coupling_values) == 4  # and the first is 1
     text = (folder / "model.yml").read_text(encoding="utf-8")
     assert text.startswith(f"# A first model of {DECAY}, written by ctpwa init (ctpwa {ctpwa.__version__}).\n")
 
@@ -40,7 +41,13 @@ def test_check_accepts_what_init_writes(folder):
     init(DECAY, "--out", "kk.yml")
     result = CliRunner().invoke(app, ["check", "kk.yml", "--json"])
     assert result.exit_code == 0
-    assert len(json.loads(result.stdout)["waves"]) == 12
+    assert len(json.loads(result.stdout)["waves"]) == 8
+
+
+def test_charge_states_are_tied_unless_asked_otherwise(folder):
+    tied, untied = (init("J/psi -> pi+ pi- pi0", "--out", "-", *option).stdout for option in ((), ("--no-isospin",)))
+    assert '    rho(770)+[pi+ pi0] (1,1)(1,0): ["rho(770)0[pi+ pi-] (1,1)(1,0)", -1]\n' in tied
+    assert "ties" not in untied
 
 
 def test_a_file_is_not_overwritten_without_force(folder):
@@ -97,6 +104,7 @@ def test_json_is_for_programs(folder):
     assert names(folder) == []
     assert (said["decay"], said["polarisation"]) == (DECAY, "transverse")
     by_name = {resonance["name"]: resonance for resonance in said["resonances"]}
+    assert said["chains"] == []
     assert by_name["K(2)*(1430)"]["in"] == ["K+ eta", "K- eta"]
     assert by_name["K(2)*(1430)"]["production_ls"] == {"K-": [[2, 2.0]]}
     assert by_name["phi(1020)"]["active"] is True

@@ -266,10 +266,9 @@ class _Search:
         reasons = self._reasons_before_chains(candidate)
         if not findings.waves:
             return findings, [*reasons, "no wave"]
-        if not findings.decay_allowed:
-            reasons.append(AGAINST_ISOSPIN)
-        elif not findings.allowed:
-            reasons.append("isospin-violating production")
+        if not findings.allowed:  # which says more than how strongly it couples
+            reasons = [reason for reason in reasons if reason != _known_reason(candidate)]
+            reasons.append("isospin-violating production" if findings.decay_allowed else AGAINST_ISOSPIN)
         if self.cascade and not reasons and not _first_of_its_kind(candidate, [*self.active, candidate]):
             reasons.append(f"not the {'lightest' if candidate.region.hadronic else 'narrowest'} {jpc_text(candidate.state)}")
         highest = HIGHEST_L_STRONG if not self.cascade and known_couplings(candidate.region.particles) is not None else self.highest_L
@@ -295,14 +294,7 @@ class _Search:
         outside = candidate.widths_outside
         if abs(outside) > (THRESHOLD_REACH if candidate.multiplet.name in (*FLATTE, BROAD) else 0.0):
             reasons.append("below threshold" if outside < 0 else "above the upper end")
-        known = known_couplings(candidate.region.particles)
-        if (
-            known is not None
-            and not reasons
-            and (why := known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles))))
-        ):
-            reasons.append(why)
-        return reasons
+        return reasons or [why for why in (_known_reason(candidate),) if why]
 
     def _findings(self, candidate: Candidate) -> _Findings:
         """Look at all chains with the candidate, and with active resonances."""
@@ -437,6 +429,12 @@ def _first_of_its_kind(candidate: Candidate, among: Sequence[Candidate]) -> bool
 def _numbers(candidate: Candidate) -> tuple[object, ...]:
     own = hadron(candidate.state)
     return candidate.state.two_J, candidate.state.P, candidate.state.C, None if own is None else own.isospin[:2]
+
+
+def _known_reason(candidate: Candidate) -> str:
+    """Why a state that couples weakly to its region is not active; empty if it is strong, or nothing is known."""
+    known = known_couplings(candidate.region.particles)
+    return "" if known is None else known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles)))
 
 
 def _rank(candidate: Candidate) -> tuple[int, float]:

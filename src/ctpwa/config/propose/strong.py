@@ -1,7 +1,7 @@
 """Which states couple strongly to a group of hadrons: what a first model starts with, and why not with others.
 
-Branching fractions and couplings are those of the Review of Particle Physics (2024). A group that is not in the table has no such
-knowledge: every established state may be in use there.
+A judgement made by hand from branching fractions and published amplitude analyses, not computed from a table: numbers in the reasons are
+approximate. A group that is not in the table has no such knowledge: every established state may be in use there.
 """
 
 from __future__ import annotations
