@@ -8,6 +8,7 @@ import pytest
 import ctpwa
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.fitting.physical import AT_EDGE, Edge
+from ctpwa.generate import ToyGenerator, ToySettings
 from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import judge, without_what_is_flat
 
@@ -45,22 +46,41 @@ def likelihood(own, data, of="lambdac", **options):
     return build_likelihood(own, data, flat(of), engine="reference", **options)
 
 
+@cache
+def generator(of, polarisation, truth):
+    quick = ToySettings(pilot_rounds=4, pilot_events=1 << 10, maximum_events=1 << 12, block=1 << 12)
+    return ToyGenerator(model(polarisation, of), parameters=dict(truth), engine="reference", settings=quick)
+
+
 def toy(truth, seed, n=400):
-    return ctpwa.generate_toy(model(VECTOR), n, parameters=truth, seed=seed, engine="reference")
+    return generator("lambdac", VECTOR, tuple(truth.items())).generate(n, seed=seed).events
 
 
-def test_toys_are_fitted_back():
+def annihilation(polarisation, seed, n=500):
+    return generator("jpsi", polarisation, ()).generate(n, seed=seed).events
+
+
+def test_toys_have_the_slope_of_their_truth_and_are_fitted_back():
+    """At the truth −ln L has slopes that scatter around 0 with a known covariance, however few events there are."""
     truth = dict(zip(VECTOR, (0.3, -0.2, 0.4), strict=True))
-    pulls = []
-    for seed in range(4):
-        result = ctpwa.fit(likelihood(model(VECTOR), toy(truth, seed)), starts=1)
-        assert result.verdict.good
-        errors = dict(zip(result.names, result.errors, strict=True))
-        pulls += [(result.value(name) - value) / errors[name] for name, value in truth.items()]
-    assert {c.name for c in result.couplings} == set(model(VECTOR).couplings)
+    own = model(VECTOR)
+    phase_space = ctpwa.generate.sample_phase_space(own, 10_000, seed=4)
+    like = build_likelihood(own, toy(truth, 1, 4000), phase_space, engine="reference")
+    x = like.start
+    x[[like.names.index(name) for name in VECTOR]] = list(truth.values())
+    _, gradient = like.value_and_grad(x)
+    scatter = like.score_products(x) + like.simulation_scatter(x).products
+    # χ² of 13 is above 35 in 0.1 % of cases, and below 2.6 in 0.1 %
+    assert 2.6 < gradient @ np.linalg.solve(scatter, gradient) < 35
+    result = ctpwa.fit(like, starts=1)
+    assert result.verdict.good
+    assert {c.name for c in result.couplings} == set(own.couplings)
     assert not result.derived
-    # Σ pull² of 12 is above 30 in 0.3 % of cases, below 3 in 0.4 %
-    assert 3 < np.sum(np.square(pulls)) < 30
+    index = [result.names.index(name) for name in VECTOR]
+    off = np.array([result.value(name) - value for name, value in truth.items()])
+    # χ² of 3 is above 16.3 in 0.1 % of cases
+    assert off @ np.linalg.solve(result.covariance[np.ix_(index, index)], off) < 16.3
+    assert np.sqrt(np.diag(result.covariance)[index]).max() < 0.1
 
 
 def test_along_a_curved_edge():
@@ -93,7 +113,7 @@ def test_transverse_events_have_no_longitudinal_part(method):
     """The truth ρ_00 = 0 is at the edge: half of all fits end there."""
     at_limit = []
     for seed in range(4):
-        data = ctpwa.generate_toy(model("transverse", "jpsi"), 500, seed=seed, engine="reference")
+        data = annihilation("transverse", seed, 500)
         result = ctpwa.fit(likelihood(model("rho_00", "jpsi"), data, "jpsi"), starts=1, method=method)
         transverse = ctpwa.fit(likelihood(model("transverse", "jpsi"), data, "jpsi"), starts=1)
         assert result.verdict.good
@@ -108,14 +128,14 @@ def test_transverse_events_have_no_longitudinal_part(method):
 
 def test_what_parity_hides_is_not_determined():
     """Three spinless particles show the symmetric part of ρ alone: not ρ_11 − ρ_-1-1."""
-    data = ctpwa.generate_toy(model("unpolarised", "jpsi"), 500, seed=1, engine="reference")
+    data = annihilation("unpolarised", 1, 500)
     result = ctpwa.fit(likelihood(model(("rho_11", "rho_00"), "jpsi"), data, "jpsi"), starts=1)
     assert not result.verdict.good
     assert any("does not determine" in reason and "rho_11" in reason for reason in result.verdict.reasons)
 
 
 def test_what_is_not_determined_is_seen_at_the_edge_as_well():
-    data = ctpwa.generate_toy(model("unpolarised", "jpsi"), 300, seed=1, engine="reference")
+    data = annihilation("unpolarised", 1, 300)
     like = likelihood(model(("rho_11", "rho_00"), "jpsi"), data, "jpsi")
     x = like.start.copy()
     x[like.names.index("rho_11")] = 0.6666
