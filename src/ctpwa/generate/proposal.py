@@ -91,10 +91,7 @@ class Peak:
         return self._angle(low), self._angle(high)
 
     def _angle(self, m: Tensor) -> Tensor:
-        """Of limits, which are the same for all events where the mother is the parent."""
-        first = m[:1]
-        own = first if m.device.type == "cpu" and bool((m == first).all()) else m
-        return ((own.square() - self.mass**2) / (self.mass * self.width)).atan()
+        return ((m.square() - self.mass**2) / (self.mass * self.width)).atan()
 
     def draw(self, u: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """Masses from uniform numbers."""

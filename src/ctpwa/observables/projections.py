@@ -66,14 +66,28 @@ def dalitz_pair(decay: Decay, n_events: float) -> tuple[ProjectionSpec, Projecti
         among = ", ".join(texts[: n_identical if n_identical == 3 else 2])
         names = f"{outer.final[i].latex}{outer.final[k].latex}"
         variables = [
-            replace(parse_variable(f"{word}({among})", decay), label=rf"$M^{{2}}_{{\mathrm{{{word}}}}}({names})$", limits=plain[0].limits)
-            for word in ("min", "max")
+            replace(parse_variable(f"{word}({among})", decay), label=rf"$M^{{2}}_{{\mathrm{{{word}}}}}({names})$", limits=limits)
+            for word, limits in zip(("min", "max"), _folded_limits(decay, plain[0].limits), strict=True)
         ]
     else:
         variables = plain
-    cells = int(np.clip(np.sqrt(n_events * (1, 1, 2, 6)[n_identical] / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
+    cells = int(np.clip(np.sqrt(n_events / CELL_EVENTS), FEWEST_CELLS, MOST_CELLS))
     first, second = (ProjectionSpec(variable, cells, variable.limits) for variable in variables)
     return first, second
+
+
+def _folded_limits(decay: Decay, limits: tuple[float, float] | None) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    """Of the smaller and the larger m²: the smaller one is largest where both are equal, the largest of three is never below their mean."""
+    (i, j, _), n_identical = dalitz_order(decay)
+    masses = [0.0 if particle.massless else particle.mass for particle in (decay.parent, *decay.final)]
+    known = [mass for mass in masses if mass is not None]
+    if limits is None or len(known) < 4:
+        return limits, limits
+    low, high = limits
+    total = sum(mass**2 for mass in known)
+    if n_identical == 3:
+        return (low, total / 3), (total / 3, high)
+    return (low, (total - (known[1 + i] + known[1 + j]) ** 2) / 2), limits
 
 
 def project(

@@ -22,7 +22,7 @@ def read(tmp_path, text):
 def test_without_the_section_the_default_variables_are_drawn(tmp_path):
     found = read(tmp_path, MODEL)
     assert [spec.variable.name for spec in found][:2] == ["mass(K+, K-)", "mass(K+, eta)"]
-    assert len(found) == 6
+    assert len(found) == 9
 
 
 def test_texts_and_mappings(tmp_path):

@@ -83,7 +83,7 @@ def groups(n):
     return Fractions(names, np.diag(values).copy(), np.eye(n), values, np.abs(values))
 
 
-@pytest.mark.parametrize("n", [3, 15, 16])
+@pytest.mark.parametrize("n", [3, 25, 26])
 def test_interferences(model, n, tmp_path):
     fractions = groups(n)
     axes = draw_interference(fractions, model).axes[0]
@@ -92,7 +92,7 @@ def test_interferences(model, n, tmp_path):
     assert np.asarray(drawn)[below] == pytest.approx(100 * fractions.interference[below])
     assert drawn.mask[np.triu_indices(n, 1)].all()
     assert not drawn.mask[below].any()
-    assert len(axes.texts) == (n * (n + 1) // 2 if n <= 15 else 0)
+    assert len(axes.texts) == (n * (n + 1) // 2 if n <= 25 else 0)
     if axes.texts:
         assert [float(text.get_text().strip("$")) for text in axes.texts] == pytest.approx(100 * fractions.interference[below], abs=0.0501)
     assert [label.get_text() for label in axes.get_yticklabels()][:2] == [r"$\phi(1680)$", r"$\phi_{3}(1850)$"]

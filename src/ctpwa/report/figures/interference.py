@@ -12,7 +12,7 @@ from ctpwa.fitting.labels import group_label
 from ctpwa.model.model import Model
 from ctpwa.report.figures.style import STYLE, WIDTH, Figure, figure_label
 
-WRITTEN = 15  # entries; numbers are written into the cells of a matrix that is not larger
+WRITTEN = 25  # entries; numbers are written into the cells of a matrix that is not larger
 SMALLEST, LARGEST = 0.16, 0.5  # inches, of a cell
 
 
@@ -44,11 +44,13 @@ def draw_interference(fractions: Fractions, model: Model, title: str = "") -> Fi
         axes.minorticks_off()
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
+        digits = 7 if n <= 15 else 5
         if n <= WRITTEN:
             for i in range(n):
                 for j in range(i + 1):
                     colour = "white" if abs(percent[i, j]) > 0.4 * top else "black"
-                    axes.text(j, i, f"${round(float(percent[i, j]), 1) + 0.0:.1f}$", ha="center", va="center", fontsize=7, color=colour)
+                    text = f"${round(float(percent[i, j]), 1) + 0.0:.1f}$"
+                    axes.text(j, i, text, ha="center", va="center", fontsize=digits, color=colour)
         bar = figure.colorbar(image, ax=axes, pad=0.02, shrink=min(1.0, 3.5 / max(n * cell, 0.1)), aspect=25)
         bar.set_ticks([tick for tick in MaxNLocator(10).tick_values(-top, top) if abs(tick) <= top])
         bar.ax.minorticks_off()

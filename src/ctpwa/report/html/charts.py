@@ -41,7 +41,7 @@ def page_data(content: ReportContent) -> dict[str, Any]:
             values = 100 * group.interference
             labels = [f"${group_latex(content.model, name)}$" for name in group.names]
             top = float(np.abs(values).max(initial=1e-9))
-            matrices[f"interference{k}{kind}"] = _matrix(f"interference of {kind}", group.names, labels, values, top, 1)
+            matrices[f"interference{k}{kind}"] = _matrix(f"interference of {kind}", group.names, labels, values, top, 1) | {"root": True}
     most = max((len(view.projected.groups) for view in content.data_sets), default=0)
     return {
         "lines": [[colour, DASHES[style]] for colour, style in map(line_style, range(most))],

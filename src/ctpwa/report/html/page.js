@@ -443,8 +443,9 @@ const explain = (node, width, height, describe, up) => {
 // A matrix: one half of it, as the other one is the same. Names at both sides, numbers in the cells if there is room.
 const LONGEST = 30, WIDEST = 1130; // letters of a name; pixels
 for (const host of document.querySelectorAll("[data-matrix]")) {
-  const { title, names, labels, tips, values, digits, largest } = DATA.matrices[host.dataset.matrix];
-  const n = names.length, share = (v) => 0.5 + v / (2 * largest), number = (v) => signed(v.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
+  const { title, names, labels, tips, values, digits, largest, root } = DATA.matrices[host.dataset.matrix];
+  const part = (v) => (root ? Math.sqrt(v) : v); // small interferences next to large fractions
+  const n = names.length, share = (v) => 0.5 + (Math.sign(v) * part(Math.abs(v) / largest)) / 2, number = (v) => signed(v.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
   const letters = Math.min(LONGEST, Math.max(...tips.map((tip) => tip.length)));
   const cell = n <= 12 ? 40 : n <= 25 ? 33 : Math.max(10, Math.min(20, (WIDEST - 200) / n)), size = n <= 25 ? 12 : Math.min(11, cell - 1);
   const side = 12 + 0.56 * size * letters, whole = n * cell, wide = side + Math.max(whole, 90) + 6;
