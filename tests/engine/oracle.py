@@ -64,7 +64,7 @@ class Oracle:
         first, second = ("abs", "phase") if self.polar else ("re", "im")
         result = []
         for index, name in enumerate(self.channels.couplings):
-            start = (1.0, 0.0) if index == 0 else (None, None)
+            start = (1.0, 0.0) if index == 0 else (None, 0.0)  # the phase of a set of waves that do not interfere with others may be fixed
             a, b = (values.get(f"{name}.{part}", x) for part, x in ((first, start[0]), (second, start[1])))
             a, b = torch.as_tensor(a, dtype=torch.float64), torch.as_tensor(b, dtype=torch.float64)
             result.append(torch.polar(a, b) if self.polar else torch.complex(a, b))

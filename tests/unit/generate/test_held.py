@@ -135,6 +135,9 @@ def test_default_variables_treat_a_held_state_as_a_particle():
         "cos_theta(J/psi(1S); J/psi(1S) p)",
         "cos_theta(J/psi(1S); J/psi(1S) K-)",
         "cos_theta(p; p K-)",
+        "cos_theta(J/psi(1S))",
+        "cos_theta(p)",
+        "cos_theta(K-)",
         "cos_theta(mu+; mu+ mu-)",
     ]
     events = ctpwa.generate_phase_space(model, 20, seed=1)
