@@ -172,6 +172,7 @@ class _Search:
         self.highest_L = HIGHEST_L_CASCADE if self.cascade else HIGHEST_L
         self.isospin_conserved = _isospin_conserved(decay)
         self.radiative = False  # whether resonances that decay electromagnetically may be active
+        self.weaker = False  # whether those with smaller couplings may be
         self.active: list[Candidate] = []
         self._chains_of: dict[tuple[Candidate, ...], list[Chain]] = {}  # of the active resonances
         self._waves_of: dict[Chain, list[tuple[LS, ...]]] = {}
@@ -182,6 +183,11 @@ class _Search:
         self._choose_active(complete)
         if not self.active:  # K+ pi- mu+ mu- needs something that decays to a lepton pair
             self.radiative = True
+            self._choose_active(complete)
+        if (
+            not self.cascade and len({c.multiplet.name for c in self.active}) == 1
+        ):  # tau- -> pi- pi0 nu(tau): rho(770) alone does not interfere
+            self.weaker = True
             self._choose_active(complete)
         judged = [(c, *self._judge(c)) for c in complete]
         possible = [(c, findings, reasons) for c, findings, reasons in judged if findings.waves]
@@ -267,7 +273,7 @@ class _Search:
         if not findings.waves:
             return findings, [*reasons, "no wave"]
         if not findings.allowed:  # which says more than how strongly it couples
-            reasons = [reason for reason in reasons if reason != _known_reason(candidate)]
+            reasons = [reason for reason in reasons if reason != self._known_reason(candidate)]
             reasons.append("isospin-violating production" if findings.decay_allowed else AGAINST_ISOSPIN)
         if self.cascade and not reasons and not _first_of_its_kind(candidate, [*self.active, candidate]):
             reasons.append(f"not the {'lightest' if candidate.region.hadronic else 'narrowest'} {jpc_text(candidate.state)}")
@@ -294,7 +300,14 @@ class _Search:
         outside = candidate.widths_outside
         if abs(outside) > (THRESHOLD_REACH if candidate.multiplet.name in (*FLATTE, BROAD) else 0.0):
             reasons.append("below threshold" if outside < 0 else "above the upper end")
-        return reasons or [why for why in (_known_reason(candidate),) if why]
+        return reasons or [why for why in (self._known_reason(candidate),) if why]
+
+    def _known_reason(self, candidate: Candidate) -> str:
+        """Why a state that couples weakly to its region is not active; empty if it is strong, or nothing is known."""
+        known = known_couplings(candidate.region.particles)
+        if known is None or (self.weaker and candidate.multiplet.name in known.later):
+            return ""
+        return known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles)))
 
     def _findings(self, candidate: Candidate) -> _Findings:
         """Look at all chains with the candidate, and with active resonances."""
@@ -431,16 +444,10 @@ def _numbers(candidate: Candidate) -> tuple[object, ...]:
     return candidate.state.two_J, candidate.state.P, candidate.state.C, None if own is None else own.isospin[:2]
 
 
-def _known_reason(candidate: Candidate) -> str:
-    """Why a state that couples weakly to its region is not active; empty if it is strong, or nothing is known."""
-    known = known_couplings(candidate.region.particles)
-    return "" if known is None else known.reason(candidate.multiplet.name, " ".join(group_of(candidate.region.particles)))
-
-
 def _rank(candidate: Candidate) -> tuple[int, float]:
     """How strongly a state couples to its region; the smaller, the more."""
     known = known_couplings(candidate.region.particles)
-    return (UNKNOWN_RANK if known is None else known.strong.index(candidate.multiplet.name)), candidate.mass
+    return (UNKNOWN_RANK if known is None else (*known.strong, *known.later).index(candidate.multiplet.name)), candidate.mass
 
 
 def _names_by_region(found: Sequence[Candidate]) -> dict[str, tuple[str, ...]]:

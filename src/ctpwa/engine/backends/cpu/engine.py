@@ -62,11 +62,12 @@ class CpuEngine:
         one = torch.ones(1, dtype=torch.float64)
         sample = Sample(K, torch.ones(plan.n_event_rows, 1, dtype=torch.float64), one, 1, None, {})
         c, p = np.ones(plan.n_couplings, dtype=complex), np.ones(len(plan.p) + plan.n_added)
-        for mode in (LOG, PLAIN):
-            for order in (0, 1):
-                self.sums(sample, mode, c, p, order)
-            self.evaluate([(sample, mode)], c, p, 2)
-        self.intensity(sample, c, p)
+        with np.errstate(all="ignore"):  # formulas may not exist at these numbers
+            for mode in (LOG, PLAIN):
+                for order in (0, 1):
+                    self.sums(sample, mode, c, p, order)
+                self.evaluate([(sample, mode)], c, p, 2)
+            self.intensity(sample, c, p)
 
     def _channel_arguments(self, c: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
         tables = self.tables
