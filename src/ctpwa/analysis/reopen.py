@@ -10,7 +10,8 @@ from glob import glob
 from math import isclose
 from pathlib import Path
 
-from ctpwa.analysis.analysis import Analysis, SampleSet
+from ctpwa.analysis.analysis import Analysis
+from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.words import counted
 from ctpwa.config.fit_settings import fit_settings

@@ -7,7 +7,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from ctpwa.analysis.analysis import Analysis, SampleSet
+from ctpwa.analysis.analysis import Analysis
+from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.ranks import ONE
 from ctpwa.config.sources import DataSet
 from ctpwa.data.density import Flat
