@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from ctpwa.base.errors import PhysicsError
-from ctpwa.model.parameters import Parameter, Product, make_parameters
+from ctpwa.model.parameter import Parameter
+from ctpwa.model.parameters import Product, make_parameters
 
 THETA = (
     Parameter("R.mass", 1.2, lower=0.0),

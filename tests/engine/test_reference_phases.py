@@ -11,7 +11,8 @@ import ctpwa
 from ctpwa.engine import free_parameters, model_values
 from ctpwa.engine.likelihood.interference import PROBE_EVENTS, ROUNDING, ProbedAmplitudes
 from ctpwa.engine.plan.channels import model_channels
-from ctpwa.model.parameters import Parameter, Product, make_parameters
+from ctpwa.model.parameter import Parameter
+from ctpwa.model.parameters import Product, make_parameters
 from ctpwa.model.reference_phases import NONE, Observed, find_reference_phases
 from engine.cases import EXAMPLES, columns, example
 
@@ -72,6 +73,20 @@ def test_without_polarisation_parity_even_and_odd_amplitudes_do_not_interfere():
 
 def test_polarisation_makes_them_interfere():
     assert set(sets_of(model(True)).values()) == {0}
+
+
+def test_a_polarisation_that_floats_makes_them_interfere():
+    """Whatever it is at the start: phases are determined wherever it is not 0."""
+    own = ctpwa.load_model(WEAK | {"polarisation": ["P_y", "P_z"]})
+    assert set(sets_of(own).values()) == {0}
+    like = build(own)
+    assert not like.phases.fixed
+    at = like.random_couplings(like.start, 1, 1)[0]
+    at[[like.names.index(name) for name in ("P_y", "P_z")]] = 0.3, 0.4
+    S = like.score_products(at)
+    size = np.sqrt(np.diag(S))
+    sizes = np.linalg.svd(S / np.outer(size, size), compute_uv=False)
+    assert (sizes > 1e-11 * sizes[0]).all()
 
 
 @pytest.mark.parametrize(("rho", "n"), [(None, 2), ([[0.9, 0], [0, 0.1]], 1)])

@@ -12,7 +12,7 @@ from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import echo, out
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameter, asymmetry_owner
+from ctpwa.model.parameter import Parameter, asymmetry_owner
 
 A_MILLION = 1_000_000
 WORST = 3  # waves whose effective size is shown

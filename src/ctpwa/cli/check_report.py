@@ -31,7 +31,7 @@ from ctpwa.engine.samples.prepare import points_of
 from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.couplings import CouplingMap, map_couplings
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import Parameter, asymmetry_owner
+from ctpwa.model.parameter import Parameter, asymmetry_owner
 from ctpwa.model.reference_phases import NONE, Observed, ReferencePhases, find_reference_phases
 from ctpwa.spin.rotate import RowRotation
 

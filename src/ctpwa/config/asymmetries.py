@@ -14,7 +14,7 @@ from ctpwa.config.schema import ModelSpec
 from ctpwa.decay.pdg import normalise
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameter, asymmetry_name, asymmetry_parts, undetermined_parts
+from ctpwa.model.parameter import Parameter, asymmetry_name, asymmetry_parts, undetermined_parts
 
 SECTION = "cp"
 ALL = "all"

@@ -13,7 +13,7 @@ from ctpwa.config.sources import BackgroundSource, DensitySource, SidebandSource
 from ctpwa.data.event_column import EventColumn
 from ctpwa.data.located import SUFFIXES
 from ctpwa.decay.chain import Decay
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameter import Parameter
 from ctpwa.observe.errors import VariableError
 from ctpwa.observe.variable import ProjectionSpec, parse_variable
 

@@ -20,7 +20,7 @@ from ctpwa.config.set_values import ChangeError, Known, free, names_of, set_valu
 from ctpwa.decay.pdg import normalise, split_charge
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS
+from ctpwa.model.parameter import PARTS
 
 _TOKENS = re.compile(r"\s+|;|->")
 _OF_PARAMETERS = ("fix", "start", "limits", "constraints", "relations", "ties", "minos")  # keys of 'fit' that name parameters

@@ -20,7 +20,7 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
 from ctpwa.decay.spin import LS
 from ctpwa.decay.waves import vertex_ls
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameter import Parameter
 from ctpwa.model.resonance import Resonance
 
 _WHOLE = re.compile(r"[0-9]{1,3}(\.0*)?")

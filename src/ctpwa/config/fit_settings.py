@@ -15,7 +15,7 @@ from ctpwa.config.schema import FitSpec, ModelSpec
 from ctpwa.model.couplings import CouplingMap, coupling_names, map_couplings
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS, Parameter, asymmetry_owner, check_name
+from ctpwa.model.parameter import PARTS, Parameter, asymmetry_owner, check_name
 from ctpwa.model.relations import Relation, RelationError, make_relations
 
 SECTION = "fit"

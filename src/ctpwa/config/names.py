@@ -17,7 +17,7 @@ from ctpwa.config.schema import ModelSpec
 from ctpwa.decay.pdg import normalise
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import PARTS
+from ctpwa.model.parameter import PARTS
 
 SHOWN = 4  # names that an ambiguous one is answered with
 _SYSTEM = re.compile(r"\[[^\[\]]*\]")

@@ -12,7 +12,8 @@ from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.relations import fixes
 from ctpwa.config.schema import FLOAT, ElementSpec, ModelSpec
 from ctpwa.decay.particle import Particle
-from ctpwa.model.parameters import EDGE, Parameter
+from ctpwa.model.parameter import Parameter
+from ctpwa.model.parameters import EDGE
 from ctpwa.spin.density_matrix import VECTOR, DensityMatrix, check_element, element_names, independent_elements
 from ctpwa.spin.fitted_polarisation import FittedPolarisation
 from ctpwa.spin.polarisation import TOLERANCE, Polarisation

@@ -11,7 +11,7 @@ from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.propagators import check_on_shell
 from ctpwa.config.schema import FitSpec, ModelSpec
 from ctpwa.model.fixing import own_parameters
-from ctpwa.model.parameters import Parameter, with_formulas
+from ctpwa.model.parameter import Parameter, with_formulas
 from ctpwa.model.relations import RESERVED, RelationError
 from ctpwa.model.resonance import Resonance
 

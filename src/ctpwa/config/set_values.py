@@ -14,7 +14,7 @@ from ctpwa.config.schema import FLOAT, ModelSpec
 from ctpwa.model.couplings import VERTEX, CouplingMap, map_couplings
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS, POLAR, Parameter, asymmetry_owner, check_name
+from ctpwa.model.parameter import PARTS, POLAR, Parameter, asymmetry_owner, check_name
 
 
 class ChangeError(PhysicsError):

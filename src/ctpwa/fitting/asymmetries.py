@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ctpwa.fitting.fractions import FractionCalculator
-from ctpwa.model.parameters import Parameters, asymmetry_owner, asymmetry_parts
+from ctpwa.model.parameter import asymmetry_owner, asymmetry_parts
+from ctpwa.model.parameters import Parameters
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ctpwa.fitting.asymmetries import CPAsymmetries, asymmetry
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.plain import build
 from ctpwa.minimise.verdict import SMALL_EDM, Verdict
-from ctpwa.model.parameters import CARTESIAN, PARTS, asymmetry_name, asymmetry_parts
+from ctpwa.model.parameter import CARTESIAN, PARTS, asymmetry_name, asymmetry_parts
 
 if TYPE_CHECKING:
     from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FractionSet

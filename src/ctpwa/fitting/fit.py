@@ -25,7 +25,7 @@ from ctpwa.fitting.starts import USUAL, SearchSettings
 from ctpwa.minimise.drive import Watch
 from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.objective import Scaled
-from ctpwa.model.parameters import asymmetry_owner
+from ctpwa.model.parameter import asymmetry_owner
 
 TOLERANCE = 1e-8  # expected distance to the minimum at the end, in -ln L of events without weights
 Truth = SampleInput | Sequence[SampleInput | None] | None

@@ -9,7 +9,7 @@ from ctpwa.decay.chain import Decay
 from ctpwa.decay.latex import latex_of_text
 from ctpwa.decay.particle import charge_suffix
 from ctpwa.model.model import Model, Wave
-from ctpwa.model.parameters import asymmetry_owner
+from ctpwa.model.parameter import asymmetry_owner
 
 DIRECT = "direct"  # waves without a resonance
 _CHARGE = re.compile(r"\^\{(?:\++|-+|0)\}$")

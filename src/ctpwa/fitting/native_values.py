@@ -12,7 +12,8 @@ from ctpwa.engine.plan.channels import ModelChannels
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.couplings import VERTEX, WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import CARTESIAN, PARTS, POLAR, Parameter, Parameters, make_parameters
+from ctpwa.model.parameter import CARTESIAN, PARTS, POLAR, Parameter
+from ctpwa.model.parameters import Parameters, make_parameters
 
 AGREEMENT = 1e-9  # relative difference of couplings of the result and those that its free parameters make
 

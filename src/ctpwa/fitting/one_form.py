@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ctpwa.fitting.fittable import Fittable, terms_of
-from ctpwa.model.parameters import PARTS, POLAR
+from ctpwa.model.parameter import PARTS, POLAR
 
 TURN = 2 * np.pi
 

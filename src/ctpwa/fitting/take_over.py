@@ -13,7 +13,7 @@ from ctpwa.engine.plan.channels import model_channels
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.couplings import VERTEX
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import PARTS, asymmetry_owner
+from ctpwa.model.parameter import PARTS, asymmetry_owner
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ctpwa.base.errors import PhysicsError
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import Parameter, with_formulas
+from ctpwa.model.parameter import Parameter, with_formulas
 from ctpwa.model.resonance import Resonance
 
 

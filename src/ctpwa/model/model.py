@@ -14,7 +14,7 @@ from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Decay
 from ctpwa.decay.spin import LS, format_parity, format_spin
 from ctpwa.decay.symmetry import Term, symmetrised_terms
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameter import Parameter
 from ctpwa.model.resonance import Resonance
 from ctpwa.spin.amplitudes import SpinAmplitudes
 from ctpwa.spin.build import build_spin_amplitudes

@@ -11,7 +11,7 @@ from ctpwa.base.errors import PhysicsError
 from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.waves import smallest_L
-from ctpwa.model.lineshapes.formula import Basis, Callback, Lineshape, Vertex, q2
+from ctpwa.model.lineshapes.formula import Basis, Callback, Lineshape, Vertex, event_variables, q2
 from ctpwa.model.lineshapes.registry import build_lineshape
 from ctpwa.model.resonance import Resonance
 
@@ -105,7 +105,7 @@ def uses_masses(placed: PlacedLineshape) -> bool:
     if isinstance(lineshape, Basis):
         s = np.array([1.0, 4.0])
         return not np.array_equal(lineshape.values(s, np.array([0.1, 0.2])), lineshape.values(s, np.array([0.2, 0.1])))
-    if q2 in lineshape.expression.free_symbols:
+    if q2 in event_variables(lineshape.expression):
         return True
     other = replace(vertex, m1=OTHER_MASS * vertex.m1, m2=OTHER_MASS * vertex.m2)
     rebuilt = build_lineshape(resonance.lineshape, other, **resonance.options)

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ctpwa.model.parameters import CARTESIAN, PARTS, Parameter, Parameters, asymmetry_parts, with_formulas
+from ctpwa.model.parameter import CARTESIAN, PARTS, Parameter, asymmetry_parts, with_formulas
+from ctpwa.model.parameters import Parameters
 
 RANK = 1e-9  # of the largest singular value: what is smaller is 0
 TURN = 2 * np.pi

@@ -9,7 +9,7 @@ from typing import Any
 
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import of_coupling
-from ctpwa.model.parameters import asymmetry_owner
+from ctpwa.model.parameter import asymmetry_owner
 
 POLARISATION, UNPOLARISED = "polarisation", "unpolarised"
 # what two nested models have in common, with the values that are meant when nothing is said

@@ -13,7 +13,7 @@ from ctpwa.config.schema import FitSpec, ModelSpec
 from ctpwa.config.sources import FileSource, GeneratedSource
 from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE
-from ctpwa.model.parameters import PARTS
+from ctpwa.model.parameter import PARTS
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 resonances:

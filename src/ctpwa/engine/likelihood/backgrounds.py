@@ -13,7 +13,7 @@ from ctpwa.data.density import Density
 from ctpwa.engine.likelihood.mixture import Amount, Mixture
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.sample import Sample
-from ctpwa.model.parameters import Parameter
+from ctpwa.model.parameter import Parameter
 
 SIGNAL = "signal"
 FRACTION, YIELD = "fraction", "yield"

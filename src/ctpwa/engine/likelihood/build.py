@@ -34,7 +34,8 @@ from ctpwa.engine.samples.streamer import Streamer
 from ctpwa.model.couplings import WAVE, CouplingMap, Ties, map_couplings
 from ctpwa.model.fixing import fixed_model, related_model
 from ctpwa.model.model import Model
-from ctpwa.model.parameters import CARTESIAN, Parameter, Parameters, make_parameters
+from ctpwa.model.parameter import CARTESIAN, Parameter
+from ctpwa.model.parameters import Parameters, make_parameters
 from ctpwa.model.reference_phases import Observed, find_reference_phases
 from ctpwa.spin.rotate import RowRotation
 

@@ -25,7 +25,7 @@ from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues, find_rotation, in_pieces, sample_of, spin_stage
 from ctpwa.engine.samples.sample import Sample
 from ctpwa.model.model import Model, Wave
-from ctpwa.model.parameters import Parameter, asymmetry_parts, with_formulas
+from ctpwa.model.parameter import Parameter, asymmetry_parts, with_formulas
 from ctpwa.spin.rotate import RowRotation, RowsNeeded
 from ctpwa.spin.stage import SpinStage
 

@@ -30,7 +30,8 @@ from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
 from ctpwa.model.model import Wave
-from ctpwa.model.parameters import Parameters, asymmetry_parts, make_parameters, undetermined_parts
+from ctpwa.model.parameter import asymmetry_parts, undetermined_parts
+from ctpwa.model.parameters import Parameters, make_parameters
 from ctpwa.model.reference_phases import Observed, find_reference_phases, freed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ctpwa.engine.plan.plan import BasisMember, ChannelSpec, Plan, Propagator, b
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.lineshapes.formula import Basis, Lineshape
 from ctpwa.model.model import Model, Wave
-from ctpwa.model.parameters import Parameter, relations_of, with_formulas
+from ctpwa.model.parameter import Parameter, relations_of, with_formulas
 from ctpwa.model.placing import PlacedLineshape, Places
 from ctpwa.model.resonance import Resonance
 from ctpwa.spin.build import collect_structures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ def column_variable(name: str) -> EventVariable:
     return EventVariable(name, real=True)
 
 
-def event_variables(expression: sp.Basic) -> set[EventVariable]:
+@lru_cache(maxsize=1 << 12)  # of expressions, which know their hash: looking through one takes sympy a millisecond
+def event_variables(expression: sp.Basic) -> frozenset[EventVariable]:
     """The event variables that an expression depends on."""
-    return {symbol for symbol in expression.free_symbols if isinstance(symbol, EventVariable)}
+    return frozenset(symbol for symbol in expression.free_symbols if isinstance(symbol, EventVariable))
 
 
 def columns_of(lineshape: Lineshape) -> tuple[str, ...]:
