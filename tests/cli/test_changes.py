@@ -273,7 +273,7 @@ class TestFloat:
             (["--set", f"{MASS}=1.7", "--fix", f"{MASS}=1.6"], "has two values"),
             (["--without", "phi(1680)", "--set", f"{MASS}=1.7"], "unknown parameter"),
             (["--without", "phi(1680)", "--float", MASS], "unknown parameter"),
-            (["--set", f"{K2}.re=2", "--fix", "K3.re"], "K3.re"),
+            (["--set", f"{K2}.re=2", "--fix", "K3.re"], "--fix 'K3.re'"),
         ],
     )
     def test_mistakes(self, words, expected):

@@ -93,7 +93,7 @@ class Analysis:
         """
         data_set = self._data_set(name)
         if data_set.name not in self._read:
-            self._read[data_set.name] = self._reader.read(data_set, progress)
+            self._read[data_set.name] = self._checked_reader().read(data_set, progress)
         return self._read[data_set.name]
 
     def forget(self) -> None:
@@ -318,8 +318,12 @@ class Analysis:
 
     @property
     def _reader(self) -> SampleReader:
-        refuse_repeated_files(self.data_sets)
         return SampleReader(self.model, self.ranks, self._part("host_memory"))
+
+    def _checked_reader(self) -> SampleReader:
+        """What reads events, after a look at whether some would count twice."""
+        refuse_repeated_files(self.data_sets)
+        return self._reader
 
     def _part(self, name: str) -> int | None:
         """The memory that each of the data sets may use."""
@@ -335,7 +339,7 @@ class Analysis:
         """
         data_set = self._data_set(name)
         sidebands = [kind for kind, _, _ in event_sources(data_set) if kind.startswith(SIDEBAND)]
-        samples = self._reader.read_kinds(data_set, ["phase_space", *sidebands], progress)[0] if sidebands else {}
+        samples = self._checked_reader().read_kinds(data_set, ["phase_space", *sidebands], progress)[0] if sidebands else {}
         return self._reader.backgrounds(data_set, samples)
 
     def read_phase_space(self, name: str | None = None, *, progress: bool | None = None) -> Events | EventStream:
@@ -345,7 +349,7 @@ class Analysis:
             name:      of the data set; may be left out if there is only one
             progress:  show progress bars; default: on a terminal when it takes more than two seconds
         """
-        return self._reader.read_kinds(self._data_set(name), ["phase_space"], progress)[0]["phase_space"]
+        return self._checked_reader().read_kinds(self._data_set(name), ["phase_space"], progress)[0]["phase_space"]
 
     def efficiency(self, name: str | None = None) -> Efficiency | None:
         """The efficiency of a data set as a function of momenta; None if all events are measured, or if only its own events know it.

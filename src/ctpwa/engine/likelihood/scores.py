@@ -49,7 +49,7 @@ def scatter_of_events(likelihood: Likelihood, x: np.ndarray) -> np.ndarray:
         return np.concatenate([counted.ravel(), flat])
 
     sums = likelihood.ranks.sum(2 * (n * n + n + 1) + n, local, b"scores" + x.tobytes(), likelihood.engine.device)
-    counted, flat = sums[:-n].reshape(2, -1), sums[-n:]
+    counted, flat = sums[: len(sums) - n].reshape(2, -1), sums[len(sums) - n :]
     means = [d, d if samples.floor is None else flat / samples.floor.total]
     S = np.zeros((n, n))
     for row, mean in zip(counted, means, strict=True):
