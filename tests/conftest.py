@@ -5,6 +5,9 @@ import signal
 import warnings
 from pathlib import Path
 
+# read when torch is loaded: threads that wait sleep, also those of processes that tests start
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +15,6 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 SEED = 20_240_229
-ONE_THREAD = {"analysis", "cli", "fitting", "observables", "ranks"}  # folders
 
 # random cases are the same in every run, and no test depends on how fast the machine is
 settings.register_profile("ctpwa", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -51,12 +53,11 @@ def _forward_mode():
         torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread(request):
-    """Small tensors: one thread is quicker than several, and threads of ranks would wait for each other."""
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """Small tensors: one thread is quicker than several, which on a busy machine mostly wait for each other."""
     before = torch.get_num_threads()
-    if Path(request.fspath).parent.name in ONE_THREAD:
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
 

@@ -25,7 +25,9 @@ MAY_IMPORT = {
     "fitting": "decay kinematics data spin model engine minimise",
     "observables": "decay kinematics data spin model engine minimise generate observe fitting",
     "config": "decay data spin model observe generate",
+    "interchange": "decay kinematics data spin model engine generate observe fitting config",
     "report": "decay kinematics data model engine observe fitting observables",
+    "studies": "decay kinematics data spin model engine minimise generate observe fitting observables config report analysis",
 }
 INSIDE_ENGINE = {
     "plan": "",
@@ -51,6 +53,7 @@ HOME = {
     "uproot": {"data"},
     "awkward": {"data"},
     "pyarrow": {"data"},
+    "mici": {"studies"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

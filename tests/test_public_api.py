@@ -129,7 +129,8 @@ def test_load_analysis():
 def test_fit():
     search = f"search={ctpwa.fitting.SearchSettings()}"
     common = ["start=None", "seed=0", "minos=()", "truth=None", "tolerance=1e-08", "max_iterations=None", "progress=None", "watch=None"]
-    assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common, "journal=None", search, "simulation=True"]
+    last = ["simulation=True", "curvature=None"]
+    assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common, "journal=None", search, *last]
     given = ["likelihood=None", "start=None", "starts=None", "method=None", "seed=None", "minos=None", "precision=None"]
     known = ["progress=None", "watch=None", "journal=None", search, "simulation=None"]
     assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given, *known]
@@ -146,7 +147,7 @@ def test_variables():
 
 def test_reports():
     assert parameters(ctpwa.open_fit) == ["result"]
-    expected = ["result", "path", "figures=None", "engine='auto'", "device=None", "phase_space=1000000", "progress=None"]
+    expected = ["result", "path", "figures=None", "studies=()", "engine='auto'", "device=None", "phase_space=1000000", "progress=None"]
     assert parameters(ctpwa.write_report) == expected
 
 
@@ -169,12 +170,21 @@ def test_goodness_of_fit():
 
 
 def test_export_and_compare():
-    expected = ["root=None", "csv=None", "latex=None", "projections=True", "engine='auto'", "device=None", "progress=None"]
+    expected = [
+        "root=None",
+        "csv=None",
+        "latex=None",
+        "projections=True",
+        "systematic=None",
+        "engine='auto'",
+        "device=None",
+        "progress=None",
+    ]
     assert parameters(ctpwa.export) == ["result", *expected]
     assert parameters(ctpwa.compare) == ["results", "names=None", "same_samples=None"]
 
 
 def test_every_error_is_a_ctpwa_error():
     errors = [value for value in NAMES.values() if inspect.isclass(value) and issubclass(value, Exception)]
-    assert len(errors) == 6
+    assert len(errors) == 8
     assert all(issubclass(error, ctpwa.CtpwaError) for error in errors)

@@ -29,10 +29,10 @@ def test_the_python_example_prints_what_is_shown(capsys):
 def test_the_commands_can_be_given():
     lines = re.findall(r"^    ctpwa (.*?)(?:  +#.*)?$", README, re.MULTILINE)
     assert [line.split()[0] for line in lines] == ["init", "check", "generate", "fit", "show", "report"]
-    commands = typer.main.get_command(app).commands
+    program = typer.main.get_command(app)
     for line in lines:
-        name, *arguments = shlex.split(line)
-        commands[name].make_context(name, arguments)
+        name, command, arguments = program.resolve_command(typer.Context(program), shlex.split(line))
+        command.make_context(name, arguments)
 
 
 def test_the_figure_is_small():

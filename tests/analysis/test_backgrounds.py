@@ -11,12 +11,14 @@ from typer.testing import CliRunner
 import ctpwa
 from ctpwa.analysis.export import export
 from ctpwa.analysis.reopen import open_fit
+from ctpwa.analysis.toys import generate_data, recipe
 from ctpwa.analysis.write_report import goodness_rows, write_report
-from ctpwa.base.errors import ConfigError, DataError, PhysicsError
+from ctpwa.base.errors import ConfigError, CtpwaError, DataError, PhysicsError
 from ctpwa.cli.main import app
 from ctpwa.data.density import Flat
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
+from ctpwa.generate.toys import ToySettings
 from ctpwa.observe.densities import formula_density, sideband_density
 from ctpwa.observe.sideband_model import Peak, fit_sideband
 from ctpwa.observe.variable import ProjectionSpec, parse_variable
@@ -338,6 +340,55 @@ def test_fractions_of_one_of_several_data_sets_are_limited_constrained_fixed_and
     assert fixed.value(y) == pytest.approx(sum(plain), abs=1e-9)
     with pytest.raises(ConfigError, match=r"'b\.fraction' follows from 'a\.fraction', which data set 'two' does not have"):
         load(one, (two[0], two[1], "b: {density: flat, fraction: 0.1}"), "relations: {b.fraction: a.fraction}")
+
+
+def test_every_data_set_has_its_yields(tmp_path):
+    """Toys of two data sets with other backgrounds: yields are found again, drawn, saved, and the truth of further toys."""
+    sets = """data_sets:
+  one:
+    data: one.npz
+    phase_space: {generate: 4000, seed: 1}
+    backgrounds: {side: {density: "1 + mass2(K+, K-)", fraction: 0.2}, flat: {density: flat, fraction: 0.1}}
+  two:
+    data: two.npz
+    phase_space: {generate: 4000, seed: 2, efficiency: "0.3 + 0.1*cos_theta(K+; K+ K-)"}
+    backgrounds: {side: {density: "exp(-3*mass(K+, K-))", fraction: 0.4}}
+fit: {engine: reference, starts: 1, extended: true, constraints: {one.flat.yield: [80, 9], two.side.yield: [240, 50]}}
+"""
+    (tmp_path / "model.yml").write_text(MODEL.replace("columns: [b]\n", "") + sets)
+    loaded = ctpwa.load_analysis(tmp_path / "model.yml")
+    short = ToySettings(pilot_rounds=1, pilot_events=256, maximum_events=2048)
+    made = {
+        name: generate_data(loaded, n, seed, data_set=name, engine="reference", settings=short)
+        for name, n, seed in (("one", 800, 3), ("two", 600, 4))
+    }
+    for name, data in made.items():
+        ctpwa.write_events(tmp_path / f"{name}.npz", data.toy.events)
+    likelihood = loaded.likelihood()
+    assert [list(term.constraints) for term in likelihood.terms] == [["one.flat.yield"], ["two.side.yield"]]
+    result = loaded.fit(likelihood=likelihood, progress=False)
+    assert result.verdict.good
+    counts = {f"{name}.{own}.yield": n for name, data in made.items() for own, n in data.counts.items()}
+    assert set(counts) == {name for name in result.names if name.endswith(".yield")}
+    for name, n in counts.items():
+        assert abs(result.value(name) - n) < 3 * result[name].error
+    assert sum(result.value(name) for name in counts) == pytest.approx(1400, abs=8)  # Poisson terms, and a constraint
+    result.save(tmp_path / "result.json")
+    opened = open_fit(tmp_path / "result.json")
+    for entry, (name, projected) in zip(opened.result.fractions, opened.project(engine="reference").items(), strict=True):
+        signal = result.value(f"{name}.signal.yield")
+        assert projected.weights.sum() == pytest.approx(signal, rel=1e-12)
+        assert projected.added["side"].sum() == pytest.approx(result.value(f"{name}.side.yield"), rel=1e-12)
+        group = entry.groups["resonances"]
+        np.testing.assert_allclose([entry.yields[own][0] for own in group.names], signal * group.values, rtol=1e-9)
+    mixed = recipe(loaded, "two", False, {}, {"two.signal.yield": 10.0, "two.side.yield": 30.0, "one.side.yield": 1e6})
+    assert mixed.fractions == (0.75,)
+    first, second = result.fractions
+    events, error = second.yields["phi(1680)"]
+    changed = replace(second, yields={**second.yields, "phi(1680)": (1.5 * events, error)})
+    replace(result, fractions=(first, changed)).save(tmp_path / "changed.json")
+    with pytest.raises(CtpwaError, match=r"fractions\[1\]\.yields\['phi\(1680\)'\] is not the fraction of"):
+        ctpwa.FitResult.load(tmp_path / "changed.json")
 
 
 @pytest.fixture

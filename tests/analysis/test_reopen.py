@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.analysis.reopen import _check_hashes, open_fit
+from ctpwa.analysis.reopen import check_hashes, open_fit
 from ctpwa.base.errors import CtpwaError, DataError
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
@@ -175,17 +175,17 @@ def test_a_result_from_python(fitted):
 def test_the_same_files_with_another_number_of_events():
     """Other versions may read a file differently, and generate other events."""
     fitted = {"name": "phase space", "n_events": 300, "files": [], "weight_files": [], "weights": None}
-    _check_hashes([fitted], [fitted])
+    check_hashes([fitted], [fitted])
     with pytest.raises(DataError, match=r"phase space: 299 events, and 300 were fitted\n fix: fit again"):
-        _check_hashes([fitted | {"n_events": 299}], [fitted])
+        check_hashes([fitted | {"n_events": 299}], [fitted])
 
 
 def test_events_with_other_weights():
     """Earlier versions generated flat phase space; rounding is not another weight."""
     flat = {"name": "phase space", "n_events": 300, "files": [], "weight_files": [], "weights": None}
     fitted = flat | {"weights": {"total": 300.0, "smallest": 0.1, "largest": 3.0}}
-    _check_hashes([fitted | {"weights": {"total": 300.0, "smallest": 0.1 + 1e-12, "largest": 3.0}}], [fitted])
+    check_hashes([fitted | {"weights": {"total": 300.0, "smallest": 0.1 + 1e-12, "largest": 3.0}}], [fitted])
     for other in (flat, fitted | {"weights": {"total": 300.0, "smallest": 0.1, "largest": 3.1}}):
         for pair in ((other, fitted), (fitted, other)):
             with pytest.raises(DataError, match=r"phase space: its events have other weights than those that were fitted\n fix: fit again"):
-                _check_hashes(pair[:1], pair[1:])
+                check_hashes(pair[:1], pair[1:])

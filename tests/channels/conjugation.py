@@ -3,7 +3,7 @@
 import torch
 
 from ctpwa import generate_phase_space
-from ctpwa.spin.polarisation_rows import n_states
+from ctpwa.spin.final_spins import n_states
 
 
 def total_amplitude(model, momenta, seed=0):

@@ -1,6 +1,7 @@
 """``--set``, ``--float``, ``--without`` and ``--data``: the same as in the file, in the result, and when it is opened again."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -198,6 +199,10 @@ class TestSet:
         assert "floating 0 to 1" in shown
         assert "give a number from 0 to 1" in message(run("check", "model.yml", "--no-samples", "--set", "flat.fraction=2"))
         assert "it is free already" in message(run("check", "model.yml", "--no-samples", "--float", "K*(892).delta.im"))
+        (small / "model.yml").write_text(yaml.safe_dump(content | {"fit": {"extended": True, "fix": {"a.flat.yield": 5}}}))
+        shown = run("check", "model.yml", "--no-samples", "--float", "a.flat.yield").stdout
+        assert re.search(r"a\.flat\.yield +10 % +floating > 0", shown)
+        assert "it is free already" in message(run("check", "model.yml", "--no-samples", "--float", "b.flat.yield"))
 
     @pytest.mark.usefixtures("small")
     @pytest.mark.parametrize(
@@ -384,3 +389,25 @@ def test_mistakes_of_the_file_are_those_of_the_file():
     ended = run("check", "model.yml", "--without", "phi(1680)")
     assert ended.exit_code == 1
     assert "unknown key 'foo'" in ended.stderr
+
+
+class TestBegunNames:
+    @pytest.mark.usefixtures("small")
+    def test_resonances_parameters_and_couplings(self):
+        assert {name.partition("[")[0] for name in couplings("--without", "K(2)*")} == {"phi(1680)", "phi(3)(1850)"}
+        assert values("--set", "phi(16.mass=1.7")[MASS] == 1.7
+        assert couplings("--set", "phi(3)=100")[PHI3] == 100
+        assert "'phi' could be any of" in message(run("check", "model.yml", "--no-samples", "--without", "phi"))
+
+    @pytest.mark.usefixtures("small")
+    def test_a_value_counts_before_that_of_another_result(self):
+        fitted(out="first.json")
+        other = fitted("--from", "first.json", "--set", "phi(3)=100", out="second.json")
+        starts = {p.name: p.start for p in other.parameters}
+        assert (starts[f"{PHI3}.re"], starts[f"{PHI3}.im"]) == (100, 0)
+        assert starts[f"{K2}.re"] == ctpwa.FitResult.load("first.json").values[f"{K2}.re"]
+
+    def test_other_fractions_grow(self, small):
+        change(small, fractions={"phi(1680)": "50 %", "phi(3)(1850)": {"fraction": 0.2, "phase": 0.5}, "K(2)*(1430)": "30 %"})
+        notes = " ".join(loaded("--without", "K(2)*(1430)")["notes"])
+        assert "phi(1680) 71.4286 %, phi(3)(1850) 28.5714 %" in notes

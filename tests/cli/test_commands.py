@@ -20,6 +20,9 @@ def hello(name: str) -> None:
     main.echo(f"hello {name}")
 
 
+STUDIES = ["scan", "significance", "hypotheses", "search", "toys", "bootstrap", "systematics", "sample"]
+
+
 @pytest.fixture
 def registered():
     register_command("hello", Command(hello, "ctpwa hello you", exit_codes="4 nobody is there"))
@@ -29,7 +32,8 @@ def registered():
 
 def test_every_file_is_a_command_in_its_place():
     assert set(all_commands()) == {file.stem for file in FOLDER.glob("[!_]*.py")}
-    assert list(all_commands()) == ["init", "check", "generate", "fit", "show", "report", "compare", "export", "demo"]
+    first, studies, last = ["init", "import", "check", "generate", "fit", "show", "report", "compare"], STUDIES, ["export", "demo"]
+    assert list(all_commands()) == [*first, *studies, *last]
     assert len({command.place for command in all_commands().values()}) == len(all_commands())
     assert all(command.example.startswith(f"ctpwa {name} ") for name, command in all_commands().items())
 

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-import torch
 from typer.testing import CliRunner
 
 import ctpwa
@@ -23,12 +22,9 @@ def shown(tmp_path_factory):
     import io
 
     folder = tmp_path_factory.mktemp("demo") / "out"
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     toys = ToySettings(pilot_events=1 << 10, maximum_events=1 << 12)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         result = demo.main(1_000, 4_000, 3, folder, text=SMALL, engine="reference", toys=toys)
-    torch.set_num_threads(threads)
     return folder, result, printed.getvalue()
 
 

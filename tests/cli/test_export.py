@@ -75,7 +75,7 @@ def test_samples_are_not_overwritten(fitted, small):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        ((), 2, "say what to write: --root FILE, --csv FOLDER or --latex FOLDER"),
+        ((), 2, "say what to write: --root FILE, --csv FOLDER, --latex FOLDER or --format amplitude-serialization"),
         (("--root", "x.txt"), 1, "cannot write 'x.txt' as a ROOT file\n fix: give a name that ends with .root"),
         (("--root", "no/x.root"), 1, "there is no folder 'no'\n fix: make the folder"),
         (("--csv", "no/csv"), 1, "there is no folder 'no'\n fix: make the folder"),
@@ -112,3 +112,18 @@ def test_names_that_no_file_can_have(fitted, option):
     result = run(option, "x" * 5000 + ".root")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "File name too long" in result.stderr
+
+
+def test_models_for_other_programs(tmp_path):
+    """A model file as JSON, which its importer reads; nothing is overwritten without --force."""
+    (tmp_path / "model.yml").write_text("decay: J/psi(1S) -> K+ K- eta\nresonances: {phi(1680): {in: K+ K-}}\n")
+    out = tmp_path / "model.json"
+    command = ["export", str(tmp_path / "model.yml"), "--format", "amplitude-serialization", "--out", str(out)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert CliRunner().invoke(app, command).exit_code == 1
+    assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
+    imported = CliRunner().invoke(app, ["import", str(out), "--out", str(tmp_path / "again.yml")])
+    assert imported.exit_code == 0
+    assert "largest deviation of 3 checksums" in imported.stdout
+    assert CliRunner().invoke(app, [*command[:3], "helas", *command[4:]]).exit_code == 2
+    assert CliRunner().invoke(app, command[:4]).exit_code == 2

@@ -71,6 +71,24 @@ def test_the_file_has_the_result_of_python(small):
     assert result.stdout.endswith(f"\n\n{found}\n\nwritten to model.result.json\n")
 
 
+@pytest.mark.parametrize(
+    ("options", "distance"), [(["--minima"], 12.5), (["--minima-within", "500"], 500), (["--minima", "--minima-within", "500"], 500)]
+)
+def test_all_minima(small, options, distance):
+    result = fit("--starts", "4", *options)
+    found, expected = load(), ctpwa.load_analysis("model.yml").fit(starts=4, search=SearchSettings(distance=distance))
+    assert result.exit_code == 0, result.stderr
+    assert found.settings["minima"] == distance
+    assert [minimum.values for minimum in found.minima] == [minimum.values for minimum in expected.minima]
+    assert all(minimum.refined for minimum in found.minima if minimum.nll - found.nll < distance)
+
+
+def test_a_distance_of_minima_is_positive(small):
+    result = fit("--starts", "4", "--minima-within", "-1")
+    assert result.exit_code == 1
+    assert "give a number above 0" in result.stderr
+
+
 def test_a_result_holds_all_that_is_needed_to_find_it_again(small):
     fit("--seed", "5", "--starts", "2")
     found = load()

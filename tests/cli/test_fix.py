@@ -119,3 +119,28 @@ def test_start_values_count_where_parameters_are_fixed_at_them():
     }
     assert hashes[True, 1.6] != hashes[True, 1.7]
     assert hashes[False, 1.6] == hashes[False, 1.7]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("words", "expected"), [("phi(3)(1850)[K+ K-] (3,3) (3,0) = -150", (-150.0, 0.0)), ("phi(3)=120", (120.0, 0.0))])
+def test_a_coupling_is_fixed_as_a_whole(words, expected):
+    ended = run("fit", "model.yml", "--fix", words)
+    assert ended.exit_code in (0, 3), ended.output
+    result = ctpwa.FitResult.load("model.result.json")
+    assert (result.fixed[f"{PHI3}.re"], result.fixed[f"{PHI3}.im"]) == expected
+    assert not [name for name in result.names if name.startswith(PHI3)]
+
+
+def test_a_coupling_is_fixed_in_polar_form_and_where_the_fit_would_start(small):
+    text = (small / "model.yml").read_text().replace("fit: {", "fit: {representation: polar, fix: [phi(3)(1850)], ")
+    (small / "model.yml").write_text(text + f"couplings: {{'{PHI3}': {{abs: 130, phase: 0.4}}}}\n")
+    settings = ctpwa.load_analysis(small / "model.yml").likelihood()
+    assert not [name for name in settings.names if name.startswith(PHI3)]
+    full = dict(zip((p.name for p in settings.parameters.all), settings.parameters.full(settings.start), strict=True))
+    assert (full[f"{PHI3}.abs"], full[f"{PHI3}.phase"]) == pytest.approx((130, 0.4))
+    (small / "model.yml").write_text(text.replace("fix: [phi(3)(1850)]", "fix: [phi]"))
+    with pytest.raises(ctpwa.CtpwaError, match="'phi' could be any of"):
+        ctpwa.load_model(small / "model.yml")
+    (small / "model.yml").write_text(text.replace("fix: [phi(3)(1850)]", f"fix: {{phi(3)(1850): 1, '{PHI3}.abs': 2}}"))
+    with pytest.raises(ctpwa.CtpwaError, match="is fixed twice"):
+        ctpwa.load_model(small / "model.yml")

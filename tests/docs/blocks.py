@@ -15,6 +15,7 @@ import yaml
 from typer.testing import CliRunner
 
 from ctpwa import load_analysis, load_model
+from ctpwa.cli.command import all_commands
 from ctpwa.cli.main import app
 from ctpwa.config.schema import ModelSpec
 
@@ -24,7 +25,9 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 REMARK = re.compile(r"<!-- (not run|fails)(?:: (.*))? -->\s*\Z")
 KEYS = {field.alias or name for name, field in ModelSpec.model_fields.items()}
-FEW_EVENTS, FEW_STARTS = 100, 2
+FEW_EVENTS, FEW_STARTS, FEW_FITS = 100, 2, 2
+LIST = "command-line.md"
+STUDIES = {name for name, command in all_commands().items() if command.together and name != "fit"}
 
 
 @dataclass(frozen=True)
@@ -164,8 +167,10 @@ class Session:
             if not command:
                 continue
             assert command[0] == "ctpwa", f"{block}: cannot run {line!r}"
-            if command[1] == "demo":  # tests/test_demo.py runs it
-                typer.main.get_command(app).commands["demo"].make_context("demo", command[2:])
+            if command[1] == "demo" or (command[1] in STUDIES and block.page == LIST):  # tests/test_demo.py and other pages run them
+                program = typer.main.get_command(app)
+                name, own, arguments = program.resolve_command(typer.Context(program), command[1:])
+                own.make_context(name, arguments)
                 continue
             if self.files is not None:
                 command = self._made_small(command)
@@ -182,7 +187,8 @@ class Session:
 
     def _made_small(self, command):
         """Few events and starts; and nothing that is there already is in the way."""
-        limits = {"-n": FEW_EVENTS, "--events": FEW_EVENTS, "--starts": FEW_STARTS}
+        limits = {"-n": FEW_FITS if command[1] in STUDIES else FEW_EVENTS, "--events": FEW_EVENTS, "--starts": FEW_STARTS}
+        limits |= {"--points": 3 if command[1] == "scan" else 25, "--chains": 1, "--toys": FEW_FITS, "--warm-up": 10}
         command = [
             str(min(int(word), limits[before])) if before in limits else word for before, word in zip(["", *command], command, strict=False)
         ]
@@ -201,9 +207,11 @@ class Session:
         return command
 
     def _yaml(self, block):
-        """A whole model, a part of the model before it, or resonances for it."""
+        """A whole model, a part of the model before it, or resonances for it; a list is a file of variations."""
         content = yaml.safe_load(block.text)
-        if block.title:
+        if isinstance(content, list):
+            (self.folder / block.title).write_text(block.text, encoding="utf-8")  # for the command after it
+        elif block.title:
             (self.folder / block.title).write_text(block.text, encoding="utf-8")
             assert load_analysis(block.title).model.waves, block
             self.models.append(content)

@@ -12,7 +12,9 @@ from ctpwa.cli.main import app
 from ctpwa.cli.settings import CommandSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-SECTIONS = {section.partition("`")[0]: section for section in PAGE.split("\n## `ctpwa ")[1:]}
+SECTIONS = {section.partition("`")[0]: section.partition("\n## ")[0] for section in PAGE.split("\n## `ctpwa ")[1:]}
+STUDIES = PAGE.split("\n## Studies\n")[1].partition("\n## ")[0]  # options that all of them have
+STUDY_COMMANDS = [name for name, command in all_commands().items() if command.together and name != "fit"]
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
 resonances:
@@ -51,6 +53,6 @@ def test_fit_begins_with_what_is_shown(tmp_path):
 
 @pytest.mark.parametrize("command", all_commands())
 def test_every_option_is_in_the_table(command):
-    said = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command]))
+    said = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command] + (STUDIES if command in STUDY_COMMANDS else "")))
     shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).stdout))
     assert shown - {"--help", "--samples"} == said

@@ -23,6 +23,7 @@ import yaml
 import ctpwa
 from ctpwa.data.events import Events
 from ctpwa.decay.chain import Decay
+from ctpwa.decay.structure import Structure
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples import memory_plan
@@ -183,10 +184,10 @@ class TwoBeamRows(Rows):
     def __init__(self, one: Rows) -> None:
         self.one = one
 
-    def store(self, A: torch.Tensor, total_L: int, columns: Any, out: torch.Tensor) -> None:
+    def store(self, A: torch.Tensor, structure: Structure, columns: Any, out: torch.Tensor) -> None:
         n, size = self.one.n_rows, columns["e"].square().sum(dim=0)
         K = out.new_empty(1, n, out.shape[-1])
-        self.one.store(A, total_L, {}, K)
+        self.one.store(A, structure, {}, K)
         out.zero_()
         out[0, :n] = ((1 + columns["P"]) * size).sqrt() * K[0]
         out[1, n:] = ((1 - columns["P"]) * size).sqrt() * K[0]

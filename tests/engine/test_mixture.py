@@ -66,16 +66,16 @@ def pieces_of(sample, labels):
     return Piece([sample[label] for label in labels], None, {})
 
 
-def by_hand(like, x, given, backgrounds=(), extended=False, ratio=0.0):
+def by_hand(like, x, given, backgrounds=(), extended=False, ratio=0.0, data_set=""):
     """−ln L from intensities of every event."""
     data, phase_space, subtracted = given
     labels = like.model.decay.labels
     values = dict(zip((p.name for p in like.parameters.all), like.parameters.full(x), strict=True))
     v, I_phsp = weights_of(phase_space), like.intensity(x, "phase space").numpy()
     sigma = (v * I_phsp).sum() / v.sum()
-    kind = "yield" if extended else "fraction"
-    amounts = [values[f"{own.name}.{kind}"] for own in backgrounds]
-    signal = values["signal.yield"] if extended else 1 - sum(amounts)
+    kind, start = "yield" if extended else "fraction", f"{data_set}." if data_set else ""
+    amounts = [values[f"{start}{own.name}.{kind}"] for own in backgrounds]
+    signal = values[f"{start}signal.yield"] if extended else 1 - sum(amounts)
 
     def log_density(sample, I):
         p = signal * I / sigma
@@ -101,6 +101,16 @@ def test_value(kind, engine):
     x = point(like)
     given = (*samples()[:2], None)
     assert like.value(x) == pytest.approx(by_hand(like, x, given, **OPTIONS[kind]), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["two", "fixed", "extended", "signal only"])
+def test_without_a_resonance_fractions_and_yields_float_as_before(kind):
+    like = likelihood("reference", **OPTIONS[kind])
+    found = like.without(["K*(1410)"])
+    amounts = [name for name in like.names if name.endswith((".fraction", ".yield"))]
+    assert [name for name in found.names if name.endswith((".fraction", ".yield"))] == amounts
+    x = point(found)
+    assert found.value(x) == pytest.approx(by_hand(found, x, (*samples()[:2], None), **OPTIONS[kind]), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["one", "extended"])
@@ -220,6 +230,51 @@ def test_streamed_samples(engine):
     x = point(whole)
     for one, other in zip(streamed.value_grad_hessian(x), whole.value_grad_hessian(x), strict=True):
         assert_close(one, other, 1e-11)
+
+
+# yields of several data sets
+
+RUNS = {
+    "run1": {"backgrounds": [SLOPE, FLAT], "extended": True, "data_set": "run1"},
+    "run2": {"backgrounds": [Background("sideband", Flat(), 0.35)], "extended": True, "data_set": "run2", "background": True},
+}
+
+
+@pytest.mark.parametrize("engine", ["reference", *FAST_ENGINES])
+def test_every_data_set_has_its_yields(engine):
+    """The sum of two data sets with other backgrounds, one of which is subtracted from besides, against numpy."""
+    one, two = (likelihood(engine, **options) for options in RUNS.values())
+    both = one + two
+    assert both.names[-5:] == tuple(f"run{n}.yield" for n in ("1.signal", "1.sideband", "1.flat", "2.signal", "2.sideband"))
+    x = point(both)
+    expected = 0.0
+    for like, (name, options), index in zip((one, two), RUNS.items(), both._index, strict=True):
+        given = samples() if "background" in options else (*samples()[:2], None)
+        ratio = 0.0 if like.samples.floor is None else like.samples.floor.ratio
+        expected += by_hand(like, x[index], given, options["backgrounds"], True, ratio, name)
+    assert both.value(x) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_derivatives_over_the_yields_of_every_data_set(engine):
+    """Automatic ones of each, at the places of their parameters in the sum."""
+    both = likelihood(engine, "kk_eta fixed", **RUNS["run1"]) + likelihood(engine, "kk_eta fixed", **RUNS["run2"])
+    x = point(both)
+    value, gradient, H = 0.0, np.zeros(len(x)), np.zeros((len(x), len(x)))
+    for term in both.terms:
+        index = np.array([both.names.index(name) for name in term.names])
+        own = automatic(term, x[index])
+        value, gradient[index], H[np.ix_(index, index)] = value + own[0], gradient[index] + own[1], H[np.ix_(index, index)] + own[2]
+    found = both.value_grad_hessian(x)
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    assert_close(found[1], gradient, 1e-10)
+    assert_close(found[2], H, 1e-10)
+
+
+def test_one_yield_of_two_data_sets():
+    like = likelihood("reference", **OPTIONS["extended"])
+    with pytest.raises(PhysicsError, match=r"'signal\.yield' would be the same in several data sets\n fix: build each .* data_set="):
+        like + like
 
 
 # scatter of the gradient

@@ -288,3 +288,13 @@ def test_fractions_of_backgrounds_are_fixed_and_related_as_well():
     assert_close(found[2], expected, 1e-11)
     fixed = make("", background=None, backgrounds=backgrounds, fix={"more.fraction": at["flat.fraction"] ** 2})
     assert fixed.value(x) == pytest.approx(value, rel=1e-13)
+
+
+def test_a_formula_that_is_a_number():
+    """The same as a fixed parameter, to second order."""
+    formula = make("", representation="polar", relations={f"{C}.abs": "pi/2 + 0*delta"})
+    fixed = make("", representation="polar", fix={f"{C}.abs": np.pi / 2})
+    assert formula.names == fixed.names
+    x = point(fixed)
+    for one, other in zip(formula.value_grad_hessian(x), fixed.value_grad_hessian(x), strict=True):
+        assert_close(one, other, 1e-13)

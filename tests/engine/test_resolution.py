@@ -172,6 +172,8 @@ def test_truth_is_what_happened(given):
     ("change", "k", "message"),
     [
         (lambda own: own, 7, "200 rows are not a multiple of 7 resolution points"),
+        (lambda own: own, 10, "the 10 rows of an event lie as far from each other as those of different events"),
+        (lambda own: own.picked(torch.arange(200).reshape(5, 40).T.flatten()), 5, "the 5 rows of an event lie as far from each other"),
         (lambda own: own, 1, "1 resolution points for each event"),
         (lambda own: Events(own.momenta, torch.where(torch.arange(200) == 11, -own.weights, own.weights)), 5, "rows 10 to 14 have weights"),
     ],
@@ -247,3 +249,19 @@ def test_two_pairs():
 def test_resolutions_that_make_no_sense(given, message):
     with pytest.raises(DataError, match=message):
         MassResolution(*given)
+
+
+def test_a_density_that_is_zero_at_all_points_of_an_event():
+    """Zero at some of them is harmless."""
+
+    def density(piece):
+        b = torch.ones(len(piece.p4[0]), dtype=torch.float64)
+        if len(b) == 200:  # the points of the data
+            b[5 * 17 : 5 * 17 + zeros] = 0.0
+        return b
+
+    zeros = 4
+    likelihood("reference", weights="positive", backgrounds=[Background("b", density, 0.1)])
+    zeros = 5
+    with pytest.raises(DataError, match="data: the density of background 'b' is 0 at event 17\n fix: "):
+        likelihood("reference", weights="positive", backgrounds=[Background("b", density, 0.1)])

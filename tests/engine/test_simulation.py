@@ -16,6 +16,7 @@ from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.values import model_values
 from ctpwa.engine.samples.stored_sample import StoredSample
+from ctpwa.observe.mass_resolution import MassResolution
 from engine import cases
 from engine.cases import (
     CASES,
@@ -250,7 +251,13 @@ def mixed(phase_space, engine="reference", weights="positive", **options):
 FLOORED = {"weights": "mixed"}  # negative weights: the floor is made of the phase-space events as well
 
 
-@pytest.mark.parametrize("options", [OPTIONS["two"], OPTIONS["extended"], FLOORED, FLOORED | OPTIONS["extended"]])
+RESOLVED = FLOORED | {"resolution": MassResolution((0, 1), 0.05, 5)}  # points of the floor are other ones than those of the normalisation
+
+
+@pytest.mark.parametrize(
+    "options",
+    [OPTIONS["two"], OPTIONS["extended"], FLOORED, FLOORED | OPTIONS["extended"], RESOLVED, RESOLVED | OPTIONS["extended"]],
+)
 def test_added_densities(options):
     """S = Σ (v ∂g/∂v)(v ∂g/∂v)ᵀ over the weights v of the sample, with differences of the gradient g of likelihoods that are built anew."""
     flat, step = events("small", 8, 2, "positive"), 1e-4
@@ -269,9 +276,17 @@ def test_added_densities(options):
     assert_close(like.simulation_scatter(x).products, expected, 1e-6)
 
 
+@pytest.mark.parametrize("options", [FLOORED, RESOLVED])
 @pytest.mark.parametrize("engine", FAST_ENGINES)
-def test_added_densities_in_all_engines(engine):
+def test_added_densities_in_all_engines(engine, options):
     flat = events("small", 30, 2, "positive")
-    expected, found = (mixed(flat, own, **FLOORED, **OPTIONS["two"]) for own in ("reference", engine))
+    expected, found = (mixed(flat, own, **options, **OPTIONS["two"]) for own in ("reference", engine))
     x = point(expected)
     assert_close(found.simulation_scatter(x).products, expected.simulation_scatter(x).products, 1e-10)
+
+
+def test_points_of_the_floor_in_mixed_precision():
+    flat = events("small", 30, 2, "positive")
+    expected, found = (mixed(flat, "cpu", **RESOLVED, precision=precision) for precision in ("double", "mixed"))
+    x = point(expected)
+    assert_close(found.simulation_scatter(x).products, expected.simulation_scatter(x).products, 1e-5)

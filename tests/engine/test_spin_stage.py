@@ -66,7 +66,7 @@ def test_forgetting_changes_nothing(name):
     evaluator = Evaluator(own.decay.final, stage._evaluator(p4).p4, harmonics_needed(tops), barrier=True, zou_bugg=own.zou_bugg)
     expected = torch.empty_like(K)
     for index, parts in enumerate(stage.structures):
-        stage.rows.store(_sum_parts(evaluator, parts, stage.rows.two_ms), parts[0][0].total_L, {}, expected[index : index + 1])
+        stage.rows.store(_sum_parts(evaluator, parts, stage.rows.two_ms), parts[0][0], {}, expected[index : index + 1])
     torch.testing.assert_close(K, expected, rtol=1e-11, atol=1e-13 * float(expected.abs().max()))
 
 

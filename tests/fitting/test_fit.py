@@ -50,6 +50,30 @@ class TestOneStart:
             found.fractions[0].groups["waves"].values, expected.fractions[0].groups["waves"].values, rtol=0.01, atol=1e-4
         )
 
+    @pytest.mark.parametrize("scale", [1.0, 3.0, 0.3])
+    def test_a_curvature_saves_hessians(self, scale):
+        """That of the minimum, or one that is wrong by a factor: gradients alone, and the same end."""
+        like, expected = likelihood("floating"), result("floating")
+        near = expected.x + 0.3 * expected.errors
+        found = ctpwa.fit(like, start=near, curvature=scale * like.hessian(expected.x))
+        assert found.verdict.good
+        assert found.verdict.edm <= 1e-8
+        assert (found.record.hessians, found.record.values) == (0, 0)
+        assert (np.abs(found.x - expected.x) < 1e-3 * expected.errors).all()
+        np.testing.assert_allclose(found.errors, expected.errors, rtol=1e-3)
+
+    @pytest.mark.parametrize("kind", ["negative", "other units", "far"])
+    def test_a_wrong_curvature_does_no_harm(self, kind):
+        like, expected = likelihood("floating"), result("floating")
+        H, start = like.hessian(expected.x), expected.x + 0.3 * expected.errors
+        if kind == "far":
+            start = away("floating")
+        curvature = {"negative": -H, "other units": np.eye(len(H)), "far": H}[kind]
+        found = ctpwa.fit(like, start=start, curvature=curvature)
+        assert found.verdict.good
+        assert found.verdict.edm <= 1e-8
+        assert found.nll == pytest.approx(expected.nll, abs=1e-6)
+
     def test_a_result_is_what_the_likelihood_says(self):
         like, found = likelihood("floating"), result("floating")
         value, gradient, H = like.value_grad_hessian(found.x)
@@ -419,6 +443,9 @@ class TestWrongArguments:
             ({"max_iterations": 0}, "max_iterations is 0"),
             ({"minos": ["nothing"]}, "MINOS of 'nothing', which is not a free parameter"),
             ({"minos": "a"}, "minos is the text 'a'"),
+            ({"curvature": np.eye(3)}, "no Hessian of 4 free parameters"),
+            ({"curvature": np.zeros((4, 4))}, "no Hessian of 4 free parameters"),
+            ({"curvature": np.eye(4), "starts": 2}, "a curvature, and 2 starts"),
             ({"truth": [None, None]}, "2 truth samples for 1 likelihood\n"),
             ({"truth": {"K+": np.zeros((3, 4))}}, "truth: "),
         ],

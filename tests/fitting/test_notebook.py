@@ -36,14 +36,28 @@ def result(likelihood):
 
 def test_names_are_escaped(model, likelihood, result):
     events = ctpwa.Events({HOSTILE: torch.ones(3, 4, dtype=torch.float64)})
-    for value in (model, likelihood, result, events):
+    for value in (model, likelihood, likelihood + likelihood, result, events):
         shown = value._repr_html_()
         assert ESCAPED in shown
         assert HOSTILE not in shown
         assert set(re.findall(r"<(\w+)", shown)) <= {"p", "strong", "br", "table", "thead", "tbody", "tr", "th", "td", "i", "sup", *FOLDED}
 
 
-FOLDED = ("ul", "li", "details", "summary")
+FOLDED = ("ul", "ol", "li", "details", "summary")
+
+
+def test_a_sum_of_likelihoods(model, likelihood):
+    other = ctpwa.load_model(MODEL | {"resonances": MODEL["resonances"] | {"phi(2170)": {"in": "K+ K-", "mass": 2.16, "width": 0.1}}})
+    flat = ctpwa.generate_phase_space(other, 300, seed=2)
+    both = likelihood + ctpwa.build_likelihood(other, ctpwa.generate_toy(other, 100, seed=3, engine="reference"), flat, engine="reference")
+    assert repr(both).splitlines()[0] == f"LikelihoodSum: 2 likelihoods with {len(both.names)} free parameters together"
+    shown = both._repr_html_()
+    rows = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", shown)
+    assert [row[0].replace(ESCAPED, HOSTILE) for row in rows] == list(both.names)
+    assert {name: whose for name, _, whose in rows}["phi(2170)[K+ K-] (1,1)(1,0).re"] == "2"
+    assert rows[0][2] == "all"
+    with pytest.raises(ctpwa.CtpwaError, match=r"did you mean 'phi\(3\)\(1850\)"):
+        both.fixed({"phi(3)(1851)[K+ K-] (3,3)(3,0).re": 1.0})
 
 
 def test_a_result_is_a_verdict_and_tables(result):

@@ -6,8 +6,8 @@ import numpy as np
 
 import ctpwa
 from ctpwa.engine.likelihood.simulation import NormalisationSize
-from ctpwa.fitting.fractions import Fractions
-from ctpwa.fitting.remarks import coherent_groups, doubtful_minimum, large_fractions, masses_out_of_range
+from ctpwa.fitting.fractions import Fractions, chain_groups
+from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range
 from ctpwa.fitting.result import FittedCoupling, FittedParameter, FoundMinimum
 from ctpwa.fitting.simulation import few_for_parameters, too_few_events
 from ctpwa.observables.poles import far_poles, poles
@@ -42,7 +42,7 @@ class TestFractions:
                 },
             }
         )
-        groups = coherent_groups(cascade)
+        groups = chain_groups(cascade)
         assert list(groups) == ["a(1)(1260) rho(770)"]
         assert sorted(index for group in groups.values() for index in group) == list(range(len(cascade.waves)))
 

@@ -1,11 +1,14 @@
 """A result as text, word for word."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ctpwa.fitting.result import FoundMinimum
-from ctpwa.fitting.text import result_text, with_error
+from ctpwa.fitting.text import COUNTS_TWICE, result_text, with_error
 from ctpwa.minimise.verdict import Verdict
+from ctpwa.model.short_names import short_names
 from fitting.made_up import make_result
 
 
@@ -24,6 +27,7 @@ from fitting.made_up import make_result
         (12.0, np.inf, "12 (no error)"),
         (12.0, np.nan, "12 (no error)"),
         (1.0, 0.0, "1 (fixed)"),
+        (100.0, 4e-15, "100 (fixed)"),
     ],
 )
 def test_value_with_error(value, error, text):
@@ -60,3 +64,22 @@ def test_columns_are_aligned():
     lines = text[text.index("parameters\n") :].splitlines()[1:4]
     column = max(len(name) for name in make_result().names) + 4
     assert all(line[column - 1] == " " and line[column] != " " for line in lines)
+
+
+def test_cascades_have_short_names_and_fractions_of_chains():
+    """Where short names differ; a wave that counts for two resonances counts once for its chain."""
+    plain = make_result()
+    tail = "rho(770)0[pi+ pi-]"
+    long = (f"a(1)(1260)+[pi+ pi- pi+] {tail} (0,1)(0,1)(1,0)", f"a(1)(1260)+[pi+ pi- pi+] {tail} (2,1)(0,1)(1,0)")
+    assert len(plain.couplings) >= 2
+    couplings = tuple(replace(c, name=name) for c, name in zip(plain.couplings, long, strict=False))
+    entry = plain.fractions[0]
+    chains = replace(entry.groups["resonances"], names=("a(1)(1260) rho(770)", *entry.groups["resonances"].names[1:]))
+    text = str(replace(plain, couplings=couplings, fractions=(replace(entry, groups=entry.groups | {"chains": chains}),)))
+    assert "  a(1)(1260)+ rho(770)0 (0,1)(0,1)(1,0)  " in text
+    assert "[pi+ pi- pi+]" not in text
+    assert text.index(": chains\n  a(1)(1260) rho(770) ") < text.index(": resonances")
+    assert COUNTS_TWICE in text.partition(": resonances")[2]
+    assert "  sum " not in text.partition(": resonances")[2].partition(": J^P")[0]
+    same = ("R[a b] S[a] (0,0)", "R[b a] S[b] (0,0)", "T[a b] (1,1)")
+    assert short_names(same) == dict(zip(same, same, strict=True))

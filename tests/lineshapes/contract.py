@@ -87,6 +87,7 @@ def _custom_text(s, q2, v, mass, width, phi, a):
 CHANNELS = {"KK": "own", "pipi": [PI, PI, 2], "etaeta": [ETA, ETA, 0], "KKst": [K, 0.8955, 1]}
 SIGMA = {"mass": 0.953, "b_1": 1.302, "b_2": 0.34, "A": 2.426, "g_4pi": 0.011, "r_KK": 0.6, "r_etaeta": 0.2, "alpha": 1.3}
 
+TABLE = {"masses": [0.6, 0.9, 1.1, 1.25, 1.5, 1.8], "widths": [0.0, 0.05, 0.3, 0.5, 0.9, 1.1]}
 CASES = [
     *(
         Case(f"breit_wigner-L{L}-m{mass}", "breit_wigner", Vertex(K, K, L, d), {"mass": mass, "width": width}, (0.99, 1.05, 1.9))
@@ -133,6 +134,27 @@ CASES = [
     Case("gounaris_sakurai", "gounaris_sakurai", Vertex(PI, PI, 1, 3.0), {"mass": 0.7753, "width": 0.149}, (0.29, 0.7753, 1.6)),
     Case("gounaris_sakurai-charged", "gounaris_sakurai", Vertex(PI, PI0, 1, 3.0), {"mass": 1.465, "width": 0.4}, (0.29, 0.8, 1.6)),
     Case("gounaris_sakurai-below", "gounaris_sakurai", Vertex(PI, PI, 1, 3.0), {"mass": 0.25, "width": 0.1}, (0.29, 0.8)),
+    Case(
+        "gounaris_sakurai-barrier",
+        "gounaris_sakurai",
+        Vertex(PI, PI, 1, 4.0),
+        {"mass": 0.7753, "width": 0.149},
+        (0.29, 0.8, 1.6),
+        {"barrier": True},
+        passed=("barrier",),
+    ),
+    *(
+        Case(
+            f"breit_wigner_table-{kind}",
+            "breit_wigner_table",
+            Vertex(PI, 0.77, 0, 3.0),
+            {"mass": 1.23, "width": 0.42},
+            (0.5, 0.95, 1.31, 1.9),
+            {**TABLE, "interpolation": kind},
+            passed=("masses", "widths", "interpolation"),
+        )
+        for kind in ("linear", "pchip", "cubic")
+    ),
     Case("bugg_sigma", "bugg_sigma", Vertex(PI, PI, 0, 3.0), SIGMA, (0.29, 0.6, 1.03, 1.4)),
     Case(
         "bugg_sigma-closed",

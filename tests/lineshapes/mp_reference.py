@@ -73,7 +73,7 @@ def flatte(s, q2, v, channels, mass, convention="squared", **couplings):
     return 1 / (mass**2 - s - 1j * total)
 
 
-def gounaris_sakurai(s, q2, v, mass, width):
+def gounaris_sakurai(s, q2, v, mass, width, barrier=False):
     mu = (mp.mpf(v.m1) + mp.mpf(v.m2)) / 2
     q0 = mp.sqrt(guarded(breakup2(mass**2, mp.mpf(v.m1), mp.mpf(v.m2))))
     q, m = mp.sqrt(q2), mp.sqrt(s)
@@ -84,7 +84,12 @@ def gounaris_sakurai(s, q2, v, mass, width):
     h_slope = h(q0, mass) * (1 / (8 * q0**2) - 1 / (2 * mass**2)) + 1 / (2 * mp.pi * mass**2)
     f = width * mass**2 / q0**3 * (q**2 * (h(q, m) - h(q0, mass)) + (mass**2 - s) * q0**2 * h_slope)
     D = 3 * mu**2 / (mp.pi * q0**2) * mp.log((mass + 2 * q0) / (2 * mu)) + mass / (2 * mp.pi * q0) - mu**2 * mass / (mp.pi * q0**3)
-    return (1 + D * width / mass) / (mass**2 - s + f - 1j * mass * width * (q / q0) ** 3 * mass / m)
+    damping = _n1(q0 * v.d) / _n1(q * v.d) if barrier else 1
+    return (1 + D * width / mass) / (mass**2 - s + f - 1j * mass * width * (q / q0) ** 3 * mass / m * damping)
+
+
+def _n1(z):
+    return 1 + z**2
 
 
 def bugg_sigma(s, q2, v, mass, b_1, b_2, A, g_4pi, r_KK, r_etaeta, alpha, below_threshold="continued"):
@@ -172,3 +177,74 @@ def k_matrix(s, rho, masses, couplings, scattering, s0, adler, betas, production
         for j in range(n):
             system[i, j] = (1 if i == j else 0) - 1j * K[i, j] * rho[j]
     return mp.lu_solve(system, P)[channel]
+
+
+def breit_wigner_table(s, q2, v, mass, width, masses, widths, interpolation):
+    g = {"linear": _linear, "pchip": _pchip, "cubic": _natural}[interpolation]
+    x, y = [mp.mpf(m) for m in masses], [mp.mpf(w) for w in widths]
+    return 1 / (mass**2 - s - 1j * mass * width * _inside(g, x, y, mp.sqrt(s)) / _inside(g, x, y, mass))
+
+
+def _inside(g, x, y, m):
+    return y[0] if m < x[0] else y[-1] if m >= x[-1] else g(x, y, m)
+
+
+def _piece(x, m):
+    return max(k for k in range(len(x) - 1) if m >= x[k])
+
+
+def _linear(x, y, m):
+    k = _piece(x, m)
+    return y[k] + (y[k + 1] - y[k]) * (m - x[k]) / (x[k + 1] - x[k])
+
+
+def _hermite(x, y, slopes, m):
+    """The cubic with given values and slopes at both ends of a piece."""
+    k = _piece(x, m)
+    h = x[k + 1] - x[k]
+    t = (m - x[k]) / h
+    return (
+        (2 * t**3 - 3 * t**2 + 1) * y[k]
+        + (t**3 - 2 * t**2 + t) * h * slopes[k]
+        + (3 * t**2 - 2 * t**3) * y[k + 1]
+        + (t**3 - t**2) * h * slopes[k + 1]
+    )
+
+
+def _pchip(x, y, m):
+    """Fritsch and Butland: slopes are weighted harmonic means of the secants; at the ends from three points."""
+    n = len(x)
+    h = [x[k + 1] - x[k] for k in range(n - 1)]
+    d = [(y[k + 1] - y[k]) / h[k] for k in range(n - 1)]
+    slopes = [mp.mpf(0)] * n
+    for k in range(1, n - 1):
+        if d[k - 1] * d[k] > 0:
+            w1, w2 = 2 * h[k] + h[k - 1], h[k] + 2 * h[k - 1]
+            slopes[k] = (w1 + w2) / (w1 / d[k - 1] + w2 / d[k])
+    slopes[0], slopes[-1] = _end(h[0], h[1], d[0], d[1]), _end(h[-1], h[-2], d[-1], d[-2])
+    return _hermite(x, y, slopes, m)
+
+
+def _end(h0, h1, d0, d1):
+    slope = ((2 * h0 + h1) * d0 - h0 * d1) / (h0 + h1)
+    if slope * d0 <= 0:
+        return mp.mpf(0)
+    return 3 * d0 if d0 * d1 <= 0 and abs(slope) > 3 * abs(d0) else slope
+
+
+def _natural(x, y, m):
+    """The slopes of a natural cubic spline, from continuity of the second derivative."""
+    n = len(x)
+    A, b = mp.zeros(n), mp.zeros(n, 1)
+    for k in range(n):
+        if k > 0:
+            h = x[k] - x[k - 1]
+            A[k, k - 1] += 1 / h
+            A[k, k] += 2 / h
+            b[k] += 3 * (y[k] - y[k - 1]) / h**2
+        if k < n - 1:
+            h = x[k + 1] - x[k]
+            A[k, k] += 2 / h
+            A[k, k + 1] += 1 / h
+            b[k] += 3 * (y[k + 1] - y[k]) / h**2
+    return _hermite(x, y, list(mp.lu_solve(A, b)), m)

@@ -13,7 +13,7 @@ from ctpwa.decay.spin import projections
 from ctpwa.decay.structure import build_structure
 from ctpwa.decay.symmetry import permutation_sign
 from ctpwa.spin.evaluate import Evaluator, harmonics_needed
-from ctpwa.spin.polarisation_rows import n_states
+from ctpwa.spin.final_spins import n_states
 from physics.models import load
 
 BETA = (0.31, -0.42, 0.53)

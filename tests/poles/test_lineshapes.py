@@ -376,10 +376,23 @@ def test_double_pole_is_not_reported():
     assert one(lineshape="1/(mass**2 - s - i*mass*width)**2", mass=1.5, width=0.1).mass is None
 
 
+def test_a_width_from_a_table():
+    """The polynomial between two points of the table, at complex masses."""
+    from scipy.interpolate import CubicSpline
+
+    masses, widths, m0, width = [0.4, 0.7, 0.9, 1.2], [0.0, 0.1, 0.2, 0.3], 0.8, 0.1
+    pole = one(lineshape="breit_wigner_table", mass=m0, width=width, options={"masses": masses, "widths": widths})
+    g = np.polynomial.Polynomial(CubicSpline(masses, widths, bc_type="natural").c[::-1, 1], domain=[0, 1], window=[0, 1])
+    w = np.polynomial.Polynomial([0, 1])
+    inverse = m0**2 - w**2 - 1j * m0 * width / g(m0 - 0.7) * g(w - 0.7)
+    assert min(abs(inverse.roots() - pole.position)) < 1e-10
+    assert abs(pole.position - m0) < width
+
+
 def test_every_lineshape_is_handled():
     """No kind of lineshape is forgotten: each gives a pole or a reason."""
     assert set(KINDS) == {
-        *("breit_wigner", "breit_wigner_constant_width", "breit_wigner_channels", "flatte", "gounaris_sakurai"),
+        *("breit_wigner", "breit_wigner_constant_width", "breit_wigner_channels", "breit_wigner_table", "flatte", "gounaris_sakurai"),
         *("bugg_sigma", "bugg_one_channel", "lass", "generalised_lass", "constant", "exponential", "polynomial", "phase_space"),
         *("k_matrix", "pipi_s_wave", "spline", "step"),
     }

@@ -37,15 +37,12 @@ def folder(tmp_path_factory):
     """A folder with a model file, samples, and the result of a fit."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "model.yml").write_text(MODEL, encoding="utf-8")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     model = ctpwa.load_model(folder / "model.yml")
     toy = ctpwa.generate_toy(model, 900, seed=1, engine="reference")
     weights = torch.linspace(0.9, 1.1, 900, dtype=torch.float64)
     ctpwa.write_events(folder / "toy.npz", ctpwa.Events(toy.momenta, weights), model=model)
     ctpwa.write_events(folder / "background.npz", ctpwa.generate_phase_space(model, 400, seed=5), model=model)
     ctpwa.load_analysis(folder / "model.yml").fit().save(folder / "result.json")
-    torch.set_num_threads(threads)
     return folder
 
 

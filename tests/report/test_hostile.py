@@ -10,7 +10,7 @@ from report.browser import needs_browser, visit
 
 PLANTED = """<svg onload="ran('planted')"></svg>"""  # shows that a script which gets into the page would be noticed
 SECTIONS = {"model", "parameters", "fractions", "projections", "dalitz", "moments", "amplitudes", "poles", "goodness", "correlations"}
-SECTIONS |= {"convergence", "samples", "reproduce"}
+SECTIONS |= {"convergence", "samples", "reproduce", "study1"}
 SCRIPT = r"""
 for (const part of document.querySelectorAll("details")) part.open = true;
 for (const button of document.querySelectorAll("button")) { button.click(); button.click(); }
@@ -32,6 +32,8 @@ const everything = roots.flatMap((root) => [...root.querySelectorAll("*")]);
 note.elements = [...new Set(everything.map((node) => node.localName))];
 note.attributes = [...new Set(everything.flatMap((node) => node.getAttributeNames()))];
 note.links = everything.filter((node) => node.hasAttribute("href")).map((node) => node.getAttribute("href").slice(0, 11));
+const sources = everything.filter((node) => node.hasAttribute("src"));
+note.images = sources.map((node) => [node.localName, node.getAttribute("src").slice(0, 22), node.naturalWidth]);
 note.text = document.querySelector("main").textContent;
 note.title = document.title;
 note.sections = [...document.querySelectorAll("section")].map((section) => section.id);
@@ -57,7 +59,8 @@ def opened(tmp_path_factory):
 @pytest.fixture(scope="module")
 def source(opened, tmp_path_factory):
     page = tmp_path_factory.mktemp("page") / "report.html"
-    write_report(opened, page, engine="reference")
+    study = hostile.hostile_study(page.with_name("result.toys.parquet"))
+    write_report(opened, page, engine="reference", studies=[study.view()])
     text = page.read_text(encoding="utf-8")
     assert text.count("</main>") == 1
     return text.replace("</main>", PLANTED + "</main>")
@@ -80,9 +83,12 @@ def test_no_script_runs(note):
 
 @needs_browser
 def test_nothing_becomes_markup(note):
-    assert not {"img", "iframe", "object", "embed", "form", "base"} & set(note["elements"])
+    assert not {"iframe", "object", "embed", "form", "base"} & set(note["elements"])
     assert {name for name in note["attributes"] if name.startswith("on")} == {"onload"}  # the planted one
-    assert not {"src", "srcdoc", "action", "formaction", "xlink:href"} & set(note["attributes"])
+    assert not {"srcdoc", "action", "formaction", "xlink:href"} & set(note["attributes"])
+    assert note["elements"].count("img") == 1
+    assert [image[:2] for image in note["images"]] == [["img", "data:image/png;base64,"]] * 2
+    assert all(width > 100 for *_, width in note["images"])
     assert {link[:1] for link in note["links"] if link not in {"data:,", "data:image/"}} == {"#"}
 
 
@@ -91,7 +97,7 @@ def test_nothing_is_missing(note):
     assert note["ready"] == "true"
     assert set(note["sections"]) == SECTIONS
     assert note["title"] == f"J/ψ(1S) → K⁺K⁻{hostile.IMAGE.removeprefix(chr(92) + 'text{').removesuffix('}')}"
-    for text in (hostile.NAME, hostile.QUOTED, hostile.DATA_SET, hostile.FILE, hostile.MESSAGE, hostile.LINK):
+    for text in (hostile.NAME, hostile.QUOTED, hostile.DATA_SET, hostile.FILE, hostile.MESSAGE, hostile.LINK, hostile.STUDY):
         assert text in note["text"]
     assert {hostile.NAME, hostile.QUOTED} <= set(note["curves"]) <= set(note["toggles"])
     latex = hostile.IMAGE.removeprefix(r"\text{").removesuffix("}")

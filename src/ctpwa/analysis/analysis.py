@@ -20,7 +20,7 @@ from ctpwa.base.words import counted
 from ctpwa.config.changes import Changes
 from ctpwa.config.fit_settings import FitSettings, fit_settings
 from ctpwa.config.projections import projections
-from ctpwa.config.read import NO_CHANGES, load_document
+from ctpwa.config.read import NO_CHANGES, Document, load_document
 from ctpwa.config.resolution import with_narrow_states
 from ctpwa.config.samples import SIDEBAND, data_sets, event_sources, histogram_files, refuse_repeated_files
 from ctpwa.config.sources import DataSet, FileSource
@@ -61,6 +61,9 @@ class Analysis:
         ranks:        processes that fit together: each reads its own part of every sample
         included:     files that the model file includes
         changed:      options with which the model file was changed
+        folder:       what paths in the description are relative to
+        like:         another analysis of the same decay: samples that are the same are those that it has read, and generated phase
+                      space is sampled along the resonances of its model
     """
 
     def __init__(
@@ -74,10 +77,14 @@ class Analysis:
         ranks: Ranks = ONE,
         included: Sequence[Path] = (),
         changed: Sequence[str] = (),
+        folder: Path | None = None,
+        like: Analysis | None = None,
     ) -> None:
         self.ranks, self.included, self.changed = ranks, tuple(included), tuple(changed)
-        self.model, self.data_sets, self.settings = model, tuple(data_sets), settings
-        self.description, self.name = description, name
+        self.model: Model = model
+        self.data_sets, self.settings = tuple(data_sets), settings
+        self.description, self.name, self.folder = description, name, folder or Path()
+        self._like = like if like is not None and _same_events(model, like.model) else None
         self.projections: tuple[ProjectionSpec, ...] = tuple(projections) or default_projections(model.decay)
         self._read: dict[str, SampleSet] = {}
 
@@ -93,8 +100,21 @@ class Analysis:
         """
         data_set = self._data_set(name)
         if data_set.name not in self._read:
-            self._read[data_set.name] = self._checked_reader().read(data_set, progress)
+            if self._like is not None and data_set in self._like.data_sets:
+                self._read[data_set.name] = self._like.read(data_set.name, progress=progress)
+            else:
+                self._read[data_set.name] = self._checked_reader().read(data_set, progress)
         return self._read[data_set.name]
+
+    def share_samples(self, other: Analysis) -> None:
+        """Take over the samples of another analysis, which may have other waves: files are not read again, and generated phase space,
+        which follows the resonances of a model, is the same.
+
+        Args:
+            other:  of the same data sets
+        """
+        for data_set in self.data_sets:
+            self._read[data_set.name] = replace(other.read(data_set.name), resolution=data_set.resolution)
 
     def forget(self) -> None:
         """Release the samples; what was built from them stays."""
@@ -199,7 +219,7 @@ class Analysis:
             search=search,
             simulation=settings.simulation if simulation is None else simulation,
         )
-        return self._with_remarks(self._with_origin(result))
+        return self._with_remarks(self.with_origin(result))
 
     def _with_remarks(self, result: FitResult) -> FitResult:
         """A result whose verdict says which poles are far from where parameters seem to put them.
@@ -212,8 +232,12 @@ class Analysis:
             return result
         return replace(result, verdict=result.verdict.with_reasons(last=remarks))
 
-    def _with_origin(self, result: FitResult) -> FitResult:
-        """A result with everything needed to repeat the fit."""
+    def with_origin(self, result: FitResult) -> FitResult:
+        """A result with everything needed to repeat the fit.
+
+        Args:
+            result:  of the likelihood of this analysis
+        """
         settings = self.settings
         how: dict[str, Any] = {
             "representation": settings.representation,
@@ -259,11 +283,11 @@ class Analysis:
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
         model, limits, fix = self.known_to(data_set)
-        counted_before = {name for other in self.data_sets[:number] for name in other.fractions}
+        counted_before = {name for other in self.data_sets[:number] for name in other.amounts.values()}
         constraints = {
             name: pair
             for name, pair in self.constraints.items()
-            if (name not in counted_before if name in data_set.fractions else number == 0 and name not in self._elsewhere(data_set))
+            if (name not in counted_before if name in data_set.amounts.values() else number == 0 and name not in self._elsewhere(data_set))
         }  # once in the sum of all data sets
         likelihood = build_likelihood(
             model,
@@ -290,12 +314,13 @@ class Analysis:
             device_memory=self._part("device_memory"),
             host_memory=self._part("host_memory"),
             conjugate=data_set.conjugate,
+            data_set=data_set.yields or "",
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood
 
     def known_to(self, data_set: DataSet) -> tuple[Model, dict[str, tuple[float, float]], dict[str, float | None]]:
-        """Model, limits and fixed parameters as the likelihood of a data set knows them: without backgrounds that only others have."""
+        """Model, limits and fixed parameters as the likelihood of a data set knows them: without amounts that only others have."""
         elsewhere, settings = self._elsewhere(data_set), self.settings
         relations = {name: formula for name, formula in self.model.relations.items() if name not in elsewhere}
         limits = {name: pair for name, pair in settings.limits.items() if name not in elsewhere}
@@ -303,8 +328,8 @@ class Analysis:
         return replace(self.model, relations=relations) if elsewhere else self.model, limits, fix
 
     def _elsewhere(self, data_set: DataSet) -> set[str]:
-        """Fractions of backgrounds that only other data sets have."""
-        return {name for other in self.data_sets for name in other.fractions} - set(data_set.fractions)
+        """Fractions of backgrounds that only other data sets have, and their yields."""
+        return {name for other in self.data_sets for name in other.amounts.values()} - set(data_set.amounts.values())
 
     @property
     def constraints(self) -> dict[str, tuple[float, float]]:
@@ -318,7 +343,8 @@ class Analysis:
 
     @property
     def _reader(self) -> SampleReader:
-        return SampleReader(self.model, self.ranks, self._part("host_memory"))
+        proposal = self.model if self._like is None else self._like.model
+        return SampleReader(self.model, self.ranks, self._part("host_memory"), proposal)
 
     def _checked_reader(self) -> SampleReader:
         """What reads events, after a look at whether some would count twice."""
@@ -384,8 +410,29 @@ def load_analysis(
     together = current_ranks() if ranks is None else ranks
     document = together.together(lambda: load_document(path_or_mapping, engines=engine_names(), fix=fix, changes=changes))
     together.check_same("model file", repr(document.data), "copy the same model file to all machines")
+    return analysis_of(document, together, changed=changes.words)
+
+
+def analysis_of(
+    document: Document, ranks: Ranks = ONE, *, name: str | None = None, changed: Sequence[str] = (), like: Analysis | None = None
+) -> Analysis:
+    """The analysis that a description is of.
+
+    Args:
+        document:  what was read
+        ranks:     processes that fit together
+        name:      the model file; default: that of the document
+        changed:   options with which it was changed
+        like:      another analysis whose samples it shares, where they are the same
+    """
     spec, model = document.spec, document.model
     given, settings = data_sets(spec, model.decay, document.folder), fit_settings(spec)
     samples = tuple(replace(own, resolution=with_narrow_states(own.resolution, model)) for own in given)
     drawn = projections(spec.projections, model.decay)
-    return Analysis(model, samples, settings, document.data, document.name, drawn, together, document.included, changes.words)
+    called = document.name if name is None else name
+    return Analysis(model, samples, settings, document.data, called, drawn, ranks, document.included, changed, document.folder, like)
+
+
+def _same_events(model: Model, other: Model) -> bool:
+    """Whether events of one model are events of another."""
+    return model.decay == other.decay and model.columns == other.columns

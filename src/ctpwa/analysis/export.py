@@ -9,6 +9,7 @@ from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.base.output import write_texts
 from ctpwa.config.read import load_model
 from ctpwa.fitting.result import FitResult
+from ctpwa.report.content import SystematicErrors
 from ctpwa.report.export.csv_files import csv_tables
 from ctpwa.report.export.latex import latex_tables
 from ctpwa.report.export.root import write_root
@@ -23,6 +24,7 @@ def export(
     csv: FilePath | None = None,
     latex: FilePath | None = None,
     projections: bool = True,
+    systematic: SystematicErrors | None = None,
     engine: str = "auto",
     device: str | None = None,
     progress: bool | None = None,
@@ -35,6 +37,7 @@ def export(
         csv:          a folder for CSV files
         latex:        a folder for LaTeX tables
         projections:  whether to write CSV files of projections, which need the samples
+        systematic:   systematic errors for LaTeX tables: ``errors`` of a study of ``ctpwa.studies.systematics``
         engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
         device:       where to compute; default: a GPU if there is one
         progress:     show progress bars; default: on a terminal when it takes more than two seconds
@@ -58,5 +61,5 @@ def export(
     if csv is not None:
         files += write_texts(csv, csv_tables(found, projected if projections else None))
     if latex is not None:
-        files += write_texts(latex, latex_tables(found, None if found.model is None else load_model(found.model)))
+        files += write_texts(latex, latex_tables(found, None if found.model is None else load_model(found.model), systematic))
     return files

@@ -10,25 +10,25 @@ from glob import glob
 from math import isclose
 from pathlib import Path
 
-from ctpwa.analysis.analysis import Analysis
+from ctpwa.analysis.analysis import Analysis, analysis_of
 from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.words import counted
-from ctpwa.config.fit_settings import fit_settings
-from ctpwa.config.projections import projections
+from ctpwa.config.changes import Changes
 from ctpwa.config.read import load_document
-from ctpwa.config.samples import data_sets, event_sources, histogram_files
+from ctpwa.config.samples import event_sources, histogram_files
 from ctpwa.config.sources import DataSet, FileSource
 from ctpwa.data.columns import sha256_of
 from ctpwa.data.density import Density
 from ctpwa.data.events import Events
 from ctpwa.data.resolution import Resolution
 from ctpwa.data.stream import picked_events
-from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
+from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.values import ModelValues
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
+from ctpwa.model.amounts import SIGNAL
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projected
 from ctpwa.observables.projections import dalitz_pair, event_weights, project
@@ -129,7 +129,7 @@ class OpenedFit:
         """
         if phase_space not in self._read:
             read = tuple(self.analysis.read(data_set.name, progress=progress) for data_set in self.analysis.data_sets)
-            _check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
+            check_hashes([summary.as_dict() for samples in read for summary in samples.summaries], self.result.samples)
             self._read[phase_space] = tuple(_loaded(samples, phase_space, self.model.decay.labels) for samples in read)
         return self._read[phase_space]
 
@@ -139,7 +139,7 @@ class OpenedFit:
         Args:
             samples:  of the data set
         """
-        return {own.name: (own.density, self._amount(own.name, samples.weight)) for own in samples.backgrounds}
+        return {own.name: (own.density, self._amount(own.name, samples)) for own in samples.backgrounds}
 
     def signal(self, samples: LoadedSamples) -> float:
         """How many events of a data set are signal.
@@ -148,13 +148,14 @@ class OpenedFit:
             samples:  of the data set
         """
         if self.analysis.settings.extended:
-            return self._amount(SIGNAL, samples.weight)
+            return self._amount(SIGNAL, samples)
         return samples.weight - sum(number for _, number in self.added(samples).values())
 
-    def _amount(self, name: str, weight: float) -> float:
-        """Events of a background, or of signal."""
-        values = self.result.values
-        return values[f"{name}.{YIELD}"] if self.analysis.settings.extended else weight * values[f"{name}.{FRACTION}"]
+    def _amount(self, name: str, samples: LoadedSamples) -> float:
+        """Events of a background, or of signal, in a data set."""
+        (data_set,) = (own for own in self.analysis.data_sets if own.name == samples.name)
+        value = self.result.values[data_set.amounts[name]]
+        return value if data_set.yields is not None else samples.weight * value
 
     def project(
         self, engine: str = "auto", device: str | None = None, *, phase_space: int | None = None, progress: bool | None = None
@@ -200,6 +201,16 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
         CtpwaError: if it is the result of a likelihood that was made in Python and not from a model file
         DataError:  if event files are missing
     """
+    return open_with_data(result, ())
+
+
+def open_with_data(result: FitResult | str | os.PathLike[str], data: Sequence[str]) -> OpenedFit:
+    """The same with other files of measured events, which need not be those of the fit.
+
+    Args:
+        result:  a result, or the file that it was saved to
+        data:    files in place of the measured events; ``NAME=FILE`` for one of several data sets
+    """
     found, path = (result, "") if isinstance(result, FitResult) else (FitResult.load(result), os.fspath(result))
     if found.model is None or not found.samples:
         raise CtpwaError(
@@ -209,16 +220,14 @@ def open_fit(result: FitResult | str | os.PathLike[str]) -> OpenedFit:
     folders = _folders(found, path)
     candidates = []
     for folder in folders:
-        document = load_document(found.model, folder)
-        sets = data_sets(document.spec, document.model.decay, document.folder)
-        missing = [file for file in _patterns(sets) if not _matches(file)]
+        analysis = analysis_of(load_document(found.model, folder, changes=Changes(data=tuple(data))), name=found.model_file)
+        missing = [file for file in event_patterns(analysis.data_sets) if not matches(file)]
         if not missing:
-            drawn = projections(document.spec.projections, document.model.decay)
-            candidates.append(Analysis(document.model, sets, fit_settings(document.spec), document.data, found.model_file, drawn))
+            candidates.append(analysis)
     if not candidates:
         where = " or ".join(repr(str(folder)) for folder in folders)
         raise DataError(
-            f"{Path(missing[0]).name!r}, which was fitted, was not found; looked in {where}\n"
+            f"{Path(missing[0]).name!r}{'' if data else ', which was fitted,'} was not found; looked in {where}\n"
             " fix: put the result or the files back where they were, or run this in the folder in which it was fitted"
         )
     return OpenedFit(found, _fitted_one(candidates, found), path)
@@ -231,12 +240,8 @@ def described_analysis(result: FitResult, path: str) -> Analysis:
         result:  what was found; it holds its model
         path:    its file
     """
-    found = [load_document(result.model or {}, folder) for folder in _folders(result, path)]
-    analyses = [
-        Analysis(own.model, data_sets(own.spec, own.model.decay, own.folder), fit_settings(own.spec), own.data, result.model_file)
-        for own in found
-    ]
-    return next((own for own in analyses if all(map(_matches, _patterns(own.data_sets)))), analyses[0])
+    analyses = [analysis_of(load_document(result.model or {}, folder), name=result.model_file) for folder in _folders(result, path)]
+    return next((own for own in analyses if all(map(matches, event_patterns(own.data_sets)))), analyses[0])
 
 
 def _loaded(samples: SampleSet, phase_space: int | None, labels: Sequence[str]) -> LoadedSamples:
@@ -259,29 +264,37 @@ def _folders(result: FitResult, path: str) -> list[Path]:
     return list(dict.fromkeys([of_model, own / of_model, own]))
 
 
-def _patterns(sets: Sequence[DataSet]) -> list[str]:
+def event_patterns(sets: Sequence[DataSet]) -> list[str]:
+    """Files of events, weights and histograms of data sets, or patterns of them."""
     sources = [source for data_set in sets for _, source, _ in event_sources(data_set)]
     files = [source for source in sources if isinstance(source, FileSource)]
     events = [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
     return events + [os.fspath(file) for file in histogram_files(sets)]
 
 
-def _matches(pattern: str) -> list[str]:
+def matches(pattern: str) -> list[str]:
+    """The files that a pattern means and that are there."""
     return [pattern] if Path(pattern).exists() else glob(pattern)
 
 
 def _fitted_one(candidates: Sequence[Analysis], result: FitResult) -> Analysis:
     """That of several places whose files were fitted; the first if none was, so that reading it says what has changed."""
-    places = [sorted(str(Path(file).resolve()) for p in _patterns(c.data_sets) for file in _matches(p)) for c in candidates]
+    places = [sorted(str(Path(file).resolve()) for p in event_patterns(c.data_sets) for file in matches(p)) for c in candidates]
     if all(place == places[0] for place in places):
         return candidates[0]
     fitted = {file["sha256"] for sample in result.samples for kind in FILES for file in sample[kind]}
-    right = (c for c, place in zip(candidates, places, strict=True) if {sha256_of(Path(file)) for file in place} == fitted)
-    return next(right, candidates[0])
+    contents = [{sha256_of(Path(file)) for file in place} for place in places]
+    best = max(range(len(places)), key=lambda k: (contents[k] == fitted, len(contents[k] & fitted)))  # data may be others
+    return candidates[best]
 
 
-def _check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
-    """Refuse samples that are not those of the fit."""
+def check_hashes(now: Sequence[Mapping], then: Sequence[Mapping]) -> None:
+    """Refuse samples that are not those of the fit.
+
+    Args:
+        now:   what was read, as in a result
+        then:  what was read for the fit
+    """
     for present, fitted in zip(now, then, strict=True):
         for kind in FILES:
             if len(present[kind]) != len(fitted[kind]):

@@ -12,6 +12,7 @@ import torch
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import available_bytes, processes_here
 from ctpwa.base.ranks import Ranks
+from ctpwa.base.timing import phase
 from ctpwa.config.samples import SIDEBAND, event_sources
 from ctpwa.config.sources import BackgroundSource, DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
@@ -95,11 +96,13 @@ class SampleReader:
         model:        what the samples belong to
         ranks:        processes that share them
         host_memory:  bytes of main memory that those of one data set may take; None: what is free
+        proposal:     along whose resonances phase space is generated; None: those of the model
     """
 
     model: Model
     ranks: Ranks
     host_memory: int | None
+    proposal: Model | None = None
 
     def read(self, data_set: DataSet, progress: bool | None) -> SampleSet:
         """All samples of a data set."""
@@ -248,10 +251,14 @@ class SampleReader:
     def _source(self, source: Source, name: str, progress: bool | None, in_pieces: bool, conjugate: bool) -> Events | EventFiles:
         """Generated phase space is the same for a decay and, under CP, for its conjugate."""
         if isinstance(source, FileSource):
-            files = self._open(source, name, progress, conjugate)
-            return files if in_pieces and _in_pieces(source) else files.load()
+            with phase("read"):
+                files = self._open(source, name, progress, conjugate)
+                return files if in_pieces and _in_pieces(source) else files.load()
         generate = sample_phase_space if source.proposal == "model" else generate_phase_space
-        events = generate(self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks)
+        with phase("generate"):
+            events = generate(
+                self.proposal or self.model, source.n_events, source.seed, columns=source.columns, progress=progress, ranks=self.ranks
+            )
         checks = SampleChecks(self.model.decay)
         for start in range(0, events.n_events, CHUNK):
             checks.check([p[start : start + CHUNK] for p in events.values()], start)

@@ -11,17 +11,19 @@ from torch import Tensor
 
 from ctpwa.analysis.analysis import Analysis
 from ctpwa.base.errors import GenerationError
+from ctpwa.base.timing import phase
 from ctpwa.base.words import counted
 from ctpwa.config.sources import BackgroundSource, DataSet
 from ctpwa.data.density import checked_density
 from ctpwa.data.events import Events
 from ctpwa.data.resolution import GivenPoints
 from ctpwa.data.stream import Piece, picked_events
-from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
+from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.values import ModelValues
 from ctpwa.generate.picked_toys import pick_toy
 from ctpwa.generate.toys import USUAL, Toy, ToyGenerator, ToySettings
+from ctpwa.model.amounts import SIGNAL, amount_names
 from ctpwa.model.relations import make_relations
 from ctpwa.observe.efficiency import Efficiency
 from ctpwa.observe.mass_resolution import measured_events, named
@@ -102,10 +104,11 @@ def recipe(analysis: Analysis, data_set: str | None, signal_only: bool, known: M
     efficiency = analysis.efficiency(found.name)
     if signal_only or not found.backgrounds:
         return Recipe(efficiency=efficiency, data_set=found)
-    fractions = _fractions(analysis, found.backgrounds, known, of_fit)
+    fractions = _fractions(analysis, found, known, of_fit)
     return Recipe(analysis.read_backgrounds(found.name), tuple(fractions), efficiency, found)
 
 
+@phase("generate")
 def generate_data(
     analysis: Analysis,
     n: int,
@@ -220,24 +223,21 @@ def _data_set(analysis: Analysis, name: str | None, signal_only: bool) -> DataSe
     )
 
 
-def _fractions(
-    analysis: Analysis, backgrounds: Sequence[BackgroundSource], known: Mapping[str, float], of_fit: Mapping[str, float]
-) -> list[float]:
+def _fractions(analysis: Analysis, data_set: DataSet, known: Mapping[str, float], of_fit: Mapping[str, float]) -> list[float]:
     """Fractions of backgrounds: those of a fit, else those of the model file; ``fix`` and ``relations`` come before ``fraction``."""
     settings, relations = analysis.settings, analysis.model.relations
-    names = [own.name for own in backgrounds]
     given = {name: value for name, value in settings.fix.items() if value is not None} | dict(of_fit)
-    yields = [(dict(settings.start) | given).get(f"{name}.{YIELD}") for name in (SIGNAL, *names)]
+    backgrounds = [own.name for own in data_set.backgrounds]
+    yields = [(dict(settings.start) | given).get(name) for name in amount_names(backgrounds, data_set.yields or "").values()]
     known_yields = [value for value in yields if value is not None]
     if len(known_yields) == len(yields) and sum(known_yields) > 0:
         return [value / sum(known_yields) for value in known_yields[1:]]
-    values = {f"{own.name}.{FRACTION}": own.fraction for own in backgrounds} | given | dict(known)
-    formulas = {
-        name: relations[name] for name in (f"{own.name}.{FRACTION}" for own in backgrounds) if name in relations and name not in of_fit
-    }
+    names = amount_names(backgrounds, None)
+    values = {names[own.name]: own.fraction for own in data_set.backgrounds} | given | dict(known)
+    formulas = {name: relations[name] for name in names.values() if name in relations and name not in of_fit}
     for relation in make_relations(formulas, [*values, *relations]):
         missing = [name for name in relation.arguments if name not in values]
         if missing:
             raise GenerationError(f"{relation.name} follows from {missing[0]!r}, which has no value here\n fix: give the result of a fit")
         values[relation.name] = relation.value(np.array([values[name] for name in relation.arguments]))
-    return [values[f"{name}.{FRACTION}"] for name in names]
+    return [values[name] for name in names.values()]

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from ctpwa.analysis.reopen import LoadedSamples, OpenedFit, open_fit
 from ctpwa.base.errors import DataError
+from ctpwa.base.parts import one_torch_thread
 from ctpwa.base.progress import Progress
+from ctpwa.base.timing import phase
 from ctpwa.base.words import counted
 from ctpwa.data.events import Events
 from ctpwa.data.summary import grouped
 from ctpwa.decay.chain import Decay
 from ctpwa.engine.plan.channels import model_channels
+from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.result import FitResult
 from ctpwa.minimise.drive import one_thread
 from ctpwa.model.lineshapes.formula import Formula
@@ -30,7 +33,7 @@ from ctpwa.observables.moments import MomentSample, angular_moments
 from ctpwa.observables.poles import poles
 from ctpwa.observables.projections import dalitz_pair, event_weights
 from ctpwa.observe.variable import Variable, default_variables, parse_variable
-from ctpwa.report.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent
+from ctpwa.report.content import DataSetView, GoodnessRow, LineshapeView, MomentsView, ReportContent, StudyView
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
@@ -46,6 +49,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     figures: str | os.PathLike[str] | None = None,
+    studies: Sequence[StudyView] = (),
     engine: str = "auto",
     device: str | None = None,
     phase_space: int = PHASE_SPACE,
@@ -57,6 +61,7 @@ def write_report(
         result:       a result, or the file that it was saved to
         path:         where to write
         figures:      a folder for all figures as PDF and PNG; default: none are written
+        studies:      studies around the fit that get a chapter each: what their ``view()`` returned
         engine:       ``auto``, ``cuda``, ``cpu`` or ``reference``
         device:       where to compute; default: a GPU if there is one
         phase_space:  draw the fit with at most this many phase-space events
@@ -65,19 +70,23 @@ def write_report(
     Returns:
         what was written, the report first
     """
-    from ctpwa.report.html.page import write_page
+    with phase("import"):
+        from ctpwa.report.html.page import write_page
 
     opened = result if isinstance(result, OpenedFit) else open_fit(result)
     with _one_thread():
-        projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
+        with phase("projections"):
+            projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
         with Progress("report", None, show=progress):
-            content = report_content(opened, projected, phase_space)
-            write_page(content, path)
+            with phase("tests and moments"):
+                content = replace(report_content(opened, projected, phase_space), studies=tuple(studies))
+            with phase("page"):
+                write_page(content, path)
     if figures is None:
         return [Path(path)]
     from ctpwa.report.figures.all_figures import other_figures, write_figures
 
-    with Progress("figures", None, show=progress):
+    with phase("figures"), Progress("figures", None, show=progress):
         return [Path(path), *write_figures(figures, opened.model, projected, more=other_figures(content))]
 
 
@@ -112,13 +121,8 @@ def _one_thread() -> Iterator[None]:
 
     Those of spin amplitudes and kernels, which are worth it, are others.
     """
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        with one_thread():
-            yield
-    finally:
-        torch.set_num_threads(threads)
+    with one_torch_thread(), one_thread():
+        yield
 
 
 def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_space: int | None = None) -> ReportContent:
@@ -137,13 +141,15 @@ def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_
         views.append(
             DataSetView(samples.name, found, goodness_rows(opened, samples, found), moment_views(opened.model.decay, samples, found), words)
         )
+    by_hand = ByHand.of(opened.result)
+    at = opened.values if by_hand is not None and by_hand.values else opened.result
     return ReportContent(
         opened.result,
         opened.model,
         tuple(views),
         lineshapes=lineshape_views(opened.model),
-        curves=argand(opened.result, opened.model),
-        poles=poles(opened.result, opened.model),
+        curves=argand(at, opened.model),
+        poles=poles(at, opened.model),
         files={"result": opened.path} if opened.path else {},
     )
 

@@ -7,16 +7,20 @@ formatted into a text. Elements and attributes that can run something are refuse
 from __future__ import annotations
 
 import re
+import struct
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import NoReturn
+from zlib import crc32
 
 VOID = frozenset({"br", "input", "link", "meta"})  # elements without content
 _TAG = re.compile(r"[a-z][a-z0-9]*")
 _ATTRIBUTE = re.compile(r"(?!on|style$|src)[a-z][a-z-]*", re.IGNORECASE)
 _LINK = re.compile(r"#[\w-]+|data:,")  # to a part of this page, or to nothing
 _RUNS = frozenset({"script", "style", "iframe", "object", "embed", "base", "form", "foreignobject"})
+_PNG, _FIRST, _LAST = b"\x89PNG\r\n\x1a\n", b"IHDR", b"IEND"
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
@@ -72,6 +76,38 @@ def simple_table(columns: Sequence[Content], rows: Iterable[Sequence[Content]]) 
     """
     head = element("thead", element("tr", (element("th", column) for column in columns)))
     return element("table", head, element("tbody", (element("tr", (element("td", cell) for cell in row)) for row in rows)))
+
+
+def picture(png: bytes, alt: str, scale: float = 1.0) -> Html:
+    """An image that is in the page itself.
+
+    Args:
+        png:    the content of a PNG file
+        alt:    what stands in its place where images are not shown
+        scale:  pixels of the page for each of the image
+
+    Raises:
+        ValueError: if it is not a whole PNG file and nothing else
+    """
+    width, height = (round(scale * pixels) for pixels in _png_size(png))
+    sized = _attribute("alt", alt) + _attribute("width", width) + _attribute("height", height)
+    return Html(f'<img src="data:image/png;base64,{b64encode(png).decode()}"{sized}>')
+
+
+def _png_size(png: bytes) -> tuple[int, int]:
+    """Width and height of an image, every chunk of which is checked."""
+    kinds, at = [], len(_PNG)
+    while png.startswith(_PNG) and at + 12 <= len(png):
+        (length,) = struct.unpack_from(">I", png, at)
+        body, end = png[at + 4 : at + 8 + length], at + 12 + length
+        if end > len(png) or struct.unpack_from(">I", png, end - 4)[0] != crc32(body):
+            break
+        kinds.append(body[:4])
+        at = end
+    if at != len(png) or kinds[:1] != [_FIRST] or kinds[-1:] != [_LAST]:
+        raise ValueError("not a whole PNG file")
+    width, height = struct.unpack_from(">II", png, len(_PNG) + 8)
+    return width, height
 
 
 def _sources(content: Content) -> Iterable[str]:

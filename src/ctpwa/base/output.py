@@ -15,6 +15,7 @@ from zlib import crc32
 
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.locks import LOCK, hold, made_here, remove_if_left_behind
+from ctpwa.base.timing import phase
 
 TEMPORARY = re.compile(r"\..*\.ctpwa-(?P<host>[0-9a-f]{8})-[0-9a-f]{8}(\.[^.]*)?")
 LONG_AGO = 86400.0  # seconds after which files of another machine are nobody's
@@ -43,10 +44,11 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         while held is None:
             held = hold(goal.parent / f".{goal.stem[:100]}.ctpwa-{_this_host()}-{secrets.token_hex(4)}{goal.suffix}")
-        yield held.path
-        with open(held.path, "rb") as file:  # on disk before it replaces anything
-            os.fsync(file.fileno())
-        os.replace(held.path, goal)
+        with phase("write"):
+            yield held.path
+            with open(held.path, "rb") as file:  # on disk before it replaces anything
+                os.fsync(file.fileno())
+            os.replace(held.path, goal)
     except OSError as error:
         raise CtpwaError(f"cannot write {str(goal)!r}: {error.strerror or error}\n fix: check permissions and free space") from error
     finally:

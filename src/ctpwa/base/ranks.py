@@ -28,9 +28,9 @@ import torch
 
 from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.heartbeat import AFTER_A_SIGNAL, BEAT, STORE_SILENT, Heartbeat
+from ctpwa.base.launch import launch_variable, own_rank, started_together
 
 CPU = torch.device("cpu")
-VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets them for every process
 TIMEOUT = 600.0  # seconds in which ranks must meet, and in which one of them must work
 SILENT = 60.0  # seconds in which each must say something; CTPWA_TIMEOUT gives another number for all of this
 FOR_EVER = timedelta(days=365)  # for gloo and NCCL, which know nothing of what others do
@@ -360,27 +360,6 @@ def _describe(error: Exception) -> str:
 _current: Ranks | None = None
 
 
-def started_together() -> bool:
-    """Whether ``torchrun``, or something that sets the same variables, has started this process with others."""
-    return all(name in os.environ for name in VARIABLES) and _variable("WORLD_SIZE", least=1) > 1
-
-
-def own_rank() -> int:
-    """The number of this process, also before it has met the others."""
-    return _variable("RANK", most=_variable("WORLD_SIZE") - 1) if started_together() else 0
-
-
-def _variable(name: str, default: int = 0, least: int = 0, most: int = 2**31 - 1) -> int:
-    """An environment variable of torchrun, within its limits."""
-    text = os.environ.get(name, str(default))
-    if not (text.isdecimal() and len(text) <= 10 and least <= int(text) <= most):
-        raise CtpwaError(
-            f"the environment variable {name} is {text!r}, not a whole number from {least} to {most}\n"
-            f" fix: let torchrun set it, or unset it:  unset {name}"
-        )
-    return int(text)
-
-
 def current_ranks() -> Ranks:
     """The processes that fit together with this one: those that ``torchrun`` has started, or this one alone.
 
@@ -406,13 +385,13 @@ def stay_alone() -> None:
 def _join() -> Ranks:
     import torch.distributed as dist
 
-    rank, size = own_rank(), _variable("WORLD_SIZE")
-    address, port = os.environ["MASTER_ADDR"], _variable("MASTER_PORT", most=65535)
+    rank, size = own_rank(), launch_variable("WORLD_SIZE")
+    address, port = os.environ["MASTER_ADDR"], launch_variable("MASTER_PORT", most=65535)
     if not dist.is_available() or not dist.is_gloo_available():
         raise CtpwaError("this torch cannot run on several processes: it has no gloo backend\n fix: install torch from its own wheels")
     backend = "gloo"
     if torch.cuda.is_available():
-        torch.cuda.set_device(_variable("LOCAL_RANK", rank) % torch.cuda.device_count())
+        torch.cuda.set_device(launch_variable("LOCAL_RANK", rank) % torch.cuda.device_count())
         backend = "cpu:gloo,cuda:nccl" if dist.is_nccl_available() else backend
     try:
         dist.init_process_group(backend, timeout=timedelta(seconds=_timeout(TIMEOUT)))
@@ -466,7 +445,7 @@ def threads_per_rank() -> int:
     if text.isdecimal() and 0 < int(text[:10]) < 2**16:
         return int(text)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores // _variable("LOCAL_WORLD_SIZE", 1, least=1), 1)
+    return max(cores // launch_variable("LOCAL_WORLD_SIZE", 1, least=1), 1)
 
 
 def same_arrays(ranks: Ranks, what: str, arrays: Sequence[torch.Tensor | None]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -70,12 +71,20 @@ def read_changes(
     )
 
 
+@contextmanager
+def of_options() -> Iterator[None]:
+    """What is wrong with changes is said of the option, since no file has them."""
+    try:
+        yield
+    except ChangeError as error:
+        raise typer.BadParameter(f"{error.what}; {error.fix}") from None
+
+
 def load_changed(model: Path, changes: Changes, ranks: Ranks | None = None) -> Analysis:
     """The model file with changes; what is wrong with these is said of the option, since the file does not have them."""
     try:
-        return ctpwa.load_analysis(model, ranks, changes=changes)
-    except ChangeError as error:
-        raise typer.BadParameter(f"{error.what}; {error.fix}") from None
+        with of_options():
+            return ctpwa.load_analysis(model, ranks, changes=changes)
     except ConfigError as error:
         for problem in error.problems:
             if problem.path[:2] == ("fit", "fix") and problem.path[2:3] and problem.path[2] in changes.fix:

@@ -12,6 +12,7 @@ from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import echo, out
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.model.model import Wave
+from ctpwa.model.open_signs import open_signs
 from ctpwa.model.parameter import Parameter, asymmetry_owner
 
 A_MILLION = 1_000_000
@@ -28,6 +29,7 @@ def print_plain(report: CheckReport) -> None:
     _print_backgrounds(report)
     echo(f"\n{_free(report)}")
     _print_sets(report)
+    _print_signs(report)
 
 
 def print_tables(report: CheckReport) -> None:
@@ -44,6 +46,7 @@ def print_tables(report: CheckReport) -> None:
     _print_backgrounds(report)
     console.print(_free(report))
     _print_sets(report)
+    _print_signs(report)
 
 
 def _line(parameter: Parameter) -> str:
@@ -78,6 +81,12 @@ def _print_sets(report: CheckReport) -> None:
         echo(f"  the phase of {number} is fixed at 0 as reference of its set: no data determine it")
     for name in [name for name in report.phases.fixed if asymmetry_owner(name)]:
         echo(f"  {name} is fixed as reference of its set in conjugate data sets: no data determine it")
+
+
+def _print_signs(report: CheckReport) -> None:
+    """Phases whose common sign is open."""
+    for sentence in open_signs(report.model):
+        echo(f"  {sentence}")
 
 
 def print_samples(report: CheckReport, read: SampleReport | None) -> None:

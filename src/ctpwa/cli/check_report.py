@@ -16,9 +16,9 @@ from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream, Piece
 from ctpwa.data.summary import SampleSummary
 from ctpwa.engine.backends.registry import choose_backend
-from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD, Background
+from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood, coupling_parameters
-from ctpwa.engine.likelihood.interference import ProbedAmplitudes
+from ctpwa.engine.likelihood.interference import ProbedAmplitudes, probed_events
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.engine.likelihood.subtraction import BOUNDED, FLOOR, floor_ratio, floor_share
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
@@ -29,6 +29,7 @@ from ctpwa.engine.samples.own_events import Share, own_share
 from ctpwa.engine.samples.precision import planned
 from ctpwa.engine.samples.prepare import points_of
 from ctpwa.generate.phase_space import generate_phase_space
+from ctpwa.model.amounts import SIGNAL
 from ctpwa.model.couplings import CouplingMap, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameter import Parameter, asymmetry_owner
@@ -68,12 +69,11 @@ class CheckReport:
         """Look at the model; a few generated events show which rows of K the waves need."""
         model, settings = analysis.model, analysis.settings
         channels = model_channels(model)
-        probe = generate_phase_space(model, PROBE_EVENTS, seed=0, progress=False)
         numbers = map_couplings(model, channels.couplings, settings.couplings, settings.ties, settings.reference_wave)
         free = [name for name in numbers.numbers if name not in numbers.fixed]
         amounts = tuple(_amounts(analysis))
         held = {*settings.fix, *model.relations} - {p.name for p in channels.theta} - {p.name for p, _ in amounts}
-        plan = _plan(analysis, channels, find_rotation(model, [_piece(model, probe)]))
+        plan = _plan(analysis, channels, _rotation(model))
         sets = ProbedAmplitudes.of(model, channels).coherent_sets(channels.couplings)
         phases = _phases(analysis, channels, numbers, sets, [p for p, _ in amounts])
         return cls(model, channels, plan, len(free), len(held), amounts, sets, phases)
@@ -211,24 +211,26 @@ def _size(analysis: Analysis, share: Share, data_set: DataSet) -> NormalisationS
         progress=False,
         ranks=ONE,
         conjugate=data_set.conjugate,
+        data_set=data_set.yields or "",
     )
     start = dict(zip(likelihood.names, likelihood.start, strict=True)) | dict(settings.start)
     return likelihood.normalisation_size([start[name] for name in likelihood.names])
 
 
 def _amounts(analysis: Analysis) -> Iterator[tuple[Parameter, str]]:
-    """Fractions or yields of all backgrounds with what they look like; the same name in several data sets is one parameter.
+    """Fractions or yields of all backgrounds with what they look like; the same name in several data sets is one fraction.
 
     The value of a yield is its part of all events, since how many there are is not known yet.
     """
     settings, relations = analysis.settings, analysis.model.relations
-    found = {own.name: own for data_set in analysis.data_sets for own in data_set.backgrounds}
-    shares = [(own.name, own.fraction, own.floating, f"density: {own.density}") for own in found.values()]
-    if settings.extended:
-        shares.insert(0, (SIGNAL, 1 - sum(share for _, share, _, _ in shares), True, ""))
-    kind, most = (YIELD, float("inf")) if settings.extended else (FRACTION, 1.0)
-    for name, share, floating, look in shares:
-        parameter = f"{name}.{kind}"
+    shares: dict[str, tuple[float, bool, str]] = {}
+    for data_set in analysis.data_sets:
+        names = data_set.amounts
+        if SIGNAL in names:
+            shares[names[SIGNAL]] = (1 - sum(own.fraction for own in data_set.backgrounds), True, "")
+        shares |= {names[own.name]: (own.fraction, own.floating, f"density: {own.density}") for own in data_set.backgrounds}
+    most = float("inf") if settings.extended else 1.0
+    for parameter, (share, floating, look) in shares.items():
         value = settings.fix.get(parameter) if not settings.extended else None
         free = (floating or settings.extended) and parameter not in settings.fix and parameter not in relations
         limits = settings.limits.get(parameter, (0.0, most))
@@ -264,6 +266,11 @@ def _parts(samples: SampleSet) -> dict[str, Events | EventStream]:
     return parts if samples.background is None else parts | {"background": samples.background}
 
 
-def _piece(model: Model, events: Events) -> Piece:
-    columns = {column.name: column.probe(events.n_events) for column in model.columns}
-    return Piece([events[label] for label in model.decay.labels], None, columns)
+def _rotation(model: Model) -> RowRotation:
+    """The rows that a few events need; where the parent has no mass of its own, or rows depend on a beam, of events made up for it."""
+    if model.decay.parent.mass is None:
+        model, events = probed_events(model, PROBE_EVENTS)
+    else:
+        events = generate_phase_space(model, PROBE_EVENTS, seed=0, progress=False)
+        events = replace(events, columns={column.name: column.probe(events.n_events) for column in model.columns})
+    return find_rotation(model, [Piece([events[label] for label in model.decay.labels], None, events.columns)])

@@ -23,7 +23,7 @@ from rich.segment import Segment
 from typer.core import TyperGroup
 
 from ctpwa.base.errors import CtpwaError, printable
-from ctpwa.base.ranks import current_ranks, own_rank, started_together, stay_alone
+from ctpwa.base.launch import own_rank, started_together
 from ctpwa.cli.streams import prepared_streams, redirected_to_nowhere
 
 FAILED, USAGE, NOT_GOOD, INTERRUPTED = 1, 2, 3, 130
@@ -115,6 +115,10 @@ def fail(error: CtpwaError | str) -> NoReturn:
 def may_print(message: str) -> bool:
     """Whether this process prints a message that others may have as well."""
     try:
+        if not started_together():
+            return True
+        from ctpwa.base.ranks import current_ranks
+
         return current_ranks().reports(message)
     except CtpwaError:  # it never met the others
         return True
@@ -126,6 +130,8 @@ def only_one_process(command: str) -> None:
         return
     if own_rank():
         raise typer.Exit
+    from ctpwa.base.ranks import stay_alone
+
     stay_alone()
     echo(f"{command} runs in one process: leave torchrun out", err=True)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from ctpwa.base.errors import on_one_line
 from ctpwa.cli.console import out
 from ctpwa.fitting.result import FitResult
-from ctpwa.fitting.text import Section, headline, minima_lines, remarks, sections
+from ctpwa.fitting.text import Section, changed_lines, headline, minima_lines, remarks, sections, verdict_lines
 
 
 def print_result(
@@ -28,8 +28,11 @@ def print_result(
         reasons:       all reasons of the verdict, not only the worst
     """
     console = out()
+    for line in changed_lines(result):
+        console.print(Text(line, style="bold yellow"))
     console.print(Text(headline(result), style="bold"))
-    console.print(Text(f"verdict: {result.verdict.text(reasons)}", style="green" if result.verdict.good else "bold red"))
+    for line in verdict_lines(result, reasons):
+        console.print(Text(line, style="green" if result.verdict.good else "bold red"))
     for line in [*minima_lines(result), *remarks(result)]:
         console.print(Text(line))
     for section in [*sections(result, waves, correlations), *more]:

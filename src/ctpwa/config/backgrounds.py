@@ -13,11 +13,12 @@ from ctpwa.config.sources import BackgroundSource, DensitySource, SidebandSource
 from ctpwa.data.event_column import EventColumn
 from ctpwa.data.located import SUFFIXES
 from ctpwa.decay.chain import Decay
+from ctpwa.model.amounts import SIGNAL, amount_names
 from ctpwa.model.parameter import Parameter
 from ctpwa.observe.errors import VariableError
 from ctpwa.observe.variable import ProjectionSpec, parse_variable
 
-FLAT, SIGNAL = "flat", "signal"
+FLAT = "flat"
 KINDS = ("formula", "column", "histogram", "sideband")
 SMOOTHING = 1.0  # phase-space events for each bin
 DENSITY = "write  density: flat,  a formula of variables,  {column: b},  {histogram: b.json}  or  {sideband: side.root, variables: […]}"
@@ -68,7 +69,7 @@ def _axis(axis: DensityAxisSpec, decay: Decay) -> ProjectionSpec:
 def fraction_limits(spec: ModelSpec) -> dict[str, tuple[float, float]]:
     """Limits that stand beside fractions, by parameter."""
     own = [(name, background.fraction.limits) for entry in data_set_specs(spec) for name, background in entry.backgrounds.items()]
-    return {f"{name}.fraction": (limits[0], limits[1]) for name, limits in own if limits is not None}
+    return {amount_names([name], None)[name]: (limits[0], limits[1]) for name, limits in own if limits is not None}
 
 
 def data_set_specs(spec: ModelSpec) -> list[DataSetSpec]:
@@ -76,12 +77,25 @@ def data_set_specs(spec: ModelSpec) -> list[DataSetSpec]:
     return [*([] if spec.samples is None else [spec.samples]), *spec.data_sets.values()]
 
 
+def beginning_of_yields(spec: ModelSpec, data_set: str) -> str | None:
+    """What the names of the yields of a data set begin with: its own name if there are several; None: fractions are fitted."""
+    return None if not spec.fit.extended else data_set if len(spec.data_sets) > 1 else ""
+
+
+def amounts_of_data_sets(spec: ModelSpec) -> dict[str, dict[str, str]]:
+    """Data set → signal and backgrounds → the parameter that says how much there is."""
+    sets = spec.data_sets or ({} if spec.samples is None else {"": spec.samples})
+    return {name: amount_names(entry.backgrounds, beginning_of_yields(spec, name)) for name, entry in sets.items()}
+
+
 def mixture_parameters(spec: ModelSpec) -> dict[str, Parameter]:
     """Fractions of all backgrounds by name; in an extended fit yields, whose values only the data know."""
-    named = {name: own.fraction for entry in data_set_specs(spec) for name, own in entry.backgrounds.items()}
     if spec.fit.extended:
-        return {f"{name}.yield": Parameter(f"{name}.yield", 0.0, False, 0.0) for name in (SIGNAL, *named)}
-    return {f"{name}.fraction": Parameter(f"{name}.fraction", own.value, not own.float_, 0.0, 1.0) for name, own in named.items()}
+        every = [name for own in amounts_of_data_sets(spec).values() for name in own.values()] or amount_names([], "").values()
+        return {name: Parameter(name, 0.0, False, 0.0) for name in every}
+    named = {name: own.fraction for entry in data_set_specs(spec) for name, own in entry.backgrounds.items()}
+    parameters = amount_names(named, None)
+    return {parameters[name]: Parameter(parameters[name], own.value, not own.float_, 0.0, 1.0) for name, own in named.items()}
 
 
 class BackgroundChecks:
@@ -132,7 +146,7 @@ class BackgroundChecks:
     def _check_name(self, name: str, fraction: FractionSpec) -> None:
         if name == SIGNAL or not name.strip() or name != name.strip():
             raise SpecError(f"a background cannot be called {name!r}", "give it another name, such as sideband", key=())
-        if self._seen.setdefault(name, fraction) != fraction:
+        if not self._extended and self._seen.setdefault(name, fraction) != fraction:
             fix = "write the same fraction, or give the background of every data set a name of its own"
             raise SpecError(f"{name!r} has another fraction in another data set, and is one parameter", fix, key=("fraction",))
 
@@ -144,7 +158,7 @@ class BackgroundChecks:
         lower, upper = fraction.limits
         if self._extended or not fraction.float_:
             why = "yields are fitted" if self._extended else "it does not float"
-            fix = f"give limits of {name}.yield under fit" if self._extended else "write  float: true,  or leave them out"
+            fix = "give limits of its yield under fit" if self._extended else "write  float: true,  or leave them out"
             raise SpecError(f"limits of the fraction of {name!r}: {why}", fix, key=("fraction", "limits"))
         if not 0 <= lower < upper <= 1:
             what = f"the limits of the fraction of {name!r} are {lower:g} and {upper:g}"

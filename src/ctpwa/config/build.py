@@ -16,12 +16,15 @@ from ctpwa.config.fit_settings import check_fit, with_tied
 from ctpwa.config.fractions import read_shares, share_note
 from ctpwa.config.generated import generated_chains
 from ctpwa.config.given_latex import with_usable_latex
+from ctpwa.config.helicity_values import SECTION as HELICITIES
+from ctpwa.config.helicity_values import read_helicities
 from ctpwa.config.limits import USUAL, ModelLimits
 from ctpwa.config.names import FullNames
 from ctpwa.config.particles import check_name, own_particle, read_decay
 from ctpwa.config.places import check_places
 from ctpwa.config.polarisation import read_polarisation
 from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.production import PRODUCTION, ProducedStates, check_produced, read_production, with_production_columns
 from ctpwa.config.projections import check_projections
 from ctpwa.config.relations import Written, own_numbers, relate, written_formulas
 from ctpwa.config.samples import check_samples
@@ -33,6 +36,7 @@ from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise
 from ctpwa.generate.shares import Share, SharedCouplings
 from ctpwa.model.model import Model, Wave
+from ctpwa.spin.production import Production
 
 
 def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> tuple[Model, ModelSpec]:
@@ -55,10 +59,19 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     problems.stop()
     decay = _decay(spec, table, problems)
     columns = event_columns(spec, problems)
+    states: ProducedStates | None = None
+    if spec.production is not None:
+        check_produced(spec, problems)
+        problems.stop()
+        states = ProducedStates(spec.production, decay, problems)
+        problems.stop()
+        produced, own_columns = read_production(spec.production, states, table, problems)
+        columns = with_production_columns(columns, own_columns, problems)
     check_samples(spec, decay, columns, problems)
     check_projections(spec.projections, decay, problems)
-    production, elements = read_polarisation(spec, decay.parent, problems)
-    draft = Draft(spec, decay, table, problems, columns, limits)
+    production: Production | None
+    production, elements = (produced, ()) if states is not None else read_polarisation(spec, decay.parent, problems)
+    draft = Draft(spec, decay, table, problems, columns, limits, states)
     draft.notes += notes
     draft.parameters = (*own_numbers(spec, problems), *elements)
     formulas = written_formulas(spec, problems)
@@ -69,9 +82,15 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
         spec = FullNames(spec, problems).of_couplings(waves)
         formulas = written_formulas(spec, problems)
         values, shares = read_couplings(spec.couplings, waves, problems), read_shares(spec, waves, problems)
+        values = _with_helicities(spec, values, waves, problems)
+    if states is not None and production is not None and not problems.found:
+        for chain in dict.fromkeys(wave.chain for wave in waves):
+            with problems.collect((PRODUCTION,)):
+                production.check(chain)
     problems.stop()
     assert production is not None
     zou_bugg = spec.formalism == "zou-bugg"
+    draft.notes += _traces(waves) if zou_bugg else []
     model = Model(decay, tuple(waves), draft.resonances, production, zou_bugg, tuple(draft.notes), values, columns)
     cp = read_asymmetries(spec, waves, formulas, problems)
     problems.stop()
@@ -87,6 +106,33 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     if not shares:
         return replace(model, coupling_values=with_tied(values, spec.fit.ties)), spec
     return replace(model, coupling_values=SharedCouplings(model, shares), notes=(*model.notes, share_note(shares, waves))), spec
+
+
+def _traces(waves: Sequence[Wave]) -> list[str]:
+    """Waves of Zou-Bugg type in which the trace of a projected tensor matters, which is removed before spins are coupled."""
+    found = []
+    for wave in waves:
+        for node, ls in zip(wave.chain.nodes, wave.ls, strict=True):
+            spins = [wave.chain.particle(daughter).two_J for daughter in node.daughters]
+            if min(spins) > 0 and max(spins) >= 3 and ls.two_S < sum(spins):
+                found.append(wave.name)
+                break
+    if not found:
+        return []
+    listed = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+    why = "formalism zou-bugg removes traces of projected tensors before it couples spins"
+    return [f"{why}; papers that keep them have other amplitudes of {listed}"]
+
+
+def _with_helicities(spec: ModelSpec, values: dict[str, complex], waves: Sequence[Wave], problems: Problems) -> dict[str, complex]:
+    """Couplings, and those that follow from helicity couplings."""
+    found = read_helicities(spec.helicity_couplings, waves, problems)
+    twice = sorted(set(found) & set(values))
+    if twice:
+        problems.add(SpecError(f"{twice[0]!r} has a value under 'couplings' too", "leave one of them out", key=()), (HELICITIES,))
+    if spec.helicity_couplings and spec.fractions:
+        problems.add(SpecError("'fractions' and helicity couplings are both given", "leave one of them out", key=()), (HELICITIES,))
+    return {**values, **found}
 
 
 def _check_names(section: str, names: Collection[str], most: int, problems: Problems) -> None:
@@ -115,7 +161,7 @@ def _own_particles(spec: ModelSpec, problems: Problems) -> dict[str, Particle]:
 def _decay(spec: ModelSpec, table: ParticleTable, problems: Problems) -> Decay:
     decay: Decay | None = None
     with problems.collect(("decay",)):
-        decay = read_decay(spec.decay, table)
+        decay = read_decay(spec.decay, table, spec.production is not None)
     problems.stop()
     assert decay is not None
     return decay
@@ -126,6 +172,7 @@ def _waves(draft: Draft, formulas: Mapping[str, Written]) -> list[Wave]:
     found = generated_chains(draft) + written_chains(draft)
     if len(draft.decay.final) == 2 and not found:
         found += direct_chain(draft)
+    found = draft.produced(found)
     _check_unused(draft)
     relate(draft, formulas)
     check_places(draft, found)
@@ -134,6 +181,8 @@ def _waves(draft: Draft, formulas: Mapping[str, Written]) -> list[Wave]:
     for chain in found:
         waves.add(chain)
     waves.note_missing_partners()
+    if draft.states is not None and not draft.problems.found:
+        waves.waves = draft.states.rank_conditions(waves.waves)
     if not waves.waves and not draft.problems.found:
         draft.problems.found.append(Problem("the model has no waves", (), "add resonances with 'in', or chains"))
     return waves.waves

@@ -39,7 +39,7 @@ class ChainReader:
             raise SpecError(f"the chain has {len(vertices)} vertices", f"write {most}: each makes two particles of one")
         self.top = vertices[0][0]
         start = table.find(self.top)
-        if start is None or start.name != decay.parent.name:
+        if self.top != decay.parent.name and (start is None or start.name != decay.parent.name):
             raise SpecError(
                 f"the chain does not start with {decay.parent.name}", f"begin with {decay.parent.name} {ARROW} …", word=self.top
             )

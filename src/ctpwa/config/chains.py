@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.limits import USUAL
 from ctpwa.config.systems import Place, System
+from ctpwa.decay.barrier import Barrier
 from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
 from ctpwa.decay.currents import lepton_current
 from ctpwa.decay.particle import Particle
@@ -53,10 +54,11 @@ class Carrier(NamedTuple):
 
 @dataclass(frozen=True)
 class VertexRules:
-    """How vertices are made: whether they are weak, which barrier radius they have, and whether the user has chosen their (L, S)."""
+    """How vertices are made: whether they are weak, which barriers they have, and whether the user has chosen their (L, S)."""
 
     weak: Callable[[str], bool | None]
     radius: Callable[[str], float]
+    barrier: Callable[[str, Sequence[Node | int]], Barrier | None] = lambda name, daughters: None
     chosen: Callable[[str, Sequence[Node | int]], bool] = lambda name, daughters: False
 
     def node(self, decay: Decay, name: str, state: Particle, daughters: tuple[Node | int, Node | int]) -> Node:
@@ -67,7 +69,7 @@ class VertexRules:
         said = self.weak(name)
         weak = changes_flavour(state, (first, second)) if said is None else said
         current = "" if self.chosen(name, daughters) else lepton_current(state, first, second, weak)
-        return Node(state, daughters, name, weak, self.radius(name), current)
+        return Node(state, daughters, name, weak, self.radius(name), current, self.barrier(name, daughters))
 
 
 def generate_chains(decay: Decay, carriers: Sequence[Carrier], rules: VertexRules, most: int = USUAL.chains) -> list[Chain]:

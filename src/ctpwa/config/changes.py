@@ -15,7 +15,10 @@ from typing import Any
 
 from ctpwa.base.errors import suggest
 from ctpwa.config.backgrounds import mixture_parameters
-from ctpwa.config.schema import ModelSpec
+from ctpwa.config.fractions import share_of
+from ctpwa.config.names import meant
+from ctpwa.config.problems import SpecError
+from ctpwa.config.schema import ModelSpec, ShareSpec
 from ctpwa.config.set_values import ChangeError, Known, free, names_of, set_value
 from ctpwa.decay.pdg import normalise, split_charge
 from ctpwa.model.couplings import coupling_names
@@ -23,6 +26,7 @@ from ctpwa.model.model import Model
 from ctpwa.model.parameter import PARTS
 
 _TOKENS = re.compile(r"\s+|;|->")
+_PARTS = frozenset(part for parts in PARTS.values() for part in parts)
 _OF_PARAMETERS = ("fix", "start", "limits", "constraints", "relations", "ties", "minos")  # keys of 'fit' that name parameters
 
 
@@ -82,23 +86,52 @@ def changed(data: Mapping[str, Any], spec: ModelSpec, model: Model, folder: File
         _leave_out(new, spec, model, gone, coupling_names(left))
     resonances = {name: own for name, own in model.resonances.items() if name not in gone}
     known = Known(spec, replace(model, resonances=resonances), mixture_parameters(spec), coupling_names(left))
+    about = ({*known.parameters, *known.parts}, resonances, known.couplings)
     for name in changes.free:
-        free(new, known, name)
+        free(new, known, full_name("--float", name, *about))
     for name, value in changes.set.items():
-        set_value(new, known, name, value)
+        set_value(new, known, full_name("--set", name, *about), value)
     if changes.data:
         _replace_data(new, folder, changes.data)
     return new
 
 
 def _key(model: Model, name: str) -> str:
-    """The resonance that is meant, in any spelling."""
-    found = [key for key in model.resonances if normalise(key) == normalise(name)]
-    if not found:
+    """The resonance that is meant, in any spelling, or by its beginning."""
+    found = _meant("--without", name, model.resonances)
+    if found is None:
         raise ChangeError(
             f"--without {name!r}: the model has no such resonance", suggest(name, model.resonances) or "ctpwa check lists them"
         )
-    return found[0]
+    return found
+
+
+def _meant(option: str, name: str, known: Collection[str]) -> str | None:
+    try:
+        return meant(name, known)
+    except SpecError as error:
+        raise ChangeError(f"{option}: {error.what}", error.fix) from None
+
+
+def full_name(option: str, name: str, parameters: Collection[str], resonances: Collection[str], couplings: Collection[str]) -> str:
+    """The full name of a parameter or coupling that is spelled another way or only begun; others as they are.
+
+    Args:
+        option:      which names it
+        name:        what it says
+        parameters:  of the model
+        resonances:  of the model
+        couplings:   of the model
+    """
+    if name in parameters or name in couplings:
+        return name
+    owner, dot, part = name.rpartition(".")
+    if dot and part not in _PARTS:
+        found = _meant(option, owner, resonances)
+    else:
+        owner, part = (owner, part) if dot and part in _PARTS else (name, "")
+        found = _meant(option, owner, couplings)
+    return name if found is None else f"{found}.{part}" if part else found
 
 
 def _leave_out(data: dict[str, Any], spec: ModelSpec, model: Model, gone: Collection[str], left: Sequence[str]) -> None:
@@ -119,7 +152,7 @@ def _leave_out(data: dict[str, Any], spec: ModelSpec, model: Model, gone: Collec
     if not left:
         raise ChangeError(f"--without {' --without '.join(gone)} leaves no wave", "leave out less")
     for own in resonances.values():
-        _drop(own, "without", lambda text: normalise(text) in map(normalise, gone))
+        drop_names(own, "without", lambda text: normalise(text) in map(normalise, gone))
     names = {wave.name for wave in model.waves}
     couplings = {*coupling_names(model.waves), *names} - {*left, *(name for name in names if any(own.startswith(name) for own in left))}
 
@@ -128,13 +161,23 @@ def _leave_out(data: dict[str, Any], spec: ModelSpec, model: Model, gone: Collec
         return text in couplings or owner in couplings or any(f"{text}.".startswith(f"{key}.") for key in gone)
 
     for section in ("couplings", "fractions", "cp"):
-        _drop(data, section, is_gone)
+        drop_names(data, section, is_gone)
+    if spec.fractions and data.get("fractions"):
+        data["fractions"] = _rescaled(spec.fractions, data["fractions"])
     fit = data.get("fit") or {}
     for section in _OF_PARAMETERS:
-        _drop(fit, section, is_gone)
+        drop_names(fit, section, is_gone)
     reference = spec.fit.reference_wave or next(name for name in coupling_names(model.waves) if name not in spec.fit.ties)
     if is_gone(reference):
         _forget_reference(fit, reference, left)
+
+
+def _rescaled(before: Mapping[str, ShareSpec], left: Mapping[str, Any]) -> dict[str, Any]:
+    """Fractions in the same ratios that add up to what all of them did."""
+    numbers = {name: share_of(before[name]) for name in left}
+    remaining = sum(numbers.values())
+    factor = sum(share_of(own) for own in before.values()) / remaining if remaining else 1.0
+    return {name: {"fraction": factor * numbers[name], "phase": before[name].phase} for name in left}
 
 
 def _forget_reference(fit: dict[str, Any], reference: str, left: Sequence[str]) -> None:
@@ -148,8 +191,8 @@ def _forget_reference(fit: dict[str, Any], reference: str, left: Sequence[str]) 
                 f"--without leaves out the reference wave {reference!r}, and {section!r} of the fit gives {named[0]!r} relative to it",
                 "choose another reference_wave in the model file",
             )
-    _drop(fit, "start", lambda text: text in parts)
-    _drop(fit, "minos", lambda text: text.startswith(f"{left[0]}."))
+    drop_names(fit, "start", lambda text: text in parts)
+    drop_names(fit, "minos", lambda text: text.startswith(f"{left[0]}."))
 
 
 def _states(chain: Any, model: Model) -> Iterator[str]:
@@ -161,7 +204,7 @@ def _states(chain: Any, model: Model) -> Iterator[str]:
         yield from (key for key in model.resonances if {normalise(key), normalise(split_charge(key)[0])} & spelled)
 
 
-def _drop(data: dict[str, Any], section: str, is_gone: Callable[[str], bool]) -> None:
+def drop_names(data: dict[str, Any], section: str, is_gone: Callable[[str], bool]) -> None:
     """Names that no longer mean anything, from a text, a list or a mapping; what is empty then is removed."""
     value = data.get(section)
     if isinstance(value, str):
@@ -182,7 +225,7 @@ def _replace_data(data: dict[str, Any], folder: FilePath, files: Sequence[str]) 
     """Other files of measured events; how to read them stays as it is."""
     sets = data.get("data_sets") or {}
     if data.get("samples"):
-        data["samples"]["data"] = _with_files(data["samples"].get("data"), [_seen_from(folder, file) for file in files])
+        data["samples"]["data"] = with_files(data["samples"].get("data"), [_seen_from(folder, file) for file in files])
         return
     if not sets:
         raise ChangeError(
@@ -199,10 +242,15 @@ def _replace_data(data: dict[str, Any], folder: FilePath, files: Sequence[str]) 
             )
         given.setdefault(name, []).append(_seen_from(folder, file))
     for name, own in given.items():
-        sets[name]["data"] = _with_files(sets[name].get("data"), own)
+        sets[name]["data"] = with_files(sets[name].get("data"), own)
 
 
-def _with_files(sample: Any, files: list[str]) -> Any:
+def with_files(sample: Any, files: list[str]) -> Any:
+    """A sample of other files, which are read in the same way.
+
+    Raises:
+        ChangeError: if it cannot be said in which way
+    """
     entries = sample if isinstance(sample, list) else [sample]
     one = entries[0] if len(entries) == 1 else {}
     if any(isinstance(entry, dict) for entry in entries) and len(entries) > 1:

@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from ctpwa.base.errors import Path, PhysicsError, shortened
-from ctpwa.config.chains import VertexRules
+from ctpwa.base.errors import Path, PhysicsError, shortened, suggest
+from ctpwa.config.chains import FoundChain, VertexRules
 from ctpwa.config.limits import USUAL, ModelLimits
 from ctpwa.config.problems import Problems, SpecError
+from ctpwa.config.production import ProducedStates
 from ctpwa.config.propagators import build_resonance, check_on_shell
-from ctpwa.config.schema import ModelSpec, ResonanceSpec
+from ctpwa.config.schema import BarrierSpec, ModelSpec, ResonanceSpec
 from ctpwa.data.event_column import EventColumn
+from ctpwa.decay.barrier import Barrier
 from ctpwa.decay.chain import Chain, Decay, Held, Node
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, split_charge
-from ctpwa.decay.spin import LS
+from ctpwa.decay.spin import LS, format_spin
 from ctpwa.decay.waves import vertex_ls
 from ctpwa.model.parameter import Parameter
 from ctpwa.model.resonance import Resonance
@@ -37,6 +39,7 @@ class Draft:
         problems:  where problems are collected
         columns:   event columns of the model
         limits:    how large the model may be
+        states:    the states of the parent, if a beam made it
     """
 
     def __init__(
@@ -47,16 +50,17 @@ class Draft:
         problems: Problems,
         columns: Sequence[EventColumn] = (),
         limits: ModelLimits = USUAL,
+        states: ProducedStates | None = None,
     ) -> None:
         self.spec, self.decay, self.table, self.problems, self.columns = spec, decay, table, problems, tuple(columns)
-        self.limits = limits
+        self.limits, self.states = limits, states
         self.notes: list[str] = []
         self.resonances: dict[str, Resonance] = {}
         self.ranges: dict[str, tuple[float, float]] = {}  # of lineshape parameters, by name
         self.seen: list[tuple[str, ResonanceSpec, tuple[int, ...]]] = []  # in which systems
         self.parameters: tuple[Parameter, ...] = ()  # of no resonance
         self.undeclared: dict[str, ResonanceSpec] = {}  # resonances that only occur in chains
-        self.rules = VertexRules(self._weak, self._radius, self._chosen)
+        self.rules = VertexRules(self._weak, self._radius, self._barrier, self._chosen)
 
     def add_resonance(self, name: str, spec: ResonanceSpec, state: Particle, leaves: tuple[int, ...]) -> None:
         """Check a resonance in a system and keep its propagator."""
@@ -122,7 +126,20 @@ class Draft:
     def wave_name(self, chain: Chain, ls: Sequence[LS]) -> str:
         """``phi(1020)[K+ K-] (1,1)(1,0)``; states on their mass shell, which all waves have, are not in it."""
         parts = [f"{self.title(node)}[{' '.join(chain.decay.words(node.leaves))}]" for node in chain.shown]
-        return " ".join([*parts, chain.ls_text(ls)])
+        made = chain.root.made
+        start = [] if made is None else [f"{format_spin(chain.root.particle.two_J)}{'+-'[chain.root.particle.P == -1]}"]
+        return " ".join([*start, *parts, chain.ls_text(ls), *([] if made is None else [str(made)])])
+
+    def starts(self, chain: Chain) -> list[Chain]:
+        """A chain from the parent, or one from X of every J^P that a beam makes."""
+        return [chain] if self.states is None else self.states.roots(chain)
+
+    def produced(self, found: Sequence[FoundChain]) -> list[FoundChain]:
+        """Chains of X in every state in which it is produced; those of a decay as they are."""
+        if self.states is None:
+            return list(found)
+        self.states.check_found([each.chain.root.particle for each in found])
+        return [each._replace(chain=chain) for each in found for chain in self.states.made(each.chain)]
 
     def vertex_choice(self, chain: Chain, node: Node, only: Sequence[LS] | None = None, max_L: int | None = None) -> list[LS]:
         """The (L, S) pairs of a vertex under the limits of the model, the chain and the resonances at it."""
@@ -154,6 +171,41 @@ class Draft:
     def _radius(self, name: str) -> float:
         spec = self.spec_of(name)
         return spec.radius if spec is not None and spec.radius is not None else self.spec.radius
+
+    def _barrier(self, name: str, daughters: Sequence[Node | int]) -> Barrier | None:
+        """The barrier of a vertex as its resonances say, or the model."""
+        own = self.spec_of(name)
+        below = [self.spec_of(daughter.resonance) for daughter in daughters if isinstance(daughter, Node)]
+        given = [spec.production_barrier for spec in below if spec is not None and spec.production_barrier is not None]
+        given += [own.barrier] if own is not None and own.barrier is not None else []
+        if any(barrier != given[0] for barrier in given[1:]):
+            where = f"the vertex of {name}" if name else f"the vertex of {self.decay.parent.name}"
+            raise PhysicsError(
+                f"the resonances at {where} want different barriers", "say it once: under 'barriers' of a chain, or at one of them"
+            )
+        spec = given[0] if given else self.spec.barrier
+        floats = name in self.resonances and self.resonances[name].own_radius
+        if spec is None and not floats:
+            return None
+        return self.barrier_of(spec or BarrierSpec.model_validate({}), name)
+
+    def barrier_of(self, spec: BarrierSpec, name: str) -> Barrier:
+        """The barrier that a description means at the vertex of a state; its radius is the state's unless it has one of its own."""
+        radius, parameter = self._radius(name), ""
+        if isinstance(spec.radius, str):
+            own = {p.name: p for p in self.parameters}
+            if spec.radius not in own:
+                raise SpecError(
+                    f"the radius of a barrier is {spec.radius!r}, which is no parameter",
+                    suggest(spec.radius, own) or f"write a number in GeV^-1, or add {spec.radius} under 'parameters'",
+                    key=("barrier", "radius"),
+                )
+            radius, parameter = own[spec.radius].value, spec.radius
+        elif spec.radius is not None:
+            radius = spec.radius
+        elif name in self.resonances and self.resonances[name].own_radius:
+            parameter = f"{name}.radius"
+        return Barrier(spec.form, radius, spec.l, parameter, spec.normalised)
 
 
 def _or(limit: float | None, otherwise: float) -> float:

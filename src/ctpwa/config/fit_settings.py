@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.memory import parse_bytes
-from ctpwa.config.backgrounds import fraction_limits, mixture_parameters
+from ctpwa.config.backgrounds import amounts_of_data_sets, fraction_limits, mixture_parameters
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.relations import Written, add_relation_error, fixes
 from ctpwa.config.schema import FitSpec, ModelSpec
@@ -186,9 +186,9 @@ def _check_tie(name: str, other: float | str, factor: float | str, names: tuple[
 def _check_mixture(whole: ModelSpec, model: Model, mixed: Mapping[str, Parameter], problems: Problems) -> None:
     """Whether fractions and yields can be told from other parameters, and have values that make sense."""
     spec = whole.fit
-    if spec.extended and len(whole.data_sets) > 1:
-        error = SpecError("an extended fit of several data sets: signal.yield would be the same in all", "leave 'extended' out")
-        problems.add(error, (SECTION,), "extended")
+    every = [name for own in amounts_of_data_sets(whole).values() for name in own.values()] if spec.extended else []
+    for name in sorted({name for name in every if every.count(name) > 1}):
+        problems.add(SpecError(f"two data sets would have the yield {name!r}", "give them names without dots"), (SECTION,), "extended")
     for name in mixed:
         if name in own_parameters(model.resonances, model.parameters):
             error = SpecError(f"{name!r} is a parameter of a resonance and of a background", "give the background another name")
@@ -239,22 +239,27 @@ def _check_relations(
             return False
         _check_same_data_set(whole, relations, problems)
         used = {name for relation in relations for name in relation.arguments} | _elements(model)
+        used |= {node.growth.parameter for wave in model.waves for node in wave.chain.nodes}
         for p in model.parameters:
             if not p.fixed and p.name not in used and not asymmetry_owner(p.name):
-                unused = SpecError(f"{p.name!r} floats, and nothing depends on it", "use it in a formula, or remove it", key=())
+                unused = SpecError(
+                    f"{p.name!r} floats, and nothing depends on it",
+                    "use it in a formula, or as the radius of a barrier, or remove it",
+                    key=(),
+                )
                 problems.add(unused, ("parameters", p.name))
     return len(problems.found) == before
 
 
 def _check_same_data_set(whole: ModelSpec, relations: Sequence[Relation], problems: Problems) -> None:
-    """Refuse fractions that follow from those of another data set, whose likelihood does not know them."""
-    sets = {name: {f"{own}.fraction" for own in entry.backgrounds} for name, entry in whole.data_sets.items()}
+    """Refuse fractions and yields that follow from those of another data set, whose likelihood does not know them."""
+    sets = {name: set(own.values()) for name, own in amounts_of_data_sets(whole).items()}
     every = {name for names in sets.values() for name in names}
     for relation in relations:
         for name, own in sets.items():
             missing = [argument for argument in relation.arguments if argument in every and argument not in own]
             if missing and (relation.name in own or relation.name not in every):
-                fix = "backgrounds of the same name have the same fraction in all data sets"
+                fix = "leave it out" if whole.fit.extended else "backgrounds of the same name have the same fraction in all data sets"
                 error = SpecError(f"{relation.name!r} follows from {missing[0]!r}, which data set {name!r} does not have", fix, key=())
                 problems.add(error, (SECTION, "relations", relation.name))
                 break

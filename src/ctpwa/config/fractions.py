@@ -27,7 +27,7 @@ def read_shares(spec: ModelSpec, waves: Sequence[Wave], problems: Problems) -> t
     for name, own in spec.fractions.items():
         with problems.collect(("fractions", name)):
             couplings = _couplings(name, waves)
-            fraction = _fraction(own)
+            fraction = share_of(own)
             _check_once(name, couplings, found)
             found[name] = Share(name, couplings, fraction, own.phase)
     if (
@@ -73,7 +73,8 @@ def _couplings(name: str, waves: Sequence[Wave]) -> tuple[str, ...]:
     raise SpecError(f"neither a resonance nor a coupling is called {name!r}", fix, key=())
 
 
-def _fraction(own: ShareSpec) -> float:
+def share_of(own: ShareSpec) -> float:
+    """The fraction as a number."""
     text = own.fraction
     percent = _PERCENT.fullmatch(text) if isinstance(text, str) else None
     if isinstance(text, str) and percent is None:

@@ -34,14 +34,14 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
         raise
     refused: dict[str, list[tuple[Chain, PhysicsError]]] = {}
     left_out = LeftOut(draft)
-    for chain in chains:
+    for chain in (start for own in chains for start in draft.starts(own)):
         names = [node.resonance for node in chain.shown]
         try:
             waves = chain_waves(chain, [draft.vertex_choice(chain, node) for node in chain.nodes], draft.limits.waves)
         except PhysicsError as error:
             for node in chain.nodes[1:]:
                 refused.setdefault(node.resonance, []).append((chain, error))
-            if len(names) > 1:
+            if len(names) > 1 and draft.states is None:
                 draft.notes.append(f"no wave for {chain}: {error.what}")
         else:
             kept = left_out.kept(chain, waves)

@@ -18,19 +18,24 @@ _OTHER_ENCODINGS = {
 }
 
 
-def read_text(path: Path) -> str:
-    """The text of a model file.
+def read_text(path: Path, what: str = "model file", fix: str = _FIX) -> str:
+    """The text of a model file, or of another file that a user writes.
+
+    Args:
+        path:  the file
+        what:  what it is, for messages
+        fix:   what to do if it is not there
 
     Raises:
         ConfigError: if it cannot be read, is not a regular file, is too large, or is not UTF-8 text
     """
     try:
-        data = _read(path)
+        data = _read(path, what, fix)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        raise _refused(path, (error.strerror if isinstance(error, OSError) else "") or "this is not a file path") from None
+        raise _refused(path, (error.strerror if isinstance(error, OSError) else "") or "this is not a file path", fix, what) from None
     for mark, name in _OTHER_ENCODINGS.items():
         if data.startswith(mark):
-            raise _refused(path, f"it is {name}, not UTF-8 text", "save it as UTF-8")
+            raise _refused(path, f"it is {name}, not UTF-8 text", "save it as UTF-8", what)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -40,19 +45,20 @@ def read_text(path: Path) -> str:
         raise ConfigError([Problem(what, (), "save the file as UTF-8", location=f"{path}:{line}:{column}")]) from None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, what: str, fix: str) -> bytes:
     """The bytes of a regular file; opening a pipe would wait for a writer, so it is checked first."""
     about = path.stat()
     if stat.S_ISDIR(about.st_mode):
-        raise _refused(path, "it is a folder")
+        raise _refused(path, "it is a folder", fix, what)
     if not stat.S_ISREG(about.st_mode):
-        raise _refused(path, "it is a pipe, a device or a socket, not a file")
+        raise _refused(path, "it is a pipe, a device or a socket, not a file", fix, what)
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise _refused(path, f"it is larger than {MAX_BYTES / 1e6:g} MB", "a model has a few thousand bytes: this is another kind of file")
+        small = f"a {what} has a few thousand bytes: this is another kind of file"
+        raise _refused(path, f"it is larger than {MAX_BYTES / 1e6:g} MB", small, what)
     return data
 
 
-def _refused(path: Path, reason: str, fix: str = _FIX) -> ConfigError:
-    return ConfigError([Problem(f"cannot read model file {str(path)!r}: {reason}", (), fix)])
+def _refused(path: Path, reason: str, fix: str, what: str) -> ConfigError:
+    return ConfigError([Problem(f"cannot read {what} {str(path)!r}: {reason}", (), fix)])

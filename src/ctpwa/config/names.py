@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ctpwa.base.errors import Path
@@ -15,19 +15,18 @@ from ctpwa.config.backgrounds import mixture_parameters
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import ModelSpec
 from ctpwa.decay.pdg import normalise
-from ctpwa.model.couplings import coupling_names
+from ctpwa.model.couplings import VERTEX, coupling_names
 from ctpwa.model.model import Wave
 from ctpwa.model.parameter import PARTS
+from ctpwa.model.short_names import short_form
 
 SHOWN = 4  # names that an ambiguous one is answered with
-_SYSTEM = re.compile(r"\[[^\[\]]*\]")
 _OF_COUPLINGS = frozenset(part for parts in PARTS.values() for part in parts)
+# parts of a real number
+REAL: dict[str, Callable[[float], float]] = {
+    "re": lambda x: x, "im": lambda x: 0.0, "abs": abs, "phase": lambda x: 0.0 if x >= 0 else math.pi,
+}  # fmt: skip
 T = TypeVar("T")
-
-
-def short_form(name: str) -> str:
-    """The name of a wave without the final particles in brackets: ``a(1)(1260)+ rho(770)0 (1,1)(0,1)(1,0)``."""
-    return " ".join(_SYSTEM.sub("", name).split())
 
 
 def meant(name: str, known: Collection[str]) -> str | None:
@@ -84,6 +83,8 @@ class FullNames:
             return None if found is None else f"{found}.{part}"
 
         self.spec = self._with_parameters(parameter)
+        if self.spec.fit.couplings != VERTEX:
+            self._fix_both_parts(couplings)
         fit = self.spec.fit
         ties = {
             name: [self._one(str(pair[0]), full, ("fit", "ties", name)), pair[1]]
@@ -96,6 +97,26 @@ class FullNames:
                 "fit": fit.model_copy(update={"ties": ties, "reference_wave": reference}),
             }
         )
+
+    def _fix_both_parts(self, couplings: Collection[str]) -> None:
+        """A coupling that is fixed as a whole: both of its parts are, at its start value or at a real number."""
+        fit = self.spec.fit
+        own = {*mixture_parameters(self.spec), *self.spec.parameters}
+        found: dict[str, float | None] = {}
+        for name, value in fit.fix.items():
+            with self.problems.collect(("fit", "fix", name)):
+                is_parameter = name in own or name.rpartition(".")[2] in _OF_COUPLINGS
+                coupling = None if is_parameter else meant(name, couplings)
+                if coupling is None:
+                    found[name] = value
+                    continue
+                for part in PARTS[fit.representation]:
+                    whole = f"{coupling}.{part}"
+                    if whole in found or whole in fit.fix:
+                        raise SpecError(f"{coupling!r} is fixed twice", "keep one of them", key=(), word=name)
+                    found[whole] = None if value is None else REAL[part](value)
+                    self.problems.written[("fit", "fix", whole)] = name
+        self.spec = self.spec.model_copy(update={"fit": fit.model_copy(update={"fix": found})})
 
     def _with_parameters(self, full: Any) -> ModelSpec:
         fit = self.spec.fit

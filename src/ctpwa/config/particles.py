@@ -11,7 +11,7 @@ from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import Decay, Held
 from ctpwa.decay.latex import latex_of_name
-from ctpwa.decay.particle import Particle
+from ctpwa.decay.particle import Particle, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, near_names
 from ctpwa.decay.spin import JPC, parse_jpc
 
@@ -57,8 +57,13 @@ def own_particle(name: str, spec: ParticleSpec) -> Particle:
     return replace(known, **changes)
 
 
-def read_decay(text: str, table: ParticleTable) -> Decay:
+def read_decay(text: str, table: ParticleTable, produced: bool = False) -> Decay:
     """``J/psi(1S) -> K+ K- eta``; ``name:particle`` gives a final particle a name of its own; sub-decays follow after ``;``.
+
+    Args:
+        text:      the line
+        table:     known particles
+        produced:  whether the parent is no particle but all that a beam makes of these final particles
 
     Raises:
         SpecErrors: one for each name that is not known
@@ -68,13 +73,17 @@ def read_decay(text: str, table: ParticleTable) -> Decay:
         check_name(name or "-", "a particle", key=None)
     found: dict[str, Particle] = {}
     errors: list[SpecError] = []
-    for name in dict.fromkeys(line.names):
+    for name in dict.fromkeys(name for name in line.names if not produced or name != line.parent):
         try:
             found[name] = _known(name, table)
         except SpecError as error:
             errors.append(error)
     if errors:
         raise SpecErrors(errors)
+    if produced:
+        if table.find(line.parent) is not None:
+            raise SpecError(f"{line.parent!r} is a particle, but a production makes X of any mass and J^P", "call it X", word=line.parent)
+        found[line.parent] = _produced(line.parent, [found[word.name] for word in line.final])
     states = [word for word, _ in line.held]
     labels = _labels([*line.final, *states])
     n = len(line.final)
@@ -85,6 +94,16 @@ def read_decay(text: str, table: ParticleTable) -> Decay:
         return Decay(found[line.parent], tuple(found[word.name] for word in line.final), labels[:n], held)
     except PhysicsError as error:
         raise SpecError(error.what, error.fix or "correct the decay, or masses and charges under 'particles'") from None
+
+
+def _produced(name: str, final: Sequence[Particle]) -> Particle:
+    """X that decays to these final particles, whatever its mass and J^P."""
+    charge = sum(particle.charge for particle in final)
+    return Particle(
+        name=name, two_J=0, P=None, C=None, mass=None, width=None, charge=charge, massless=False,
+        antiparticle=name if charge == 0 else f"{name}~", baryon=sum(particle.baryon for particle in final),
+        flavours=combined_flavours(tuple(final)), latex=latex_of_name(name),
+    )  # fmt: skip
 
 
 def _check_narrow(name: str, particle: Particle) -> None:

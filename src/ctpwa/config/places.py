@@ -11,6 +11,7 @@ from ctpwa.config.problems import SpecError
 from ctpwa.config.propagators import no_parameter
 from ctpwa.decay.chain import Node
 from ctpwa.model.placing import Places, UnknownMassError, uses_masses
+from ctpwa.model.vertex_factor import VertexFactors
 
 
 def check_places(draft: Draft, found: Sequence[FoundChain]) -> None:
@@ -18,6 +19,7 @@ def check_places(draft: Draft, found: Sequence[FoundChain]) -> None:
     places = Places(draft.resonances, draft.columns)
     needed: set[str] = set()
     for each in found:
+        _check_barriers(draft, places, each, needed)
         for node in each.chain.nodes[1:]:
             below = [daughter.resonance for daughter in node.daughters if isinstance(daughter, Node)]
             if not below:
@@ -38,10 +40,31 @@ def check_places(draft: Draft, found: Sequence[FoundChain]) -> None:
     _check_needed(draft, needed)
 
 
+def _check_barriers(draft: Draft, places: Places, found: FoundChain, needed: set[str]) -> None:
+    """Barriers that are normalised at nominal masses find them."""
+    factors = VertexFactors(places)
+    for position, node in enumerate(found.chain.nodes):
+        if node.growth.normalised == "no":
+            continue
+        states = [state.resonance for state in (node, *node.daughters) if isinstance(state, Node)]
+        needed.update(states)
+        try:
+            for ls in {choice[position] for choice in found.choices}:
+                factors.of(found.chain, node, ls)
+        except UnknownMassError as error:
+            if not draft.problems.at("resonances", error.resonance):
+                _add(draft, SpecError(error.what, error.fix, key=()), error.resonance)
+
+
 def _check_needed(draft: Draft, needed: set[str]) -> None:
     for name, resonance in draft.resonances.items():
         if resonance.nominal_mass is not None and name not in needed:
-            _add(draft, no_parameter(name, str(resonance.lineshape), "mass", list(resonance.parameters), ("mass",)), name)
+            spec = draft.spec_of(name)
+            if spec is not None and spec.nominal_mass is not None:
+                error = SpecError(f"nothing uses the nominal mass of {name!r}", "remove it", key=("nominal_mass",))
+            else:
+                error = no_parameter(name, str(resonance.lineshape), "mass", list(resonance.parameters), ("mass",))
+            _add(draft, error, name)
 
 
 def _add(draft: Draft, error: SpecError, resonance: str) -> None:

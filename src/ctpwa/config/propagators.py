@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 from ctpwa.base.errors import Path, PhysicsError, suggest
@@ -13,7 +14,7 @@ from ctpwa.decay.chain import Decay, changes_flavour
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import pdg_measured
 from ctpwa.decay.rules import allowed_ls
-from ctpwa.model.lineshapes.formula import Basis, Lineshape, LineshapeParameter, Vertex
+from ctpwa.model.lineshapes.formula import RADIUS, Basis, Formula, Lineshape, LineshapeParameter, Vertex
 from ctpwa.model.lineshapes.registry import KINDS, build_lineshape
 from ctpwa.model.lineshapes.spline import Knots
 from ctpwa.model.resonance import Resonance
@@ -32,10 +33,14 @@ def build_resonance(
     Parameters that are formulas are NaN until all resonances are known.
     """
     system = decay.particles(leaves)
-    lineshape = _trial_lineshape(name, spec, _vertex(state, system, spec.weak, spec.radius or radius, columns))
+    own_radius = RADIUS.name in spec.float_ and RADIUS.name not in spec.parameters
+    vertex = _vertex(state, system, spec, RADIUS.symbol if own_radius else spec.radius or radius, columns)
+    lineshape = _trial_lineshape(name, spec, vertex)
+    _check_width_l(name, spec, vertex, lineshape)
     known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
+    known += [RADIUS] if own_radius and RADIUS not in known else []
     _check_parameter_names(name, spec, [parameter.name for parameter in known])
-    values = {parameter.name: _value(name, spec, state, parameter) for parameter in known}
+    values = {p.name: spec.radius or radius if own_radius and p == RADIUS else _value(name, spec, state, p) for p in known}
     labels = lineshape.labels if isinstance(lineshape, Basis) else ()
     _check_knots(name, spec, lineshape, decay, leaves)
     measured = _measured(name, spec, state, list(values)) if PDG in spec.float_ else {}
@@ -44,7 +49,22 @@ def build_resonance(
     nominal = None if "mass" in values else spec.mass
     if isinstance(nominal, str):
         raise SpecError(f"the lineshape of {name!r} has no mass that could be a formula", "write a number in GeV", key=("mass",))
-    resonance = Resonance(name, spec.lineshape, values, floating, spec.radius or radius, latex, _options(spec), labels, nominal, measured)
+    if spec.nominal_mass is not None:
+        nominal = spec.nominal_mass
+    resonance = Resonance(
+        name,
+        spec.lineshape,
+        values,
+        floating,
+        spec.radius or radius,
+        latex,
+        _options(spec),
+        labels,
+        nominal,
+        measured,
+        spec.width_l,
+        own_radius,
+    )
     return resonance, known
 
 
@@ -94,15 +114,33 @@ def _trial_lineshape(name: str, spec: ResonanceSpec, vertex: Vertex) -> Lineshap
         raise SpecError(f"{name!r}: {error.what}", error.fix, key=("options",) if "option" in error.what else ("lineshape",)) from None
 
 
-def _vertex(state: Particle, system: tuple[Particle, ...], weak: bool | None, radius: float, columns: tuple[str, ...]) -> Vertex:
+def _vertex(state: Particle, system: tuple[Particle, ...], spec: ResonanceSpec, radius: Any, columns: tuple[str, ...]) -> Vertex:
     """The vertex where the state decays; daughters of a larger system are only known once there are chains."""
+    weak = spec.weak
     if len(system) != 2:
-        return Vertex(TRIAL_MASS, TRIAL_MASS, 0, radius, columns)
+        return Vertex(TRIAL_MASS, TRIAL_MASS, spec.width_l or 0, radius, columns)
     try:
-        L = min(ls.L for ls in allowed_ls(state, *system, weak=changes_flavour(state, system) if weak is None else weak))
+        L = (
+            spec.width_l
+            if spec.width_l is not None
+            else min(ls.L for ls in allowed_ls(state, *system, weak=changes_flavour(state, system) if weak is None else weak))
+        )
     except PhysicsError:  # reported with the chain it stands in
         L = state.two_J // 2
     return Vertex(system[0].mass or 0.0, system[1].mass or 0.0, L, radius, columns)
+
+
+def _check_width_l(name: str, spec: ResonanceSpec, vertex: Vertex, lineshape: Lineshape) -> None:
+    """A width that does not run has no l."""
+    if spec.width_l is None:
+        return
+    other = build_lineshape(spec.lineshape, replace(vertex, L=vertex.L + 1), **_options(spec))
+    if not isinstance(lineshape, Formula) or not isinstance(other, Formula) or other.expression == lineshape.expression:
+        raise SpecError(
+            f"the lineshape of {name!r} does not depend on an l",
+            "remove width_l, or choose a lineshape with a running width",
+            key=("width_l",),
+        )
 
 
 def _check_parameter_names(name: str, spec: ResonanceSpec, known: list[str]) -> None:

@@ -9,12 +9,14 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ctpwa.base.errors import ConfigError, Problem
+from ctpwa.base.timing import phase
 from ctpwa.config.build import build_model
 from ctpwa.config.changes import Changes, changed
 from ctpwa.config.include import INCLUDE, read_parts
-from ctpwa.config.plain import Plain
+from ctpwa.config.plain import MAX_BYTES, Plain
 from ctpwa.config.schema import ModelSpec
 from ctpwa.config.set_values import ChangeError
+from ctpwa.config.source import Source
 from ctpwa.config.validate import real_path, validate
 from ctpwa.model.model import Model
 
@@ -43,7 +45,10 @@ class Document:
 
 
 def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> Model:
-    """Read a model file, or a mapping of the same form, and build all its waves.
+    """Read a model file, its text, or a mapping of the same form, and build all its waves.
+
+    Args:
+        path_or_mapping:  the file; or, if it has more than one line, the YAML text itself; or a mapping
 
     Raises:
         ConfigError: with every problem found, each with file, line, column and what to do
@@ -51,6 +56,7 @@ def load_model(path_or_mapping: str | os.PathLike[str] | Mapping[str, Any]) -> M
     return load_document(path_or_mapping).model
 
 
+@phase("model file")
 def load_document(
     path_or_mapping: str | os.PathLike[str] | Mapping[str, Any],
     folder: FilePath | None = None,
@@ -61,7 +67,7 @@ def load_document(
     """Read a model file with everything that is in it.
 
     Args:
-        path_or_mapping:  the file, or a mapping of the same form
+        path_or_mapping:  the file, a YAML text of several lines, or a mapping of the same form
         folder:           what paths in a mapping are relative to; default: the working directory
         engines:          what ``engine`` of the fit may be; None: anything, since nothing is computed
         fix:              parameters that are fixed besides, as if the file said so
@@ -75,6 +81,8 @@ def load_document(
     if isinstance(path_or_mapping, Mapping):
         _refuse_include(path_or_mapping)
         return _changing(Plain(text_keys=True).of(path_or_mapping), "", folder or FilePath(), engines, fix, changes)
+    if isinstance(path_or_mapping, str) and "\n" in path_or_mapping:
+        return _text_document(path_or_mapping, folder or FilePath(), engines, fix, changes)
     path = FilePath(path_or_mapping)
     parts = read_parts(path)
     try:
@@ -82,6 +90,21 @@ def load_document(
     except ConfigError as error:
         raise ConfigError(parts.locate(error.problems)) from None
     return replace(document, included=parts.included)
+
+
+def _text_document(
+    text: str, folder: FilePath, engines: Collection[str] | None, fix: Mapping[str, float | None], changes: Changes
+) -> Document:
+    """The document of a YAML text; problems are found in its lines."""
+    if len(text.encode("utf-8", errors="replace")) > MAX_BYTES:
+        raise ConfigError([Problem(f"a text of more than {MAX_BYTES / 1e6:g} MB", (), "a model has a few thousand bytes")])
+    source = Source(text, "text")
+    try:
+        if isinstance(source.data, Mapping):
+            _refuse_include(source.data)
+        return _changing(Plain().of(source.data), "", folder, engines, fix, changes)
+    except ConfigError as error:
+        raise ConfigError(source.locate(error.problems)) from None
 
 
 def _changing(

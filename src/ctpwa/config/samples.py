@@ -10,7 +10,7 @@ from typing import Any
 
 from ctpwa.base.errors import DataError, Path, suggest
 from ctpwa.base.words import counted
-from ctpwa.config.backgrounds import BackgroundChecks, background_sources
+from ctpwa.config.backgrounds import BackgroundChecks, background_sources, beginning_of_yields
 from ctpwa.config.columns import check_sample_columns
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.resolution import check_resolution, read_resolution
@@ -52,6 +52,7 @@ def data_sets(spec: ModelSpec, decay: Decay, folder: FilePath) -> tuple[DataSet,
             backgrounds=background_sources(entry.backgrounds, decay, folder, source, spec.particles),
             resolution=read_resolution(entry.resolution, decay),
             conjugate=entry.conjugate,
+            yields=beginning_of_yields(spec, name),
         )
         for name, _, entry in _entries(spec)
     )

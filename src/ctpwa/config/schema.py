@@ -57,6 +57,13 @@ T = TypeVar("T")
 OneOrMany = Annotated[list[T], BeforeValidator(_OneOrMany.to_list), _OneOrMany()]
 
 
+def _number_alone(value: Any) -> Any:
+    return [value] if isinstance(value, int) else value
+
+
+OneOrMore = Annotated[list[T], BeforeValidator(_number_alone), _OneOrMany()]  # of numbers
+
+
 def _named_or_not(value: Any) -> str:
     return "by_name" if isinstance(value, dict) else "plain"
 
@@ -87,6 +94,32 @@ class ParticleSpec(_Strict):
 
 
 VertexL = Annotated[int, Field(ge=0, le=MAX_L)]
+
+
+class BarrierSpec(_Strict):
+    """How a vertex grows with its break-up momentum q."""
+
+    form: Literal["blatt-weisskopf", "momentum", "none"] = Field(
+        "blatt-weisskopf", description="blatt-weisskopf: q^l/sqrt(N_l(q d)); momentum: q^l; none: 1"
+    )
+    l: VertexL | None = Field(None, description="l of this factor; L of the wave if left out")
+    radius: Radius | str | None = Field(None, description="d in GeV^-1, or the name of a parameter; that of the state if left out")
+    normalised: Literal["no", "barrier", "all"] = Field(
+        "no", description="what is divided by its value at nominal masses: no, nothing; barrier, 1/sqrt(N_l); all, q^l too"
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be just the form."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "string"}, schema], "title": "BarrierSpec"}
+
+
+def _barrier_form(value: Any) -> Any:
+    return {"form": value} if isinstance(value, str) else value
+
+
+VertexBarrier = Annotated[BarrierSpec, BeforeValidator(_barrier_form)]
 
 
 class MaxLSpec(_Strict):
@@ -122,7 +155,13 @@ class ResonanceSpec(_Strict):
     float_: OneOrMany[str] = Field(
         default_factory=list, alias="float", description="parameters to fit; pdg: mass and width, constrained to the PDG"
     )
-    radius: Radius | None = Field(None, description="barrier radius of its decay vertex, GeV^-1")
+    radius: Radius | None = Field(None, description="barrier radius of its lineshape and its decay vertex, GeV^-1")
+    barrier: VertexBarrier | None = Field(None, description="barrier of its decay vertex: a form, or {form, l, radius, normalised}")
+    production_barrier: VertexBarrier | None = Field(None, description="barrier of the vertex where it is produced")
+    nominal_mass: Mass | None = Field(
+        None, description="GeV; the mass that lineshapes and barriers of other states see; that of its own lineshape if left out"
+    )
+    width_l: VertexL | None = Field(None, description="l of its running width; the smallest L of its vertex if left out")
     max_L: Annotated[MaxLSpec | None, BeforeValidator(_both_vertices)] = Field(
         None, description="largest L at its production and its decay vertex: a number, or {production: 1, decay: 2}"
     )
@@ -199,6 +238,7 @@ class ChainSpec(_Strict):
     max_L: VertexL | list[VertexL | None] | None = Field(
         None, description="largest L at any vertex of this chain, or a list with one entry per vertex; null for no limit"
     )
+    barriers: list[VertexBarrier | None] | None = Field(None, description="for each vertex its barrier; null for that of its resonances")
     tie: bool | None = Field(None, description="tie the couplings to those of the charge-conjugate chain")
 
     @classmethod
@@ -515,6 +555,66 @@ class ProjectionEntry(_Strict):
         return {"anyOf": [{"type": "string"}, schema], "title": "ProjectionEntry"}
 
 
+class PhotonPolarisationSpec(_Strict):
+    """The polarisation of photons: each a number of all events, or the name of an event column."""
+
+    degree: Finite | str = Field(0.0, description="degree P of linear polarisation, 0 to 1")
+    angle: Finite | str | None = Field(None, description="azimuth of linear polarisation in radians, with the beam along z")
+    direction: str | list[Finite] | None = Field(
+        None, description="instead of angle: the polarisation vector, perpendicular to the beam; a column of 3 numbers, or the numbers"
+    )
+    circular: Finite | str | None = Field(None, description="degree of circular polarisation, -1 to 1, positive for helicity +1")
+
+
+class ProducedWaveSpec(_Strict):
+    """The states in which X with one J^P is produced."""
+
+    m: OneOrMore[int] | None = Field(None, description="spin projections; all if left out. Without polarisation 0 or more")
+    reflectivity: OneOrMore[Literal[1, -1]] | None = Field(None, description="1, -1 or both; both if left out")
+
+
+class RankSpec(_Strict):
+    """How many incoherent copies every reflectivity has."""
+
+    positive: int = Field(1, ge=1, le=4)
+    negative: int = Field(1, ge=1, le=4)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """It may also be one number for both."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 4}, schema], "title": "RankSpec"}
+
+
+def _both_ranks(value: Any) -> Any:
+    return value if isinstance(value, dict) else {"positive": value, "negative": value}
+
+
+def _produced_waves(value: Any) -> Any:
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        return {name: {} for name in value}
+    return {name: {} if own is None else own for name, own in value.items()} if isinstance(value, dict) else value
+
+
+class ProductionSpec(_Strict):
+    """X that a beam made: X has any mass, and every wave its own J^P."""
+
+    kind: Literal["photoproduction", "diffraction"] = Field(description="by photons, or by a beam without spin")
+    frame: Literal["helicity", "gottfried-jackson", "adair"] | None = Field(
+        None, description="axes of the spin of X; helicity for photons, gottfried-jackson for diffraction if left out"
+    )
+    beam: str | list[Finite] = Field("beam", description="E, px, py, pz of the beam, GeV: an event column of 4 numbers, or the numbers")
+    target: str | list[Finite] | None = Field(None, description="the same of the target; a proton at rest if left out")
+    polarisation: PhotonPolarisationSpec | None = Field(None, description="of the photons; null if they have none")
+    waves: Annotated[dict[str, ProducedWaveSpec], BeforeValidator(_produced_waves), _NamesOrValues()] = Field(
+        description="J^P of X, with the states in which it is produced: [0+, 2+] for all of them, or {2+: {m: [0, 1, 2], reflectivity: 1}}"
+    )
+    rank: Annotated[RankSpec, BeforeValidator(_both_ranks)] = Field(
+        default_factory=lambda: RankSpec.model_validate({}),
+        description="incoherent copies of all waves, such as 2 for nucleon spin flip and non-flip; or {positive: 2, negative: 1}",
+    )
+
+
 class ModelSpec(_Strict):
     """A whole model file."""
 
@@ -536,9 +636,11 @@ class ModelSpec(_Strict):
         description="spin state of the parent: unpolarised, transverse (m = ±1), a density matrix, or elements of it that are parameters:"
         " float for all of them, names of those that float, or {name: value or {value, float, limits}}",
     )
+    production: ProductionSpec | None = Field(None, description="how the parent was made, if a beam made it: it has any mass and J^P then")
     formalism: Literal["canonical", "zou-bugg"] = Field("canonical", description="how daughter spins enter a vertex")
     weak: bool | None = Field(None, description="whether the parent's decay may violate parity")
     radius: Radius = Field(3.0, description="barrier radius of all vertices, GeV^-1")
+    barrier: VertexBarrier | None = Field(None, description="barrier of all vertices: a form, or {form, l, radius, normalised}")
     max_L: int | None = Field(None, ge=0, le=MAX_L, description="largest L at any vertex")
     tie_conjugates: bool = Field(True, description="tie the couplings of charge-conjugate chains")
     particles: dict[str, ParticleSpec] = Field(default_factory=dict, description="new particles, and changes to those of the PDG")
@@ -550,6 +652,10 @@ class ModelSpec(_Strict):
     couplings: dict[str, CouplingValue] = Field(
         default_factory=dict,
         description="values of complex couplings by name: a number, [re, im] or {abs, phase}",
+    )
+    helicity_couplings: dict[str, dict[str, CouplingValue]] = Field(
+        default_factory=dict,
+        description="values of couplings by helicities: chain: {(1/2,0)(0,1/2): value}, a pair for every vertex; converted to (L, S)",
     )
     fractions: dict[str, Annotated[ShareSpec, BeforeValidator(_share)]] = Field(
         default_factory=dict,

@@ -95,11 +95,9 @@ def free(data: dict[str, Any], known: Known, name: str) -> None:
         del fixed[name]
         data["fit"] = {**fit, "fix": fixed}
     own = known.parameters.get(name)
-    if own is None:
+    if own is None or not own.fixed:
         if not held:
             raise ChangeError(f"--float {name!r}: it is free already", "leave the option out")
-    elif not own.fixed:
-        raise ChangeError(f"--float {name!r}: it is free already", "leave the option out")
     elif asymmetry_owner(name):
         if not held:
             raise ChangeError(f"--float {name!r}: only differences of asymmetries are determined", "fix another one in the model file")

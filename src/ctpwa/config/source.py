@@ -48,11 +48,12 @@ class Source:
     """Parsed YAML that can point at line and column of every key and value.
 
     Args:
-        text:  the YAML document
-        name:  how to call it in messages, usually the file name
+        text:   the YAML document
+        name:   how to call it in messages, usually the file name
+        first:  how such a file begins, for the message about an empty one
     """
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, first: str = "decay: J/psi(1S) -> K+ K- eta") -> None:
         self.name = name
         self.lines = LINE_ENDS.split(text)
         try:
@@ -67,7 +68,7 @@ class Source:
         except yaml.YAMLError as error:
             raise ConfigError([self._syntax_problem(error)]) from None
         if self.data is None:
-            raise ConfigError([Problem("the file is empty", (), "start with: decay: J/psi(1S) -> K+ K- eta", location=name)])
+            raise ConfigError([Problem("the file is empty", (), f"start with: {first}", location=name)])
 
     def locate(self, problems: Iterable[Problem]) -> list[Problem]:
         """The same problems with file, line, column and the line's text, in the order of the file."""

@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from ctpwa.base.words import counted
 from ctpwa.data.options import ReadOptions
 from ctpwa.data.resolution import Resolution
+from ctpwa.model.amounts import amount_names
 from ctpwa.observe.sideband_model import PHASE_SPACE, Peak
 from ctpwa.observe.variable import ProjectionSpec
 
@@ -151,6 +152,7 @@ class DataSet:
         backgrounds:  backgrounds in the data as densities
         resolution:   how exactly events are measured; None: exactly
         conjugate:    whether its files hold the charge-conjugate decay
+        yields:       what the names of its yields begin with, in an extended fit; None: fractions are fitted
     """
 
     name: str
@@ -161,8 +163,9 @@ class DataSet:
     backgrounds: tuple[BackgroundSource, ...] = ()
     resolution: Resolution | None = None
     conjugate: bool = False
+    yields: str | None = None
 
     @property
-    def fractions(self) -> tuple[str, ...]:
-        """Names of the parameters that say how much background there is; several data sets have them only for fractions."""
-        return tuple(f"{own.name}.fraction" for own in self.backgrounds)
+    def amounts(self) -> dict[str, str]:
+        """Signal and backgrounds → the parameter that says how much there is; see ``amount_names``."""
+        return amount_names([own.name for own in self.backgrounds], self.yields)

@@ -102,6 +102,12 @@ _EXAMPLES = {
     "projections": '{variable: "mass(K+, K-)", bins: 50}',
 }
 
+# keys that a data set does not have, and where to write them
+MODEL_KEYS = {
+    "polarisation": "write it beside 'data_sets'; if samples differ in it, add likelihoods of several models in Python: first + second",
+    **dict.fromkeys(("decay", "resonances", "couplings", "chains", "fit"), "write it beside 'data_sets'"),
+}
+
 
 def validate(data: Any) -> ModelSpec:
     """The checked model description; all problems together if it is not valid."""
@@ -152,6 +158,8 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         return Problem(f"the value of {path[1]!r} is not a complex number", path[:2], COUPLING_ADVICE)
     if kind == "extra_forbidden" and path[:1] == ("projections",) and ")" in name:
         return Problem(f"unknown key {name!r}", path, "quote a variable that contains a comma, or leave the comma out", at_key=True)
+    if kind == "extra_forbidden" and path[:1] == ("data_sets",) and name in MODEL_KEYS:
+        return Problem(f"{name!r} is the same for all data sets", path, MODEL_KEYS[name], at_key=True)
     if kind == "extra_forbidden":
         return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)) or "remove it", at_key=True)
     if kind == "missing":

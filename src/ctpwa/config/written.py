@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ctpwa.base.errors import PhysicsError
+from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.base.words import counted
 from ctpwa.config.chain_text import ChainReader
 from ctpwa.config.chains import FoundChain
@@ -13,7 +14,7 @@ from ctpwa.config.draft import Draft, read_ls
 from ctpwa.config.problems import SpecError
 from ctpwa.config.resonances import resonance_state
 from ctpwa.config.schema import ChainSpec, ResonanceSpec
-from ctpwa.decay.chain import Chain
+from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import normalise, split_charge
 from ctpwa.decay.spin import LS
@@ -25,7 +26,7 @@ def written_chains(draft: Draft) -> list[FoundChain]:
     found = []
     for index, spec in enumerate(draft.spec.chains):
         with draft.problems.collect(("chains", index), fix="remove the chain, or correct JP of its resonances"):
-            found.append(_written_chain(draft, spec, index))
+            found += _written_chain(draft, spec, index)
     return found
 
 
@@ -33,16 +34,30 @@ def direct_chain(draft: Draft) -> list[FoundChain]:
     """A two-body decay is one vertex."""
     with draft.problems.collect(("decay",), fix="correct the decay, or say weak: true if parity and C may be violated"):
         chain = Chain(draft.decay, draft.rules.node(draft.decay, "", draft.decay.parent, (0, 1)))
-        waves = chain_waves(chain, [draft.vertex_choice(chain, chain.root)], draft.limits.waves)
-        return [FoundChain(chain, waves, draft.spec.tie_conjugates, ("decay",))]
+        return _started(draft, chain, lambda own: [draft.vertex_choice(own, own.root)], draft.spec.tie_conjugates, ("decay",))
     return []
 
 
-def _written_chain(draft: Draft, spec: ChainSpec, index: int) -> FoundChain:
+def _started(draft: Draft, chain: Chain, choices: Callable[[Chain], list[list[LS]]], tied: bool, path: Path) -> list[FoundChain]:
+    """The chain with its waves, and with every J^P that its parent can have if a beam made it; those that the laws forbid are left out
+    unless all are.
+    """
+    found, refused = [], []
+    for own in draft.starts(chain):
+        try:
+            found.append(FoundChain(own, chain_waves(own, choices(own), draft.limits.waves), tied, path))
+        except PhysicsError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return found
+
+
+def _written_chain(draft: Draft, spec: ChainSpec, index: int) -> list[FoundChain]:
     chain = ChainReader(spec.decay, draft.decay, draft.table, lambda name, leaves: _find_state(draft, name, leaves), draft.rules).read()
-    waves = chain_waves(chain, _vertex_choices(draft, chain, spec), draft.limits.waves)
+    chain = _with_barriers(draft, chain, spec)
     tied = spec.tie if spec.tie is not None else all(draft.tied(node.resonance) for node in chain.nodes[1:])
-    return FoundChain(chain, waves, tied, ("chains", index))
+    return _started(draft, chain, lambda own: _vertex_choices(draft, own, spec), tied, ("chains", index))
 
 
 def _vertex_choices(draft: Draft, chain: Chain, spec: ChainSpec) -> list[list[LS]]:
@@ -59,6 +74,22 @@ def _vertex_choices(draft: Draft, chain: Chain, spec: ChainSpec) -> list[list[LS
         except PhysicsError as error:
             raise SpecError(error.what, error.fix, key=None if only is None else ("ls", position)) from None
     return choices
+
+
+def _with_barriers(draft: Draft, chain: Chain, spec: ChainSpec) -> Chain:
+    """The chain with the barriers that are given for its vertices."""
+    if spec.barriers is None:
+        return chain
+    _check_length(chain, spec.barriers, "barriers")
+    by_node = iter(spec.barriers)
+
+    def rebuilt(node: Node) -> Node:
+        given = next(by_node)
+        first, second = (rebuilt(d) if isinstance(d, Node) else d for d in node.daughters)
+        barrier = node.barrier if given is None else draft.barrier_of(given, node.resonance)
+        return replace(node, daughters=(first, second), barrier=barrier)
+
+    return Chain(chain.decay, rebuilt(chain.root))
 
 
 def _check_length(chain: Chain, entries: Sequence[Any], key: str) -> None:

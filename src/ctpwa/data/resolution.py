@@ -72,7 +72,41 @@ class GivenPoints:
         return Points(Piece(p4, None, repeated(others, self.n_points)), events.columns[WEIGHT_COLUMN].reshape(-1, self.n_points))
 
 
+@dataclass(frozen=True)
+class WithOwnPoint:
+    """Another resolution, and the event itself as a last point, whose weight is 0.
+
+    Attributes:
+        resolution:  the other one
+    """
+
+    resolution: Resolution
+
+    @property
+    def n_points(self) -> int:
+        """One more."""
+        return self.resolution.n_points + 1
+
+    @property
+    def columns(self) -> tuple[EventColumn, ...]:
+        """The same."""
+        return self.resolution.columns
+
+    def points(self, events: Piece) -> Points:
+        """See ``Resolution``."""
+        found, n = self.resolution.points(events), events.n_events
+
+        def joined(points: Tensor, own: Tensor) -> Tensor:
+            return torch.cat([points.reshape(n, -1, *own.shape[1:]), own[:, None]], dim=1).flatten(0, 1)
+
+        p4 = [joined(points, own) for points, own in zip(found.piece.p4, events.p4, strict=True)]
+        columns = {name: joined(values, events.columns[name]) for name, values in found.piece.columns.items()}
+        return Points(Piece(p4, None, columns), torch.cat([found.v, torch.zeros_like(found.v[:, :1])], dim=1))
+
+
 PREFIX = "points of "
+LEAST_EVENTS = 10  # of which it can be said how far from each other they lie
+LARGEST_SPREAD = 0.1  # of momenta of the points of an event: their variance relative to that of all rows
 WEIGHT_COLUMN = PREFIX + "the event"
 
 
@@ -106,6 +140,7 @@ def group_points(rows: Events, n_points: int, name: str = "sample") -> Events:
             f"{name}: {rows.n_events} rows are not a multiple of {n_points} resolution points for each event\n"
             " fix: give the same number of rows for every event, one after the other"
         )
+    _check_near(rows, n_points, name)
     w = torch.ones(rows.n_events, dtype=torch.float64) if rows.weights is None else rows.weights
     of_points = w.reshape(-1, n_points)
     total = of_points.sum(dim=1)
@@ -119,6 +154,19 @@ def group_points(rows: Events, n_points: int, name: str = "sample") -> Events:
     columns = {momentum_column(label): p4.reshape(len(total), -1) for label, p4 in rows.items()} | {WEIGHT_COLUMN: shares}
     first = rows.picked(slice(0, None, n_points))
     return replace(first, weights=total if rows.weights is not None else torch.ones_like(total), columns={**first.columns, **columns})
+
+
+def _check_near(rows: Events, n_points: int, name: str) -> None:
+    """Refuse rows that are said to be points of one event, and lie as far from each other as different events do."""
+    if rows.n_events < LEAST_EVENTS * n_points:
+        return
+    momenta = torch.cat([p4[:, 1:] for p4 in rows.values()], dim=1)
+    inside = momenta.reshape(-1, n_points, momenta.shape[1]).var(dim=1).mean(dim=0).sum()
+    if bool(inside > LARGEST_SPREAD * momenta.var(dim=0).sum()):
+        raise DataError(
+            f"{name}: the {n_points} rows of an event lie as far from each other as those of different events\n"
+            " fix: put the rows of an event one after the other, and check how many there are"
+        )
 
 
 def checked_points(resolution: Resolution, events: Piece, first: int) -> Points:

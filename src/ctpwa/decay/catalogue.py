@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from particle import Particle as PdgEntry
 
 STARS = 4  # of a baryon that is certain
-# what the tables of ``particle`` call uncertain, and the Meson and Baryon Summary Tables of the PDG (2024) do not
+# What the tables of ``particle`` call uncertain, whose status dates from 2008, and the Meson and Baryon Summary Tables of the PDG do not.
+# The heavy ones are marked as established in the lists of pdglive.
 ESTABLISHED = {
     "K(0)*(700)": "in the Meson Summary Table since its pole was found by dispersion relations",
     "a(1)(1640)": "in the Meson Summary Table",
     "a(2)(1700)": "in the Meson Summary Table: seen by COMPASS in eta pi and eta' pi",
     "D(0)*(2300)": "in the Meson Summary Table: seen in B -> D pi pi and D K pi",
+    "T(cc1)(3900)": "in the Meson Summary Table as Z(c)(3900): seen by BESIII and Belle",
+    "chi(c2)(3930)": "in the Meson Summary Table",
+    "T(cc1)(4430)": "in the Meson Summary Table as Z(c)(4430): spin and parity measured by LHCb",
+    "eta(b)(1S)": "in the Meson Summary Table",
+    "T(bb1)(10610)": "in the Meson Summary Table as Z(b)(10610)",
+    "T(bb1)(10650)": "in the Meson Summary Table as Z(b)(10650)",
     "N(1710)": "four stars: seen in eta photoproduction",
     "Delta(1600)": "four stars: seen in pi N and in photoproduction",
     "Lambda(1600)": "four stars: seen in coupled-channel analyses of K- p",

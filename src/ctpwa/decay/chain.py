@@ -8,6 +8,8 @@ from functools import cached_property
 
 from ctpwa.base.errors import PhysicsError
 from ctpwa.base.words import counted
+from ctpwa.decay.barrier import Barrier
+from ctpwa.decay.made import Made
 from ctpwa.decay.particle import Particle, combined_flavours
 from ctpwa.decay.spin import LS
 
@@ -168,8 +170,10 @@ class Node:
         daughters:  each a Node, or the index of a final particle
         resonance:  the name of the lineshape this state carries; empty for the parent
         weak:       whether parity and C may be violated here
-        radius:     barrier radius d of this vertex, GeV⁻¹
+        radius:     barrier radius d of the state, GeV⁻¹
         current:    the current that fixes its amplitude, such as ``vector``; empty if every (L, S) has a coupling of its own
+        barrier:    how the vertex grows with momentum; None: as Blatt and Weisskopf with the radius of the state
+        made:       the state in which the parent was produced; None if the production has all of them, and for all states below
     """
 
     particle: Particle
@@ -178,6 +182,8 @@ class Node:
     weak: bool = False
     radius: float = 3.0
     current: str = ""
+    barrier: Barrier | None = None
+    made: Made | None = None
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, parents before daughters, first daughters first."""
@@ -185,6 +191,11 @@ class Node:
         for daughter in self.daughters:
             if isinstance(daughter, Node):
                 yield from daughter.walk()
+
+    @property
+    def growth(self) -> Barrier:
+        """How the vertex grows with momentum."""
+        return Barrier(radius=self.radius) if self.barrier is None else self.barrier
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ctpwa.decay.barrier import BLATT_WEISSKOPF, MOMENTUM, NO_BARRIER
 from ctpwa.decay.chain import Chain, Node
+from ctpwa.decay.made import Made
 from ctpwa.decay.spin import LS
 
 
@@ -24,6 +26,9 @@ class Structure:
         daughters:  each a Structure, or the index of a final particle
         radius:     barrier radius d of the vertex, GeV⁻¹
         current:    the current that fixes the amplitude of the vertex, in place of (L, S); empty if there is none
+        form:       form of the barrier: q^l/√N_l(q d), q^l or 1
+        l:          its l; None: L
+        made:       the state in which the system was produced; None if its rows hold all states, and for all vertices below
     """
 
     two_J: int
@@ -31,10 +36,13 @@ class Structure:
     daughters: tuple[Structure | int, Structure | int]
     radius: float
     current: str = ""
+    form: str = BLATT_WEISSKOPF
+    l: int | None = None
+    made: Made | None = None
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.two_J, self.ls, self.daughters, self.radius, self.current))
+        return hash((self.two_J, self.ls, self.daughters, self.radius, self.current, self.form, self.l, self.made))
 
     def __hash__(self) -> int:
         return self._hash
@@ -54,6 +62,11 @@ class Structure:
     def total_L(self) -> int:
         """Σ L over this vertex and all below."""
         return self.ls.L + sum(d.total_L for d in self.daughters if isinstance(d, Structure))
+
+    @property
+    def power(self) -> int:
+        """The power of q in the amplitude of the vertex."""
+        return 0 if self.form == NO_BARRIER else self.ls.L if self.l is None else self.l
 
     def walk(self) -> Iterator[Structure]:
         """This vertex and all below it, in the order of ``Chain.nodes``."""
@@ -75,7 +88,10 @@ def build_structure(chain: Chain, ls: Sequence[LS]) -> Structure:
     def build(node: Node) -> Structure:
         own = next(by_node)
         first, second = (build(d) if isinstance(d, Node) else d for d in node.daughters)
-        return Structure(node.particle.two_J, own, (first, second), node.radius, node.current)
+        barrier = node.growth
+        # a radius that is a parameter is in a factor of the propagators
+        form, radius = (MOMENTUM, 0.0) if barrier.parameter and barrier.form == BLATT_WEISSKOPF else (barrier.form, barrier.radius)
+        return Structure(node.particle.two_J, own, (first, second), radius, node.current, form, barrier.l, node.made)
 
     return build(chain.root)
 

@@ -132,7 +132,7 @@ def _ordered_key(chain: Chain, new: Sequence[int], ls: Sequence[LS]) -> tuple[tu
             keys.reverse()
             first, second = (chain.particle(d) for d in node.daughters)
             sign *= exchange_sign(own, first.two_J, second.two_J)
-        return (1, node.particle.name, own.L, own.two_S, *keys), sign
+        return (1, node.particle.name, str(node.made or ""), own.L, own.two_S, *keys), sign
 
     return visit(chain.root)
 

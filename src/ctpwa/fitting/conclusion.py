@@ -12,20 +12,23 @@ import numpy as np
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.fitting.ambiguities import ambiguities
 from ctpwa.fitting.asymmetries import CPAsymmetries, coupling_asymmetries, fraction_asymmetries
+from ctpwa.fitting.counted_events import largest_of_couplings
 from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.fittable import Fittable, terms_of
-from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
+from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, chain_groups, wave_groups
 from ctpwa.fitting.holes import hole
 from ctpwa.fitting.minimum import INTERRUPTED
 from ctpwa.fitting.physical import Edge
 from ctpwa.fitting.precision import measure_bias
-from ctpwa.fitting.remarks import coherent_groups, doubtful_minimum, large_fractions, masses_out_of_range
+from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, few_for_parameters, too_few_events
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import Judged, Verdict, judge, without_what_is_flat
+from ctpwa.model.open_signs import open_signs
 from ctpwa.version import VERSION
 
 ROUNDING = 1e-13  # of a derivative of |c| or arg c, relative to that of c: less is 0, such as that of |c| over the phase
@@ -77,6 +80,8 @@ def conclude(
             *found.remarks,
         ]
         if stop.reason != INTERRUPTED:
+            remarks += dict.fromkeys(sentence for term in terms_of(likelihood) for sentence in open_signs(term.model))
+            remarks += ambiguities(likelihood, about.minima, about.settings.get("minima"))
             remarks += doubtful_minimum(about.minima, len(about.points), likelihood.unit)
         verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
         return FitResult(
@@ -105,6 +110,49 @@ def conclude(
         )
 
 
+def at_point(likelihood: Fittable, x: np.ndarray, truths: Sequence[Any], about: About) -> FitResult:
+    """What follows from a point that no fit has found: values, −ln L and fractions, all of them without errors."""
+    nothing = np.full((len(x), len(x)), np.nan)
+    limits = tuple(name for name, value, pair in zip(likelihood.names, x, likelihood.bounds, strict=True) if value in pair)
+    verdict = Verdict(False, ("nothing was fitted",), np.inf, np.inf, (), at_limits=limits)
+    judged = Judged(verdict, nothing, likelihood.names)
+    value = float(likelihood.value(x))
+    found = _fractions(likelihood, x, nothing, truths, likelihood.names)
+    return FitResult(
+        decay=str(terms_of(likelihood)[0].model.decay),
+        method=about.method,
+        parameters=_parameters(likelihood, x, Stop(x, value, False, "nothing was fitted", 0), judged, nothing, None),
+        covariance=nothing,
+        corrected=likelihood.weighted,
+        couplings=tuple(replace(c, magnitude_error=None, phase_error=None) for c in _couplings(likelihood, x, nothing, judged)),
+        fixed=_fixed(likelihood),
+        derived=derived_parameters(likelihood, x),
+        nll=value,
+        n_events=likelihood.n_events,
+        weight=likelihood.weight,
+        verdict=verdict,
+        record=about.record,
+        minima=about.minima,
+        n_starts=1,
+        fractions=found.sets,
+        settings=about.settings,
+        asymmetries=found.asymmetries,
+        version=VERSION,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def over_other_data(result: FitResult, likelihood: Fittable, truths: Sequence[Any]) -> FitResult:
+    """A result with −ln L and yields of other events; values and errors are those of the fit."""
+    x = np.array([result.value(name) for name in likelihood.names])
+    order = [result.names.index(name) for name in likelihood.names]
+    lost = [p.name for p in result.parameters if p.error is None]
+    found = _fractions(likelihood, x, result.covariance[np.ix_(order, order)], truths, lost)
+    return replace(
+        result, nll=float(likelihood.value(x)), n_events=likelihood.n_events, weight=likelihood.weight, fractions=found.sets, precision=None
+    )
+
+
 def _simulation(likelihood: Fittable, x: np.ndarray, inverse: np.ndarray) -> SimulationPart:
     """What the finite phase-space samples add to the covariance, with ``inverse`` H⁻¹."""
     scatter = likelihood.simulation_scatter(x)
@@ -118,11 +166,7 @@ def _with_simulation(
     """The verdict with what the size of the simulation says: a remark, or that errors cannot be trusted."""
     few, remarks = [], []
     for term, size, entry in zip(terms_of(likelihood), part.sizes, fractions, strict=True):
-        found = np.zeros(len(term.coupling_names))  # the largest fraction of a wave with this coupling
-        values, n_feeds = entry.groups["waves"].values, term.plan.n_couplings // len(term.coupling_names)
-        own = [channel.coupling // n_feeds for channel in term.plan.channels]
-        np.maximum.at(found, own, [values[channel.wave] for channel in term.plan.channels])
-        few += too_few_events(size, len(term.names), found.tolist(), entry.data_set)
+        few += too_few_events(size, len(term.names), largest_of_couplings(term, entry.groups["waves"].values), entry.data_set)
         remarks += few_for_parameters(size, len(term.names), entry.data_set)
     noted = verdict.with_reasons(few, [] if few else [*remarks, *advice_on_errors(likelihood.names, errors, part.errors)])
     return replace(noted, good=noted.good and not few)
@@ -225,8 +269,9 @@ def _fractions(
         name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
         over = "phase space" if truth is None else "truth"
         result.append(FractionSet(name, over, groups, yields))
-        apart = coherent_groups(term.model)
-        remarks += large_fractions(groups["resonances"] if apart == members["resonances"] else calculator.fractions(apart, own), name)
+        apart = chain_groups(term.model)
+        known = next((groups[kind] for kind, own_members in members.items() if own_members == apart), None)
+        remarks += large_fractions(calculator.fractions(apart, own) if known is None else known, name)
         if asymmetries is None and term.model.asymmetries:
             couplings = coupling_asymmetries(term.parameters, x[index], own, undetermined)
             of_fractions = {kind: fraction_asymmetries(calculator, members[kind], own) for kind in ("resonances", "waves")}

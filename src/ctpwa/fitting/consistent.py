@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ctpwa.data.summary import SampleSummary
-from ctpwa.engine.likelihood.backgrounds import FRACTION, SIGNAL, YIELD
 from ctpwa.fitting.asymmetries import CPAsymmetries, asymmetry
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.plain import build
 from ctpwa.minimise.verdict import SMALL_EDM, Verdict
+from ctpwa.model.amounts import SIGNAL, amount_names, is_amount
 from ctpwa.model.parameter import CARTESIAN, PARTS, asymmetry_name, asymmetry_parts
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 METHODS = ("newton", "lbfgs", "minuit")
 OVER = ("phase space", "truth")
 KINDS = ("waves", "resonances", "jp")
-PARTITIONS = ("waves", "jp")  # every wave is in one of them, so that fractions and interferences add up to 1
+PARTITIONS = ("waves", "jp", "chains")  # every wave is in one of them, so that fractions and interferences add up to 1
 ROUNDING = 1e-9  # of numbers that are computed from each other
 OF_A_MATRIX = 1e-4  # rounding of correlations: what products of nearly singular matrices leave of sixteen digits
 OF_FRACTIONS = 1e-9  # rounding of variances of fractions, which may be sums that cancel
@@ -248,9 +248,10 @@ def _signal(result: FitResult, entry: FractionSet) -> float | None:
     With backgrounds that are densities it is a parameter, or what all resonances say.
     """
     values = dict(result.fixed) | {p.name: p.value for p in result.parameters}
-    if f"{SIGNAL}.{YIELD}" in values:
-        return values[f"{SIGNAL}.{YIELD}"]
-    if not any(name.endswith(f".{FRACTION}") for name in (*values, *(p.name for p in result.derived))):
+    for data_set in (entry.data_set, ""):
+        if (name := amount_names([], data_set)[SIGNAL]) in values:
+            return values[name]
+    if not any(is_amount(name) for name in (*values, *(p.name for p in result.derived))):
         return result.weight if len(result.fractions) == 1 else None
     f = entry.groups["resonances"].values if "resonances" in entry.groups else np.zeros(0)
     events = [entry.yields[name][0] for name in entry.groups["resonances"].names if name in entry.yields] if len(f) else []
@@ -259,7 +260,7 @@ def _signal(result: FitResult, entry: FractionSet) -> float | None:
 
 def _fraction_set(entry: FractionSet, where: str, weight: float | None, sound: bool) -> None:
     _known(entry.over, OVER, f"{where}.over")
-    if sorted(entry.groups) != sorted(KINDS):
+    if sorted(entry.groups) not in (sorted(KINDS), sorted((*KINDS, "chains"))):
         raise ValueError(f"{where}.groups has {_listed(entry.groups)} instead of {_listed(KINDS)}")
     for kind, group in entry.groups.items():
         _fractions(group, f"{where}.groups[{kind!r}]", kind in PARTITIONS)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.progress import Progress
+from ctpwa.base.timing import phase
 from ctpwa.base.words import counted
 from ctpwa.data.stream import EventStream
 from ctpwa.engine.likelihood.likelihood_sum import advice
@@ -21,7 +22,7 @@ from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED, How, find_minimum
 from ctpwa.fitting.points import start_points
 from ctpwa.fitting.result import FitResult
-from ctpwa.fitting.starts import USUAL, SearchSettings
+from ctpwa.fitting.starts import DISTANCE, USUAL, SearchSettings
 from ctpwa.minimise.drive import Watch
 from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.objective import Scaled
@@ -47,6 +48,7 @@ def fit(
     journal: Journal | None = None,
     search: SearchSettings = USUAL,
     simulation: bool = True,
+    curvature: np.ndarray | None = None,
 ) -> FitResult:
     """Find the minimum of −ln L, and what it means.
 
@@ -72,10 +74,12 @@ def fit(
         search:          how to search from many starts
         simulation:      whether errors count that the phase-space sample is finite, and the verdict whether it is large enough; that
                          takes one more pass over it. MINOS errors do not count it
+        curvature:       the Hessian of −ln L where the start is near the minimum, about, such as that of a fit to similar events:
+                         gradients, which take less time, then lead to it. Where they do not, all is done as without it
     """
     with likelihood.ranks.interrupts_together():
         journal = Journal() if journal is None else journal
-        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, journal, search, simulation)
+        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, journal, search, simulation, curvature)
         return _fit(likelihood, options, truth, progress if likelihood.ranks.first else False, watch)
 
 
@@ -93,6 +97,7 @@ class _Options:
     journal: Journal
     search: SearchSettings
     simulation: bool
+    curvature: np.ndarray | None = field(repr=False)  # numbers of a large matrix take as long to write as an evaluation
 
 
 def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool | None, watch: Watch | None) -> FitResult:
@@ -104,25 +109,33 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     likelihood.ranks.check_same("way to fit", repr(options), "call fit with the same arguments on all ranks")
     truths = _truths(likelihood, truth)
     points = start_points(likelihood, starts, start, seed)
+    _check_distance(options.search.distance, len(points))
     _check_signal(likelihood, points[0])
-    with Progress("compile what this model needs, once", None, show=progress):
+    with phase("compile"), Progress("compile what this model needs, once", None, show=progress):
         for term in terms_of(likelihood):
             term.engine.prepare()
     learn = isinstance(starts, (int, np.integer))  # points that somebody chose are starts as they are
-    how = How(method, tolerance, max_iterations, progress, watch, options.journal, options.search)
-    stop, record, minima = find_minimum(likelihood, points, seed, learn, how)
+    curvature = _checked_curvature(options.curvature, len(likelihood.names), len(points))
+    how = How(method, tolerance, max_iterations, progress, watch, options.journal, options.search, curvature)
+    with phase("fit"):
+        stop, record, minima = find_minimum(likelihood, points, seed, learn, how)
     settings = {"starts": len(points), "seed": seed, "minos": list(minos), "tolerance": tolerance, "max_iterations": max_iterations}
     settings |= {"simulation": bool(options.simulation)}
+    if options.search.distance is not None:
+        settings |= {"minima": options.search.distance * likelihood.unit}
     given = {} if learn else {"points": points}
     about = About(method, points, record, minima, settings | _machine(likelihood) | given)
-    try:
-        result = conclude(likelihood, stop, truths, about, progress, options.simulation)
-    except KeyboardInterrupt:  # the point is worth its errors; a second Ctrl-C ends this as well
-        return _interrupted(conclude(likelihood, stop, truths, about, progress, options.simulation))
+    with phase("errors"):
+        try:
+            result = conclude(likelihood, stop, truths, about, progress, options.simulation)
+        except KeyboardInterrupt:  # the point is worth its errors; a second Ctrl-C ends this as well
+            return _interrupted(conclude(likelihood, stop, truths, about, progress, options.simulation))
+    if curvature is not None and stop.reason != INTERRUPTED and not (result.verdict.good and result.verdict.edm <= tolerance):
+        return _fit(likelihood, replace(options, starts=1, start=stop.x, journal=Journal(), curvature=None), truth, progress, watch)
     if not minos or not result.verdict.good:
         return result
     try:
-        with Progress("MINOS", None, show=progress):
+        with phase("errors"), Progress("MINOS", None, show=progress):
             asymmetric = minos_errors(Scaled(likelihood, likelihood.unit), stop.x, minos)
     except KeyboardInterrupt:
         return _interrupted(result)
@@ -153,6 +166,30 @@ def _check(likelihood: Fittable, method: str, seed: int, minos: Sequence[str], t
         raise DataError(f"the tolerance is {tolerance!r}\n fix: give a number above 0, such as {TOLERANCE:g}")
     if max_iterations is not None and max_iterations < 1:
         raise DataError(f"max_iterations is {max_iterations!r}\n fix: give at least 1, or leave it out")
+
+
+def _checked_curvature(curvature: np.ndarray | None, n: int, n_starts: int) -> np.ndarray | None:
+    """A Hessian of all free parameters, for one start."""
+    if curvature is None:
+        return None
+    H = np.asarray(curvature, dtype=float)
+    if H.shape != (n, n) or not np.isfinite(H).all() or not H.any():
+        raise DataError(
+            f"the curvature is no Hessian of {counted(n, 'free parameter')}\n fix: give finite numbers that are not all 0, or leave it out"
+        )
+    if n_starts > 1:
+        raise DataError(f"a curvature, and {n_starts} starts\n fix: give one start, which is near the minimum")
+    return H
+
+
+def _check_distance(distance: float | None, n_starts: int) -> None:
+    """Refuse to keep minima at a distance that is none, or those of one start."""
+    if distance is None:
+        return
+    if not (np.isfinite(distance) and distance > 0):
+        raise DataError(f"minima within {distance!r} of the best\n fix: give a number above 0, such as {DISTANCE:g}")
+    if n_starts == 1:
+        raise DataError("all minima are asked for, and there is one start\n fix: add  --starts 20,  or  starts=20")
 
 
 def _check_events(likelihood: Fittable) -> None:

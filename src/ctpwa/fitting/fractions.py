@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.samples.own_events import SampleInput
+from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Parameters
 
@@ -51,18 +52,33 @@ class Fractions:
 
 
 def wave_groups(model: Model) -> dict[str, dict[str, list[int]]]:
-    """Waves that belong together: by wave, by resonance with all its charge states, by J^P of the system from the parent."""
+    """Waves that belong together: by wave, by resonance with all its charge states, by J^P of the system from the parent.
+
+    Where a wave has several resonances, and so counts for each of them, also by the resonances it goes through.
+    """
     groups: dict[str, dict[str, list[int]]] = {"waves": {}, "resonances": {}, "jp": {}}
     for index, wave in enumerate(model.waves):
         groups["waves"][wave.name] = [index]
         for resonance in dict.fromkeys(resonance.name for resonance in wave.shown):
             groups["resonances"].setdefault(resonance, []).append(index)
         groups["jp"].setdefault(spin_parity(wave), []).append(index)
+    if any(len({resonance.name for resonance in wave.shown}) > 1 for wave in model.waves):
+        groups["chains"] = chain_groups(model)
+    return groups
+
+
+def chain_groups(model: Model) -> dict[str, list[int]]:
+    """Waves that go through the same resonances, each wave once: their fractions add up to 1 where nothing interferes."""
+    groups: dict[str, list[int]] = {}
+    for index, wave in enumerate(model.waves):
+        groups.setdefault(chain_name(wave), []).append(index)
     return groups
 
 
 def spin_parity(wave: Wave) -> str:
-    """J^P of the intermediate states that the parent decays to."""
+    """J^P of the intermediate states that the parent decays to; of X if a beam made it."""
+    if wave.chain.root.made is not None:
+        return f"{format_spin(wave.chain.root.particle.two_J)}{format_parity(wave.chain.root.particle.P)}"
     top = [node for node in wave.chain.nodes[0].daughters if not isinstance(node, int) and not wave.chain.is_held(node)]
     return " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in top) or "none"
 
@@ -105,10 +121,13 @@ class FractionCalculator:
         likelihood:  the likelihood
         x:           its free parameters
         truth:       events to integrate over instead of its phase-space sample
+        integrals:   at this point, if they are known
     """
 
-    def __init__(self, likelihood: Likelihood, x: np.ndarray, truth: Mapping[str, Any] | None = None) -> None:
-        self.integrals: WaveIntegrals = likelihood.integrals(x, truth)
+    def __init__(
+        self, likelihood: Likelihood, x: np.ndarray, truth: SampleInput | None = None, integrals: WaveIntegrals | None = None
+    ) -> None:
+        self.integrals = likelihood.integrals(x, truth) if integrals is None else integrals
         self._likelihood, self._x = likelihood, np.asarray(x, dtype=float)
         self._set_couplings(likelihood.parameters)
 
@@ -168,7 +187,7 @@ class FractionCalculator:
 
     def _matrix(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions and interferences [group, group], and their gradients over the free parameters."""
-        members = np.array([np.isin(self.integrals.wave, list(waves)) for waves in groups.values()], dtype=float)
+        members = np.array([np.isin(self.integrals.wave, list(waves)) for waves in groups.values()], dtype=float).reshape(-1, len(self._c))
         every = np.ones((1, len(self._c)))
         products, slopes = self._products(np.concatenate([members, every]))
         total, d_total = products[-1, -1], slopes[-1, -1]

@@ -24,6 +24,7 @@ class Journal:
         start:   the first start; empty before the fit has begun
         starts:  how many there are
         seed:    of the others
+        distance:  within which all minima are kept, see ``SearchSettings``
         ends:    number of a start → where the search with part of the events ended
         fits:    number of a minimum of that search → where the whole fit from it ended
         known:   the best point that is known of all events; need not be among the others
@@ -38,19 +39,24 @@ class Journal:
     fits: dict[int, Stop] = field(default_factory=dict)
     known: tuple[float, ...] = ()
     done: bool = False
+    distance: float | None = None
     told: Callable[[], None] = field(default=_nothing, repr=False, compare=False)
 
-    def begin(self, points: np.ndarray, seed: int) -> None:
+    def begin(self, points: np.ndarray, seed: int, distance: float | None = None) -> None:
         """Note which starts these are, or see that they are those that were begun.
 
         Args:
             points:  the starts [start, parameter]
             seed:    of all but the first
+            distance:  within which all minima are kept
         """
-        now = tuple(points[0].tolist()), len(points), int(seed)
-        if self.start and now != (self.start, self.starts, self.seed):
-            raise DataError(f"the fit to be continued had {self.starts} starts with seed {self.seed}\n fix: give the same, or start over")
-        self.start, self.starts, self.seed = now
+        now = tuple(points[0].tolist()), len(points), int(seed), distance
+        if self.start and now != (self.start, self.starts, self.seed, self.distance):
+            kept = "" if self.distance is None else f" and kept minima within {self.distance:g}"
+            raise DataError(
+                f"the fit to be continued had {self.starts} starts with seed {self.seed}{kept}\n fix: give the same, or start over"
+            )
+        self.start, self.starts, self.seed, self.distance = now
         self.told()
 
     def ended(self, number: int, stop: Stop) -> None:
@@ -74,6 +80,7 @@ class Journal:
             "start": list(self.start),
             "starts": self.starts,
             "seed": self.seed,
+            "distance": self.distance,
             "ends": [_plain(number, stop) for number, stop in list(self.ends.items())],
             "fits": [_plain(number, stop) for number, stop in list(self.fits.items())],
         }
@@ -86,7 +93,8 @@ class Journal:
         start, starts, seed = _numbers(content["start"], n), int(content["starts"]), int(content["seed"])
         if any(not 0 <= number < starts for number in (*ends, *fits)):
             raise ValueError("a start of the search has an invalid number")
-        return cls(start, starts, seed, ends, fits)
+        distance = content.get("distance")
+        return cls(start, starts, seed, ends, fits, distance=None if distance is None else float(distance))
 
 
 def _plain(number: int, stop: Stop) -> dict[str, Any]:

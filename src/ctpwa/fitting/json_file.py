@@ -26,7 +26,7 @@ def read_json(path: str | os.PathLike[str], what: str, fix: str) -> Any:
         fix:   what to do if it is not
     """
     try:
-        return _parsed(_content(path).decode("utf-8"))
+        return parse_json(read_bounded(path).decode("utf-8"))
     except OSError as error:
         raise CtpwaError(f"cannot read {str(path)!r}: {error.strerror or error}\n fix: {fix}") from None
     except RecursionError:
@@ -44,20 +44,21 @@ def no_such_file(path: str | os.PathLike[str], what: str, why: object, fix: str)
 TOO_DEEP = f"it has more than {DEEPEST} lists and mappings inside each other"
 
 
-def _content(path: str | os.PathLike[str]) -> bytes:
+def read_bounded(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
     """What is in a regular file; a pipe or a device is neither waited for nor read without end."""
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(number, "rb") as file:
         mode = os.fstat(number).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(None, "it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ValueError(f"it is larger than {largest >> 20} MiB")
     return content
 
 
-def _parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
+    """Strict JSON with finite numbers, no key twice, not too deep; a ValueError says what is wrong."""
     content = json.loads(text, object_pairs_hook=_mapping, parse_float=_number, parse_int=_integer, parse_constant=_no_constant)
     level = [content]
     for _ in range(DEEPEST):

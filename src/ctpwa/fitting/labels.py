@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.latex import latex_of_text
 from ctpwa.decay.particle import charge_suffix
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameter import asymmetry_owner
+from ctpwa.model.short_names import short_names
 
 DIRECT = "direct"  # waves without a resonance
 _CHARGE = re.compile(r"\^\{(?:\++|-+|0)\}$")
@@ -43,9 +45,9 @@ def group_latex(model: Model, name: str) -> str:
         if chain_name(wave) == name and wave.shown:
             return r"\,".join(_resonance(model, own) for own in dict.fromkeys(r.name for r in wave.shown))
         if wave.name == name:
-            return wave_latex(wave)
+            return wave_latex(wave, short=_is_short(model, name))
         if name.startswith(f"{wave.name}:"):
-            return wave_latex(wave) + r"\," + latex_of_text(name[len(wave.name) + 1 :])
+            return wave_latex(wave, short=_is_short(model, wave.name)) + r"\," + latex_of_text(name[len(wave.name) + 1 :])
         for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
             if node.particle.name == name:
                 return _charged(resonance.latex, node.particle.charge)
@@ -54,12 +56,17 @@ def group_latex(model: Model, name: str) -> str:
     return latex_of_text(name)
 
 
-def wave_latex(wave: Wave) -> str:
-    """All resonances with the final particles they decay to, then (L, S) of every vertex."""
+def wave_latex(wave: Wave, short: bool = False) -> str:
+    """All resonances with the final particles they decay to, then (L, S) of every vertex.
+
+    Args:
+        wave:   the wave
+        short:  without the final particles
+    """
     parts = []
     for node, resonance in zip(wave.chain.shown, wave.shown, strict=True):
         members = "".join(particle.latex for particle in wave.chain.decay.particles(node.leaves))
-        parts.append(f"{_charged(resonance.latex, node.particle.charge)}[{members}]")
+        parts.append(_charged(resonance.latex, node.particle.charge) + ("" if short else f"[{members}]"))
     return r"\,".join([*parts, _CURRENT.sub(r"(\\mathrm{\1})", wave.chain.ls_text(wave.ls))])
 
 
@@ -86,6 +93,16 @@ def parameter_label(model: Model, name: str, couplings: Iterable[str] = ()) -> s
         of_part = rf"\mathrm{{{part.title()}}}\," if part else ""
         return f"${of_part}{_SYMBOLS.get(symbol, symbol)}_{{{index}}}$"
     return f"${latex_of_text(name)}$"
+
+
+def _is_short(model: Model, name: str) -> bool:
+    """Whether a wave is called by its short form."""
+    return _short_names(tuple(wave.name for wave in model.waves))[name] != name
+
+
+@lru_cache(maxsize=8)
+def _short_names(names: tuple[str, ...]) -> dict[str, str]:
+    return short_names(names)
 
 
 def _resonance(model: Model, name: str) -> str:

@@ -28,12 +28,18 @@ from ctpwa.minimise.steps import HESSIAN, Stop
 
 METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
 LBFGS_ITERATIONS = 5000
+NEAR_ITERATIONS = 40  # steps from a point near the minimum, with a Hessian that is nearly right
+NEAR_TOLERANCE = 0.1  # of what a fit may leave to gain: the Hessian with which that is measured is not exact
 INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
 class How:
-    """How every start is fitted, and who is told about it."""
+    """How every start is fitted, and who is told about it.
+
+    Attributes:
+        curvature:  of −ln L near the minimum, about; None if it is not known
+    """
 
     method: str
     tolerance: float
@@ -42,6 +48,7 @@ class How:
     watch: Watch | None
     journal: Journal
     search: SearchSettings
+    curvature: np.ndarray | None = None
 
 
 def find_minimum(
@@ -93,7 +100,7 @@ def find_minimum(
 
 def _known(likelihood: Fittable, points: np.ndarray, seed: int, how: How) -> tuple[Stop | None, int]:
     """The best point that is known before many starts are searched, which is never replaced by a worse one; and what that took."""
-    how.journal.begin(points, seed)
+    how.journal.begin(points, seed, how.search.distance)
     known = [points[0], *([np.array(how.journal.known)] if how.journal.known else [])]
     if len(points) == len(known) == 1:
         return None, 0  # it begins there
@@ -180,7 +187,7 @@ def _run_all(likelihood: Fittable, candidates: Sequence[Minimum], how: How, tota
                 if noted and k in how.journal.fits:
                     stop = how.journal.fits[k]
                 else:
-                    stop, record = _run(likelihood, candidate.x, how.method, how.tolerance, how.max_iterations, _shown(bar, how.watch))
+                    stop, record = _run(likelihood, candidate.x, how, _shown(bar, how.watch))
                     _add(total, record)
                     if noted and stop.reason != INTERRUPTED:
                         how.journal.fitted(k, stop)
@@ -204,21 +211,20 @@ def _shown(bar: Progress, watch: Watch | None) -> Watch:
     return told
 
 
-def _run(
-    likelihood: Fittable, x: np.ndarray, method: str, tolerance: float, max_iterations: int | None, watch: Watch | None
-) -> tuple[Stop, Record]:
+def _run(likelihood: Fittable, x: np.ndarray, how: How, watch: Watch | None) -> tuple[Stop, Record]:
     """One fit from one start; minimisers see −ln L in units in which one standard deviation adds ½ to it."""
     unit = likelihood.unit
     told: Watch | None = None if watch is None else lambda x, value: watch(x, unit * value)
     scaled = Scaled(likelihood, unit)
-    run = partial(
-        _run_scaled,
-        method=method,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        give_up=partial(hole, likelihood) if may_have_holes(likelihood) else None,
-    )
-    stop, record = run(scaled, x, watch=told)
+    give_up = partial(hole, likelihood) if may_have_holes(likelihood) else None
+    run = partial(_run_scaled, method=how.method, tolerance=how.tolerance, max_iterations=how.max_iterations, give_up=give_up)
+    if how.curvature is None:
+        stop, record = run(scaled, x, watch=told)
+    else:
+        stop, record = _run_near(scaled, x, how.curvature / unit, how.tolerance, told, give_up)
+        if not stop.converged and stop.reason != INTERRUPTED:
+            stop, more = run(scaled, stop.x, watch=told)
+            _add(record, more)
     edge = Edge.of(likelihood)
     if edge is not None and stop.reason != INTERRUPTED and edge.stops(scaled, stop):
         stop = _along_edge(scaled, edge, x, stop, record, partial(run, watch=None))
@@ -263,6 +269,21 @@ def _run_scaled(
     if method == "newton":
         return drive(likelihood, newton(x, likelihood.bounds, tolerance=tolerance, noise=likelihood.rounding, **limit), watch, give_up)
     return _run_lbfgs(likelihood, x, tolerance, max_iterations or LBFGS_ITERATIONS, watch, give_up)
+
+
+def _run_near(
+    likelihood: Objective, x: np.ndarray, H: np.ndarray, tolerance: float, watch: Watch | None, give_up: GiveUp | None
+) -> tuple[Stop, Record]:
+    """From a point near the minimum by gradients alone, with a Hessian that is nearly right."""
+    steps = lbfgs(
+        x,
+        likelihood.bounds,
+        inverse_metric=_inverse(H),
+        tolerance=NEAR_TOLERANCE * tolerance,
+        max_iterations=NEAR_ITERATIONS,
+        noise=likelihood.rounding,
+    )
+    return drive(likelihood, steps, watch, give_up)
 
 
 def _run_lbfgs(

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from ctpwa.base.errors import PhysicsError
-from ctpwa.engine.likelihood.backgrounds import FRACTION, YIELD
 from ctpwa.engine.plan.channels import ModelChannels
 from ctpwa.fitting.result import FitResult
+from ctpwa.model.amounts import is_amount
 from ctpwa.model.couplings import VERTEX, WAVE, Ties, map_couplings
 from ctpwa.model.model import Model
 from ctpwa.model.parameter import CARTESIAN, PARTS, POLAR, Parameter
@@ -34,7 +34,7 @@ def fitted_parameters(result: FitResult, model: Model, channels: ModelChannels) 
     ties = _ties(result)
     mapped = map_couplings(model, channels.couplings, WAVE if per_wave else VERTEX, ties if per_wave else {}, None)
     lineshapes = {p.name for p in channels.theta}
-    amounts = [Parameter(name, 0.0) for name in dict.fromkeys([*known, *model.relations]) if name not in lineshapes and _is_amount(name)]
+    amounts = [Parameter(name, 0.0) for name in dict.fromkeys([*known, *model.relations]) if name not in lineshapes and is_amount(name)]
     theta = [replace(p, fixed=p.name not in result.names) for p in (*channels.theta, *amounts)]
     try:
         parameters = make_parameters(
@@ -69,11 +69,6 @@ def ordered_covariance(result: FitResult, parameters: Parameters) -> np.ndarray:
     """The covariance of a result in the order of the parameters."""
     index = [result.names.index(name) for name in parameters.names]
     return result.covariance[np.ix_(index, index)]
-
-
-def _is_amount(name: str) -> bool:
-    """Whether a parameter says how much there is of signal or of a background."""
-    return name.rpartition(".")[2] in (FRACTION, YIELD)
 
 
 def _owners(names: dict[str, float]) -> set[str]:

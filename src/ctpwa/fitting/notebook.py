@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctpwa.base.markup import Html, element, simple_table, together
-from ctpwa.fitting.text import Section, headline, sections
+from ctpwa.fitting.text import Section, changed_lines, headline, sections, shown_names, verdict_lines
 
 OPEN = ("parameters", "couplings", "derived")  # beginnings of titles of tables that are not folded
 MORE = "print(result) shows everything, ctpwa.write_report(result, path) draws it"
@@ -13,8 +13,8 @@ MORE = "print(result) shows everything, ctpwa.write_report(result, path) draws i
 
 def result_html(result: Any) -> Html:
     """A ``FitResult`` for a notebook; parts of couplings and smaller tables are folded."""
-    verdict, *reasons = result.verdict.text().split("\n")
-    head = element("p", element("strong", verdict), element("br"), headline(result))
+    verdict, *reasons = "\n".join([*changed_lines(result), *verdict_lines(result)]).split("\n")
+    head = element("p", element("strong", verdict.removeprefix("verdict: ")), element("br"), headline(result))
     parts = [_table(section, open_=section.title.startswith(OPEN)) for section in _sections(result)]
     return together(head, element("ul", (element("li", reason.strip()) for reason in reasons)) if reasons else None, parts)
 
@@ -22,12 +22,13 @@ def result_html(result: Any) -> Html:
 def result_summary(result: Any) -> str:
     """A ``FitResult`` at the prompt: the verdict, and what is not folded in a notebook."""
     tables = [str(section) for section in _sections(result) if section.title.startswith(OPEN)]
-    return "\n\n".join(["\n".join([headline(result), f"verdict: {result.verdict.text()}"]), *tables, MORE])
+    return "\n\n".join(["\n".join([*changed_lines(result), headline(result), *verdict_lines(result)]), *tables, MORE])
 
 
 def _sections(result: Any) -> list[Section]:
     """All tables of a result; parts of couplings have one of their own, since couplings are shown as magnitude and phase."""
-    names = {coupling.name for coupling in result.couplings}
+    shown = shown_names(result)
+    names = {shown[coupling.name] for coupling in result.couplings}
     found = []
     for section in sections(result):
         if section.title != "parameters":

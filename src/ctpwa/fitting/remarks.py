@@ -14,15 +14,6 @@ LARGE_SUM = 1.5  # of fractions: more of them cancels
 NEAR = 3.0  # in -ln L, in units in which one standard deviation adds ½: minima that the data hardly tell apart
 
 
-def coherent_groups(model: Model) -> dict[str, list[int]]:
-    """Waves that go through the same resonances, each wave once: their fractions add up to 1 where nothing interferes."""
-    groups: dict[str, list[int]] = {}
-    for index, wave in enumerate(model.waves):
-        name = " ".join(dict.fromkeys(resonance.name for resonance in wave.resonances)) or wave.name
-        groups.setdefault(name, []).append(index)
-    return groups
-
-
 def large_fractions(fractions: Fractions, data_set: str = "") -> list[str]:
     """Whether fractions add up to much more than 1: large amplitudes then cancel, and each alone means little.
 
@@ -66,6 +57,16 @@ def doubtful_minimum(minima: Sequence[FoundMinimum], n_starts: int, unit: float 
     return remarks
 
 
+def mass_ranges(model: Model) -> dict[str, tuple[float, float]]:
+    """Resonance → the smallest and the largest mass that events of the decay have there, GeV."""
+    ranges: dict[str, tuple[float, float]] = {}
+    for wave in model.waves:
+        for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
+            own, (low, high) = model.decay.mass_range(node.leaves), ranges.get(resonance.name, (float("inf"), 0.0))
+            ranges[resonance.name] = min(low, own[0]), max(high, own[1])
+    return ranges
+
+
 def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
     """Fitted masses that no event of the decay can have: the resonance is then a broad background, or the fit has lost it.
 
@@ -73,13 +74,8 @@ def masses_out_of_range(model: Model, values: Mapping[str, float]) -> list[str]:
         model:   what was fitted
         values:  free parameters by name
     """
-    ranges: dict[str, tuple[float, float]] = {}
-    for wave in model.waves:
-        for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
-            own, (low, high) = model.decay.mass_range(node.leaves), ranges.get(resonance.name, (float("inf"), 0.0))
-            ranges[resonance.name] = min(low, own[0]), max(high, own[1])
     remarks = []
-    for name, (low, high) in ranges.items():
+    for name, (low, high) in mass_ranges(model).items():
         mass = values.get(f"{name}.mass")
         if mass is not None and not low <= mass <= high:
             place = f"outside {low:.4g} to {high:.4g} GeV, where events are"

@@ -18,6 +18,7 @@ import numpy as np
 
 from ctpwa.base.words import counted
 from ctpwa.engine.likelihood.simulation import NormalisationSize
+from ctpwa.model.short_names import short_names
 
 LEAST = 25  # effective events, in total and of each wave that matters
 PER_PARAMETER = 5  # effective events for each free parameter
@@ -109,7 +110,8 @@ def size_line(size: NormalisationSize, data_set: str = "") -> str:
     """Effective sizes in one line: of the whole intensity, and of the wave that has the fewest."""
     of = f" of {data_set}" if data_set else ""
     least = min(size.waves, key=lambda name: size.waves[name])
-    return f"normalisation{of}: {size.total:.4g} of {size.n_events} phase-space events count, {size.waves[least]:.4g} for {least}"
+    fewest = f"{size.waves[least]:.4g} for {short_names(size.waves)[least]}"
+    return f"normalisation{of}: {size.total:.4g} of {size.n_events} phase-space events count, {fewest}"
 
 
 def _rounded_up(times: float) -> str:

@@ -21,6 +21,7 @@ from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.holes import hole, may_have_holes
 from ctpwa.fitting.journal import Journal
+from ctpwa.fitting.one_form import one_form
 from ctpwa.minimise.drive import Record, drive_many
 from ctpwa.minimise.minima import SAME_VALUE, Minimum, distinct
 from ctpwa.minimise.newton import newton
@@ -31,6 +32,7 @@ COARSE_TOLERANCE = 1e-2
 FLOOR, SIGMAS = 30.0, 5.0
 RANDOM_SHARE = 0.25  # of many starts that are random
 PARENTS, TURNED = 4, 0.2  # of how many minima later ones come, and which part of the couplings is turned
+DISTANCE = 12.5  # that minima are usually kept within: five standard deviations of one parameter
 KNOWN = 0.75  # of the random ones, the first of them, must have ended before later ones begin
 
 
@@ -43,6 +45,8 @@ class SearchSettings:
         random:                 at least this many starts are random in all couplings
         at_once:                starts at a time: with more, later ones learn less; with fewer, more passes over the events
         same_value:             of −ln L: ends that differ by more are different minima
+        distance:               keep all minima that are less than this above the best one, in units in which one standard deviation adds
+                                ½ to −ln L, those with the same −ln L and other couplings as well; None: the best is what is looked for
     """
 
     events: int = 10_000
@@ -50,6 +54,7 @@ class SearchSettings:
     random: int = 16
     at_once: int = 24
     same_value: float = SAME_VALUE
+    distance: float | None = None
 
 
 USUAL = SearchSettings()
@@ -100,7 +105,11 @@ def coarse_search(
     ends: list[Stop | None] = [journal.ends.get(k, cut_short.get(k)) for k in range(len(starts))]
     minima = distinct(ends, same_value=settings.same_value)
     best = minima[0].value if minima else np.nan
-    promising = sum(_may_be_best(minimum.value - best, share) for minimum in minima)
+    if settings.distance is not None and minima:
+        ends = [None if end is None else replace(end, x=one_form(likelihood, end.x, near=minima[0].x)) for end in ends]
+        metric = likelihood.value_grad_hessian(minima[0].x)[2] / likelihood.unit
+        minima = distinct(ends, metric, same_value=settings.same_value)
+    promising = sum(_may_be_near(minimum.value - best, share, settings.distance or 0.0) for minimum in minima)
     minima = [replace(minimum, value=likelihood.unit * minimum.value) for minimum in minima]
     return Coarse(tuple(minima), promising, record, interrupted)
 
@@ -181,6 +190,6 @@ def _turned(names: Sequence[str], parents: Sequence[Minimum], towards: np.ndarra
     return x
 
 
-def _may_be_best(above: float, share: float) -> bool:
-    """Whether a minimum that lies so much above the best may still be the best with all events: Var ≈ 2 Δ / share."""
-    return above <= FLOOR + SIGMAS * np.sqrt(2 * above * (1 - share) / share)
+def _may_be_near(above: float, share: float, distance: float = 0.0) -> bool:
+    """Whether a minimum that lies so much above the best may still be the best with all events, or as near: Var ≈ 2 Δ / share."""
+    return above <= distance + FLOOR + SIGMAS * np.sqrt(2 * above * (1 - share) / share)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ctpwa.base.errors import on_one_line
 from ctpwa.base.words import counted
+from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.simulation import size_line
+from ctpwa.model.short_names import short_names
 
 SMALL_INTERFERENCE = 0.5  # %, and less is only counted
 SMALL_CORRELATION = 0.1
+ROUNDING = 1e-13  # relative: what is left of an error that is zero
+NO_ERROR = "(no error)"
 SHOWN_MINIMA = 5  # besides the best one
+COUNTS_TWICE = "a wave counts for each of its resonances, so these do not add up to 100 %"
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class Section:
 def with_error(value: float, error: float | None) -> str:
     """Value and error with two digits of the error: ``1.6802 ± 0.0025``."""
     if error is None or not math.isfinite(error):
-        return f"{value:.6g} (no error)"
-    if error == 0:
+        return f"{value:.6g} {NO_ERROR}"
+    if error <= ROUNDING * abs(value):
         return f"{value:.6g} (fixed)"
     digits = max(0, 1 - math.floor(math.log10(error)))
     if digits > 9 or error >= 1e6:
@@ -65,24 +70,45 @@ def result_text(result: Any, waves: bool = False, correlations: bool = False, mo
         more:          what to add after everything else
         reasons:       all reasons of the verdict, not only the worst
     """
-    head = [headline(result), f"verdict: {result.verdict.text(reasons)}", *minima_lines(result), *remarks(result)]
+    head = [*changed_lines(result), headline(result), *verdict_lines(result, reasons), *minima_lines(result), *remarks(result)]
     return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, more)])
+
+
+def changed_lines(result: Any) -> list[str]:
+    """What was changed by hand after the fit; nothing for what was fitted."""
+    by_hand = ByHand.of(result)
+    return [] if by_hand is None else list(by_hand.lines(result.nll))
+
+
+def verdict_lines(result: Any, reasons: bool = False) -> list[str]:
+    """The verdict on the fit; none where values were changed by hand."""
+    return [] if _moved(result) else [f"verdict: {result.verdict.text(reasons)}"]
 
 
 def headline(result: Any) -> str:
     """What was fitted, and how good it became."""
     parameters, events = counted(len(result.parameters), "free parameter"), counted(result.n_events, "event")
-    return f"{result.decay}: -ln L = {result.nll:.6f} with {parameters} and {events}"
+    return f"{result.decay}: -ln L = {result.nll:.6f} with {'' if _moved(result) else f'{parameters} and '}{events}"
+
+
+def _moved(result: Any) -> bool:
+    """Whether values are others than those of a fit."""
+    by_hand = ByHand.of(result)
+    return by_hand is not None and by_hand.values
 
 
 def remarks(result: Any) -> list[str]:
     """What it took, and numbers for comparing models."""
-    record = result.record
+    record, by_hand = result.record, ByHand.of(result)
+    changed = [f"changed on the command line: {' '.join(words)}"] if (words := result.settings.get("changed")) else []
+    if _moved(result):
+        return changed
+    criteria = [] if by_hand is not None else [f"AIC {result.aic:.2f}, BIC {result.bic:.2f}"]
     return [
         f"{result.method}: {counted(record.hessians, 'Hessian')}, {counted(record.gradients, 'gradient')},"
         f" {counted(record.values, 'value')}, {record.seconds:.2f} s",
-        f"AIC {result.aic:.2f}, BIC {result.bic:.2f}" + ("; errors corrected for weights" if result.corrected else ""),
-        *([f"changed on the command line: {' '.join(changed)}"] if (changed := result.settings.get("changed")) else []),
+        *filter(None, ["; ".join([*criteria, *(["errors corrected for weights"] if result.corrected else [])])]),
+        *changed,
         *([] if result.precision is None else [str(result.precision)]),
         *_normalisation(result),
     ]
@@ -110,34 +136,65 @@ def minima_lines(result: Any) -> list[str]:
 
 
 def sections(result: Any, waves: bool = False, correlations: bool = False) -> Iterator[Section]:
-    """Parameters, couplings and fractions, and more if asked for."""
+    """Parameters, couplings and fractions, and more if asked for; it is said once that values which were changed have no errors."""
+    if not _moved(result):
+        yield from _sections(result, waves, correlations)
+        return
+    for section in _sections(result, waves):
+        yield replace(section, rows=tuple(tuple(cell.replace(f" {NO_ERROR}", "") for cell in row) for row in section.rows))
+
+
+def _sections(result: Any, waves: bool = False, correlations: bool = False) -> Iterator[Section]:
     yield _parameters(result)
     if result.derived:
         rows = tuple((p.name, with_error(p.value, p.error), f"= {p.formula}") for p in result.derived)
         yield Section("derived parameters", ("parameter", "value", "formula"), rows)
     yield _couplings(result)
+    if (distance := result.settings.get("minima")) is not None:
+        yield _minima(result, distance)
     known = any(p.error is not None for p in result.parameters)
     for entry in result.fractions:
         where = (f" of {entry.data_set}" if entry.data_set else "") + f" over {entry.over}"
-        yield _fractions(f"fractions{where}: resonances", "resonance", entry.groups["resonances"], known, entry.yields)
+        apart = "chains" if "chains" in entry.groups else "resonances"
+        if apart == "chains":
+            yield _fractions(f"fractions{where}: chains", "chain", entry.groups["chains"], known)
+        direct = not entry.groups["resonances"].names  # every wave stands for itself
+        if not direct:
+            yield _fractions(
+                f"fractions{where}: resonances", "resonance", entry.groups["resonances"], known, entry.yields, apart == "resonances"
+            )
         yield _fractions(f"fractions{where}: J^P", "J^P", entry.groups["jp"], known)
+        if waves or direct:
+            yield _fractions(f"fractions{where}: waves", "wave", _shortened(entry.groups["waves"]), known)
+        if waves and not direct:
+            yield _interferences(f"interferences{where}: {apart}", entry.groups[apart])
         if waves:
-            yield _fractions(f"fractions{where}: waves", "wave", entry.groups["waves"], known)
-            for kind in ("resonances", "waves"):
-                yield _interferences(f"interferences{where}: {kind}", entry.groups[kind])
+            yield _interferences(f"interferences{where}: waves", _shortened(entry.groups["waves"]))
     if result.asymmetries is not None:
         yield from _asymmetries(result.asymmetries, waves)
     if correlations:
         yield _correlations(result)
 
 
+def shown_names(result: Any) -> dict[str, str]:
+    """What tables call couplings and their parts: a short form for those of cascades."""
+    short = short_names([coupling.name for coupling in result.couplings])
+    parts = {p.name: p.name.rpartition(".") for p in result.parameters}
+    return short | {name: f"{short[owner]}.{part}" for name, (owner, _, part) in parts.items() if owner in short}
+
+
+def _shortened(group: Fractions) -> Fractions:
+    short = short_names(group.names)
+    return replace(group, names=tuple(short[name] for name in group.names))
+
+
 def _parameters(result: Any) -> Section:
-    rows = []
+    rows, shown = [], shown_names(result)
     for p in result.parameters:
         asymmetric = "" if p.minos is None else _minos(p.minos)
         simulated = "" if p.simulation is None else f"simulation {p.simulation:.2g}"
         limits = _limits(p.lower, p.upper) + (", there" if p.at_limit else "")
-        rows.append((p.name, with_error(p.value, p.error), simulated, asymmetric, limits))
+        rows.append((shown.get(p.name, p.name), with_error(p.value, p.error), simulated, asymmetric, limits))
     return Section("parameters", ("parameter", "value", "of which", "MINOS", "limits"), tuple(rows))
 
 
@@ -156,23 +213,37 @@ def _limits(lower: float | None, upper: float | None) -> str:
 
 
 def _couplings(result: Any) -> Section:
-    rows = []
+    rows, shown = [], shown_names(result)
     for c in result.couplings:
         degrees = None if c.phase_error is None else math.degrees(c.phase_error)
-        rows.append((c.name, with_error(c.magnitude, c.magnitude_error), with_error(math.degrees(c.phase), degrees)))
+        rows.append((shown[c.name], with_error(c.magnitude, c.magnitude_error), with_error(math.degrees(c.phase), degrees)))
     return Section("couplings: magnitude, phase in degrees", ("coupling", "magnitude", "phase"), tuple(rows))
 
 
-def _fractions(title: str, of: str, group: Fractions, known: bool, yields: Any = None) -> Section:
-    """``known``: whether anything has an error."""
+def _minima(result: Any, distance: float) -> Section:
+    """Parameters of all minima within a distance of the best, one column each."""
+    best = result.minima[0].nll
+    kept = [minimum for minimum in result.minima if minimum.refined and minimum.nll - best <= distance]
+    rows = [
+        ("minimum", *(str(k + 1) for k in range(len(kept)))),
+        ("above the best in -ln L", *(f"{minimum.nll - best:.4f}" for minimum in kept)),
+        ("starts", *(str(minimum.starts) for minimum in kept)),
+        *((name, *(f"{minimum.values[i]:.5g}" for minimum in kept)) for i, name in enumerate(result.names)),
+    ]
+    return Section(f"minima within {distance:g} of the best in -ln L, fitted to all events", ("",) * (1 + len(kept)), tuple(rows))
+
+
+def _fractions(title: str, of: str, group: Fractions, known: bool, yields: Any = None, apart: bool = True) -> Section:
+    """``known``: whether anything has an error; ``apart``: whether no wave counts twice."""
     columns = (of, "fraction") + (("yield",) if yields else ())
     rows = []
     for name, value, error in zip(group.names, group.values.tolist(), group.errors.tolist(), strict=True):
         events = (f"{with_error(*yields[name]) if known else f'{yields[name][0]:.6g}'} events",) if yields else ()
-        percent = f"{100 * value:.6g} (no error)" if not known else with_error(100 * value, 100 * error)
+        percent = f"{100 * value:.6g} {NO_ERROR}" if not known else with_error(100 * value, 100 * error)
         rows.append((name, f"{percent} %", *events))
-    rows.append(("sum", f"{100 * group.sum:.2f} %", *([""] if yields else [])))
-    return Section(title, columns, tuple(rows))
+    if apart:
+        rows.append(("sum", f"{100 * group.sum:.2f} %", *([""] if yields else [])))
+    return Section(title, columns, tuple(rows), "" if apart else COUNTS_TWICE)
 
 
 def _asymmetries(found: Any, waves: bool) -> Iterator[Section]:
@@ -206,7 +277,8 @@ def _interferences(title: str, group: Fractions) -> Section:
 
 
 def _correlations(result: Any) -> Section:
-    rho, names = np.asarray(result.correlation), result.names
+    shown = shown_names(result)
+    rho, names = np.asarray(result.correlation), [shown.get(name, name) for name in result.names]
     pairs = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
     pairs.sort(key=lambda pair: -abs(rho[pair]))
     large = [pair for pair in pairs if abs(rho[pair]) >= SMALL_CORRELATION]

@@ -102,6 +102,7 @@ class PhaseSpaceMixture:
         self.model, self.masses, self.device = model, list(final.values()), device
         self.volume = prod(phase_space_volume(stage.mass, stage.masses) for stage in cascade_stages(model.decay))
         self.flat_share, self.chains = 1.0, None
+        self._sampler = phase_space_sampler(model, device, 0)  # which searches for its largest weight once
         if branches := _branches(model):
             self.chains = EventProposal(model, {}, device, channels=branches)
             self._choose_shares(self.chains)
@@ -146,11 +147,10 @@ class PhaseSpaceMixture:
 
     def _flat(self, n: int, random: torch.Generator) -> Tensor:
         """Momenta [particle, 4, event] of flat phase space."""
-        sampler = phase_space_sampler(self.model, self.device, 0)
-        sampler.random = random
-        pieces = [sampler.sample(0)[0]]
+        self._sampler.random = random
+        pieces = [self._sampler.sample(0)[0]]
         while (missing := n - sum(piece.shape[-1] for piece in pieces)) > 0:
-            pieces.append(sampler.sample_accepted(2 * missing + BLOCK // 16, missing)[0])
+            pieces.append(self._sampler.sample_accepted(2 * missing + BLOCK // 16, missing)[0])
         return torch.cat(pieces, dim=-1)
 
     def _choose_shares(self, chains: EventProposal) -> None:

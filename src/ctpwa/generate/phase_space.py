@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
 from torch import Tensor
 
 from ctpwa.base.errors import GenerationError
@@ -90,6 +89,11 @@ def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tu
         decay = source.decay
         masses: dict[str, float | None] = {label: 0.0 if p.massless else p.mass for label, p in zip(decay.labels, decay.final, strict=True)}
         parent: float | None = decay.parent.mass
+        if parent is None:
+            raise GenerationError(
+                f"{decay.parent.name} of {decay} has no mass: how a production distributes it is not known\n"
+                " fix: use simulated events of a file"
+            )
     else:
         named = dict(source) if isinstance(source, Mapping) else {f"p{i}" if i else "parent": m for i, m in enumerate(source)}
         names = list(named)
@@ -203,6 +207,8 @@ class PhaseSpaceSampler(SequentialDecays):
 
         if free == 0:
             return float(self._momenta(self._intermediate_masses(torch.zeros(0, 1, dtype=torch.float64)))) * (1 + 1e-6)
+        from scipy.optimize import minimize
+
         starts = [np.zeros(free), np.linspace(-1.0, 1.0, free), np.linspace(1.0, -1.0, free)]
         best = min(
             minimize(minus_log_weight, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 20000}).fun

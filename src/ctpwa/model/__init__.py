@@ -1,5 +1,12 @@
 """What a model is made of."""
 
-from ctpwa.model.model import Wave
+import typing as _typing
+
+from ctpwa.base.lazy import on_demand as _on_demand
+
+if _typing.TYPE_CHECKING:
+    from ctpwa.model.model import Wave
+else:
+    __getattr__, __dir__ = _on_demand(__name__)
 
 __all__ = ["Wave"]

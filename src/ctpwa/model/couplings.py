@@ -133,7 +133,7 @@ def _per_vertex(model: Model, names: Sequence[str], reference: str) -> CouplingM
         if name not in waves:
             raise PhysicsError(f"the coupling {name!r} belongs to a function of a basis", "splines and K-matrices need couplings='wave'")
         wave = waves[name]
-        own = [f"{wave.chain.vertex(node)} {ls}" for node, ls in zip(wave.chain.nodes, wave.ls, strict=True)]
+        own = [f"{wave.chain.vertex(node)} {ls} {node.made or ''}".rstrip() for node, ls in zip(wave.chain.nodes, wave.ls, strict=True)]
         products[name] = Product(tuple(numbers.setdefault(vertex, len(numbers)) for vertex in own))
         for node, vertex in zip(wave.chain.nodes[1:], own[1:], strict=True):
             fixed.setdefault(wave.chain.vertex(node), vertex)

@@ -97,6 +97,8 @@ class Model:
             if name not in declared:
                 fix = suggest(name, declared) or f"declare it: columns: [{name}]"
                 raise PhysicsError(f"the production uses the event column {name!r}, which the model does not declare", fix)
+        for chain in dict.fromkeys(wave.chain for wave in self.waves):
+            self.production.check(chain)
 
     @property
     def final_names(self) -> tuple[str, ...]:
@@ -133,6 +135,8 @@ class Model:
             chunk_size:    events at a time; default: from a memory budget
             progress:      show a progress bar; default: on a terminal when it takes more than two seconds
         """
+        if polarisation is not None and any(wave.chain.root.made is not None for wave in self.waves):
+            raise PhysicsError(f"{self.production} cannot be replaced by a polarisation of the parent", "leave 'polarisation' out")
         production = self.production if polarisation is None else Polarisation.of(polarisation, self.decay.parent)
         return build_spin_amplitudes(
             self.decay,

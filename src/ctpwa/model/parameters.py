@@ -20,7 +20,6 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.parameter import (
     CARTESIAN,
     PARTS,
-    POLAR,
     Parameter,
     as_cartesian,
     asymmetry_parts,
@@ -61,6 +60,7 @@ class Parameters:
         all:             the parts of every number, then the lineshape parameters
         sign:            in front of Δ: 1 for a decay, −1 for its charge conjugate, 0 for couplings without asymmetry
         feeds:           what multiplies every coupling in the feeds of the production; None: there is one, or they have their own
+        cartesian:       numbers that are cartesian in any case: a polar one that is 0 has no slope over its phase
     """
 
     representation: str
@@ -69,6 +69,22 @@ class Parameters:
     all: tuple[Parameter, ...]
     sign: int = 1
     feeds: FeedFactors | None = None
+    cartesian: frozenset[str] = frozenset()
+
+    def representation_of(self, number: str) -> str:
+        """Of one of the complex numbers: cartesian or polar."""
+        return CARTESIAN if number in self.cartesian else self.representation
+
+    @cached_property
+    def _cartesian(self) -> np.ndarray:
+        """Which of the numbers are cartesian."""
+        return np.array([self.representation_of(name) == CARTESIAN for name in self.numbers], dtype=bool)
+
+    def _z(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """The complex numbers of their parts, [..., number]."""
+        if self._cartesian.all():
+            return a + 1j * b
+        return np.where(self._cartesian, a + 1j * b, a * np.exp(1j * b))
 
     @cached_property
     def free(self) -> tuple[Parameter, ...]:
@@ -104,6 +120,15 @@ class Parameters:
                 raise PhysicsError(f"{name!r} cannot be fixed at {value}", f"give a number from {own.lower:g} to {own.upper:g}")
         held = (replace(p, value=float(values[p.name]), fixed=True) if p.name in values else p for p in self.all)
         return replace(self, all=with_formulas(list(held)))
+
+    def within(self, limits: Mapping[str, tuple[float, float]]) -> Parameters:
+        """The same with narrower limits of some parameters.
+
+        Args:
+            limits:  name of a parameter → lower and upper limit
+        """
+        own = [(p, limits.get(p.name, (p.lower, p.upper))) for p in self.all]
+        return replace(self, all=tuple(replace(p, lower=max(p.lower, low), upper=min(p.upper, high)) for p, (low, high) in own))
 
     def signed(self, sign: int) -> Parameters:
         """The same with another sign in front of Δ."""
@@ -261,7 +286,7 @@ class Parameters:
 
     def _couplings(self, values: np.ndarray) -> np.ndarray:
         a, b = values[0 : 2 * len(self.numbers) : 2], values[1 : 2 * len(self.numbers) : 2]
-        z = a + 1j * b if self.representation == CARTESIAN else a * np.exp(1j * b)
+        z = self._z(a, b)
         if self._single:
             c = self._factors * z[self._number_of]
         else:
@@ -278,7 +303,8 @@ class Parameters:
         """
         given = dict(theta)
         for name, z in numbers.items():
-            given.update(zip((f"{name}.{part}" for part in PARTS[self.representation]), parts_of(z, self.representation), strict=True))
+            own = self.representation_of(name)
+            given.update(zip((f"{name}.{part}" for part in PARTS[own]), parts_of(z, own), strict=True))
         check_names(self.all, list(given))
         x = np.array([given.get(p.name, p.value) for p in self.free])
         here = self.full(x)
@@ -291,7 +317,7 @@ class Parameters:
     def _differ(self, k: int, a: float, b: float) -> bool:
         """Whether two values of a parameter are different; phases are the same after a turn."""
         difference = a - b
-        if self.representation == POLAR and k < 2 * len(self.numbers) and k % 2:
+        if k < 2 * len(self.numbers) and k % 2 and not self._cartesian[k // 2]:
             difference = (difference + np.pi) % (2 * np.pi) - np.pi
         return bool(abs(difference) > 1e-9 * self._size_of(k))
 
@@ -299,10 +325,10 @@ class Parameters:
         """What a change of a parameter is compared with: its value, for a part of a complex number that of the number, for a phase 1."""
         if k >= 2 * len(self.numbers):
             return max(abs(self.all[k].value), 1e-9)
-        first = k // 2 * 2
-        if self.representation != CARTESIAN and k > first:
+        first, own = k // 2 * 2, self.representation_of(self.numbers[k // 2])
+        if own != CARTESIAN and k > first:
             return 1.0
-        return abs(complex(*as_cartesian([p.value for p in self.all[first : first + 2]], self.representation)))
+        return abs(complex(*as_cartesian([p.value for p in self.all[first : first + 2]], own)))
 
     def random_numbers(
         self, x: np.ndarray, typical: np.ndarray, rng: np.random.Generator, normal: Callable[[np.ndarray], np.ndarray] | None = None
@@ -323,12 +349,12 @@ class Parameters:
         values = self.full(x)
         fixed = [k for k in range(n) if all(p.fixed and not p.formula for p in self.all[2 * k : 2 * k + 2])]
         if fixed and self._single:
-            size /= size[fixed[0]] / abs(complex(*as_cartesian(values[2 * fixed[0] : 2 * fixed[0] + 2], self.representation)))
+            size /= size[fixed[0]] / abs(self._numbers(values)[0][fixed[0]])
         size *= rng.lognormal(0.0, SPREAD, n)
         phase = 2 * np.pi * rng.random(n)
         z = size * np.exp(1j * phase)
         for k, number in enumerate(z if normal is None else normal(z)):
-            values[2 * k : 2 * k + 2] = parts_of(number, self.representation)
+            values[2 * k : 2 * k + 2] = parts_of(number, self.representation_of(self.numbers[k]))
         return values[self._free_index]
 
     def couplings_of(self, x: np.ndarray) -> np.ndarray:
@@ -338,18 +364,20 @@ class Parameters:
         values = np.repeat(self._base[None], len(x), axis=0)
         values[:, self._free_index] = x
         a, b = values[:, 0 : 2 * len(self.numbers) : 2], values[:, 1 : 2 * len(self.numbers) : 2]
-        z = a + 1j * b if self.representation == CARTESIAN else a * np.exp(1j * b)
+        z = self._z(a, b)
         return self._factors * z[:, self._number_of]
 
     def _numbers(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """z, ∂z over its two parts [number, 2], and ∂²z over pairs of them [number, 2, 2]."""
         a, b = values[0 : 2 * len(self.numbers) : 2], values[1 : 2 * len(self.numbers) : 2]
         zero, one = np.zeros(len(a), dtype=complex), np.ones(len(a), dtype=complex)
-        if self.representation == CARTESIAN:
-            return a + 1j * b, np.stack([one, 1j * one], axis=1), np.zeros((len(a), 2, 2), dtype=complex)
-        turn = np.exp(1j * b)
-        second = np.stack([np.stack([zero, 1j * turn], axis=1), np.stack([1j * turn, -a * turn], axis=1)], axis=1)
-        return a * turn, np.stack([turn, 1j * a * turn], axis=1), second
+        first, second = np.stack([one, 1j * one], axis=1), np.zeros((len(a), 2, 2), dtype=complex)
+        if not self._cartesian.all():
+            turn = np.exp(1j * b)
+            polar = np.stack([np.stack([zero, 1j * turn], axis=1), np.stack([1j * turn, -a * turn], axis=1)], axis=1)
+            first = np.where(self._cartesian[:, None], first, np.stack([turn, 1j * a * turn], axis=1))
+            second = np.where(self._cartesian[:, None, None], second, polar)
+        return self._z(a, b), first, second
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """∂(Re c, Im c, θ)/∂x, [native, free]."""
@@ -448,7 +476,7 @@ class Parameters:
     @cached_property
     def linear(self) -> bool:
         """Whether the map is linear, so that its Jacobian is constant."""
-        single = self.representation == CARTESIAN and self._single and not len(self._asymmetric[0]) and not self._feeds_moving.any()
+        single = bool(self._cartesian.all()) and self._single and not len(self._asymmetric[0]) and not self._feeds_moving.any()
         return single and all(relation.affine for relation in self.relations)
 
 

@@ -11,7 +11,7 @@ from ctpwa.base.errors import PhysicsError
 from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.waves import smallest_L
-from ctpwa.model.lineshapes.formula import Basis, Callback, Lineshape, Vertex, event_variables, q2
+from ctpwa.model.lineshapes.formula import RADIUS, Basis, Callback, Lineshape, Vertex, event_variables, q2
 from ctpwa.model.lineshapes.registry import build_lineshape
 from ctpwa.model.resonance import Resonance
 
@@ -72,7 +72,8 @@ class Places:
         """
         masses = [self.nominal_mass(chain, daughter) for daughter in node.daughters]
         lowest = [_lowest_mass(chain, daughter) if mass is None else mass for daughter, mass in zip(node.daughters, masses, strict=True)]
-        vertex = Vertex(lowest[0], lowest[1], self._L(chain, node), node.radius, self._columns)
+        L = self._L(chain, node) if resonance.width_l is None else resonance.width_l
+        vertex = Vertex(lowest[0], lowest[1], L, RADIUS.symbol if resonance.own_radius else node.radius, self._columns)
         if (resonance.name, vertex) not in self._lineshapes:
             self._lineshapes[resonance.name, vertex] = build_lineshape(resonance.lineshape, vertex, **resonance.options)
         placed = PlacedLineshape(resonance, node, vertex, self._lineshapes[resonance.name, vertex])
@@ -87,9 +88,13 @@ class Places:
         particle = chain.particle(daughter)
         if isinstance(daughter, Node):
             resonance = self._resonances[daughter.resonance]
-            known = resonance.mass if resonance.mass is not None else resonance.nominal_mass
+            known = resonance.mass if resonance.nominal_mass is None else resonance.nominal_mass
             return particle.mass if known is None else known
         return 0.0 if particle.massless else float(particle.mass or 0.0)
+
+    def has_mass_parameter(self, name: str) -> bool:
+        """Whether the nominal mass of a resonance is a parameter."""
+        return self._resonances[name].nominal_mass is None and self._resonances[name].mass is not None
 
     def _L(self, chain: Chain, node: Node) -> int:
         if chain not in self._smallest_L:

@@ -95,7 +95,7 @@ class Relation:
 
 def _called(function: Callable[..., Any], arguments: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     try:
-        return np.array(function(*map(float, arguments)), dtype=float)
+        return np.array(function(*map(float, arguments)), dtype=float).reshape(shape)  # without arguments too
     except (ValueError, OverflowError, ZeroDivisionError):
         return np.full(shape, np.nan)
 

@@ -20,7 +20,9 @@ class Resonance:
         radius:        barrier radius d of its decay vertex, GeV⁻¹
         latex:         LaTeX name
         labels:        names of its functions if the lineshape is a basis, each with a coupling of its own
-        nominal_mass:  mass of a state whose lineshape has no parameter for it, GeV; lineshapes of states that decay to it may need it
+        nominal_mass:  mass that lineshapes and barriers of other states see instead of the parameter of that name, GeV
+        width_l:       the l of its running width; None: the smallest L of its vertex
+        own_radius:    whether the radius of its lineshape and its decay vertex is the parameter ``radius``
         measured:      floating parameters that are constrained to what was measured: (mean, standard deviation) by name
     """
 
@@ -34,6 +36,8 @@ class Resonance:
     labels: tuple[str, ...] = ()
     nominal_mass: float | None = None
     measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    width_l: int | None = None
+    own_radius: bool = False
 
     @property
     def mass(self) -> float | None:

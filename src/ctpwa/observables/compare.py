@@ -12,11 +12,11 @@ from typing import Any
 
 from ctpwa.base.errors import CtpwaError, printable
 from ctpwa.base.words import counted
-from ctpwa.engine.likelihood.backgrounds import FRACTION, YIELD
 from ctpwa.fitting.checkpoint import hash_of_samples
 from ctpwa.fitting.plain import to_plain
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import of_coupling
+from ctpwa.model.amounts import is_amount
 from ctpwa.observables.compare_text import comparison_text
 from ctpwa.observables.nested import Extra, extra_parameters
 from ctpwa.observables.significance import log_p_value, standard_deviations
@@ -201,7 +201,7 @@ def _values(named: Mapping[str, FitResult], same: bool) -> tuple[list[ComparedVa
 
 def _kind(name: str) -> str:
     """What a parameter that belongs to no coupling is: no lineshape has a fraction or a yield."""
-    return BACKGROUNDS if name.rpartition(".")[2] in (FRACTION, YIELD) else PARAMETERS
+    return BACKGROUNDS if is_amount(name) else PARAMETERS
 
 
 def _lineshapes(result: FitResult) -> dict[str, tuple[float, float | None]]:

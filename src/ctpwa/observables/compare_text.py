@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from ctpwa.fitting.text import Section, with_error
+from ctpwa.observables.significance import probability
 
 
 def comparison_text(comparison: Any) -> str:
@@ -57,19 +57,12 @@ def _nested(comparison: Any) -> Section:
     for test in comparison.nested:
         several = test.ndf[0] != test.ndf[1]
         counts = " to ".join(str(n) for n in (test.ndf if several else test.ndf[:1]))
-        p = " to ".join(_probability(log_p) for log_p in (test.log_p_values if several else test.log_p_values[:1]))
+        p = " to ".join(probability(log_p) for log_p in (test.log_p_values if several else test.log_p_values[:1]))
         sigmas = " to ".join(f"{sigma:.1f}" for sigma in (test.sigmas if several else test.sigmas[:1]))
         rows.append((f"{test.larger} against {test.smaller}", f"{test.delta:.2f}", counts, p, f"{sigmas} σ"))
         feet += [f"{test.larger} against {test.smaller}: {note}" for note in test.notes]
     columns = ("nested models", "2 Δ ln L", "more parameters", "p-value", "significance")
     return Section("likelihood ratio tests", columns, tuple(rows), "\n  ".join(feet))
-
-
-def _probability(log_p: float) -> str:
-    if log_p > math.log(1e-4):
-        return f"{math.exp(log_p):.4f}"
-    exponent = math.floor(log_p / math.log(10))
-    return f"{math.exp(log_p - exponent * math.log(10)):.1f}e{exponent}"
 
 
 def _cells(value: Any) -> Iterator[str]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ctpwa.model.lineshapes.continuation import Continuation
 
@@ -118,6 +117,8 @@ def _turns(F: Continuation, lowest: float) -> list[float]:
     """Masses, other than thresholds, where a formula switches channels on or off."""
     if not F.switches:
         return []
+    from scipy.optimize import brentq
+
     grid = np.linspace(lowest, lowest + SCANNED, SCAN_POINTS)
     off = [F.switched_off(float(mass)) for mass in grid]
     found = []

@@ -12,13 +12,14 @@ A pole w_p of F in w = √s is a zero of 1/F, and moves with the parameters θ o
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ctpwa.base.errors import PhysicsError, suggest
+from ctpwa.base.words import counted
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.engine.likelihood.values import ModelValues
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
@@ -183,6 +184,49 @@ def poles(
                 seen.add(key)
                 found += _poles_of(entry, _decay(wave.chain, entry.node), values, fit, sheets, _highest(model, entry.node))
     return tuple(found)
+
+
+def moving_pole(model: Model, resonance: str) -> Callable[[Mapping[str, float]], tuple[complex, dict[str, complex]]]:
+    """The pole of a resonance as a function of the lineshape parameters by name: where it is, and ∂√s_p over each of its own.
+
+    Args:
+        model:      the model
+        resonance:  its name
+
+    Raises:
+        PhysicsError: if it has no pole, or several
+    """
+    entries = {
+        entry.vertex: (entry, _highest(model, entry.node))
+        for wave, placed in zip(model.waves, model_channels(model).placed, strict=True)
+        for entry in placed
+        if entry.resonance.name == resonance and not wave.chain.is_held(entry.node)
+    }
+    if not entries:
+        raise PhysicsError(f"no resonance is called {resonance!r}", suggest(resonance, model.resonances))
+    if len(entries) > 1:
+        raise PhysicsError(f"the lineshape of {resonance!r} depends on its decay, and its poles do", "name a parameter of it instead")
+    entry, highest = next(iter(entries.values()))
+    lineshape, lowest = entry.lineshape, entry.vertex.m1 + entry.vertex.m2
+    if isinstance(lineshape, Basis):
+        raise PhysicsError(f"{lineshape.name} of {resonance!r} has poles that no fit moves", "name a coupling instead")
+    names = {p.name: f"{resonance}.{p.name}" for p in lineshape.parameters}
+
+    def pole(values: Mapping[str, float]) -> tuple[complex, dict[str, complex]]:
+        own = {short: values[name] for short, name in names.items()}
+        try:
+            F = continuation(lineshape, entry.vertex, own)
+        except NotAnalytic as problem:
+            raise PhysicsError(f"{resonance!r} has no pole: {problem.what}", "name a parameter of it instead") from None
+        found = _roots(F, lowest, highest, own.get("mass"), own.get("width"), NEAREST)
+        if len(found) != 1:
+            raise PhysicsError(
+                f"{resonance!r} has {counted(len(found), 'pole')} near the physical region", "name a parameter of it instead"
+            )
+        slopes = dict(zip((names[short] for short in F.parameters), map(complex, found[0].slopes), strict=True))
+        return found[0].w, slopes
+
+    return pole
 
 
 def poles_section(found: Sequence[Pole]) -> Section:

@@ -13,12 +13,12 @@ from scipy import special
 TINY = 1e-280  # probabilities below this are computed as logarithms
 
 
-def log_p_value(delta: float, ndf: int) -> float:
+def log_p_value(delta: float, ndf: float) -> float:
     """Ln of the probability of a larger 2 Δ ln L.
 
     Args:
         delta:  2 Δ ln L
-        ndf:    number of parameters that the larger model has more
+        ndf:    number of parameters that the larger model has more; need not be whole
     """
     a, x = ndf / 2, delta / 2
     p = float(special.gammaincc(a, x))
@@ -37,3 +37,11 @@ def log_p_value(delta: float, ndf: int) -> float:
 def standard_deviations(log_p: float) -> float:
     """How many standard deviations of a normal distribution have the same probability on both sides together."""
     return max(0.0, -float(special.ndtri_exp(log_p - math.log(2))))
+
+
+def probability(log_p: float) -> str:
+    """A probability as text, given its logarithm: it may be smaller than any number a computer has."""
+    if log_p > math.log(1e-4):
+        return f"{math.exp(log_p):.4f}"
+    exponent = math.floor(log_p / math.log(10))
+    return f"{math.exp(log_p - exponent * math.log(10)):.1f}e{exponent}"

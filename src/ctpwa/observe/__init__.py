@@ -1,8 +1,15 @@
 """Variables of the final state, from text; and how exactly masses are measured."""
 
-from ctpwa.observe.mass_resolution import MassResolution, SeveralResolutions, measured_events
-from ctpwa.observe.momentum_errors import MomentumErrors
-from ctpwa.observe.variable import ProjectionSpec, Variable, default_variables, parse_variable
+import typing as _typing
+
+from ctpwa.base.lazy import on_demand as _on_demand
+
+if _typing.TYPE_CHECKING:
+    from ctpwa.observe.mass_resolution import MassResolution, SeveralResolutions, measured_events
+    from ctpwa.observe.momentum_errors import MomentumErrors
+    from ctpwa.observe.variable import ProjectionSpec, Variable, default_variables, parse_variable
+else:
+    __getattr__, __dir__ = _on_demand(__name__)
 
 __all__ = [
     "MassResolution",

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.optimize import nnls
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
@@ -171,6 +170,8 @@ def fit_fractions(u: np.ndarray, w: np.ndarray, ranks: Ranks = ONE) -> tuple[np.
 def _bounded_minimum(f: np.ndarray, g: np.ndarray, H: np.ndarray) -> np.ndarray:
     """The minimum of g·(x − f) + (x − f)·H(x − f)/2 over x ≥ 0: with H = AᵀA it is that of |A x − b|², Aᵀb = H f − g."""
     A = np.linalg.cholesky(H + RIDGE * np.trace(H) * np.eye(len(f))).T
+    from scipy.optimize import nnls
+
     return nnls(A, np.linalg.solve(A.T, H @ f - g))[0]
 
 

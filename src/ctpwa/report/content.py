@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.text import Section
 from ctpwa.model.model import Model
 from ctpwa.observables.argand import ArgandCurve
 from ctpwa.observables.histograms import Projected
@@ -81,6 +85,55 @@ class LineshapeView:
 
 
 @dataclass(frozen=True)
+class FigureView:
+    """A figure as an image.
+
+    Attributes:
+        png:    the content of a PNG file
+        alt:    what it shows, in words
+        scale:  pixels of a page for each of the image
+    """
+
+    png: bytes
+    alt: str
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """What there is to see of a study around the fit.
+
+    Attributes:
+        title:     of its chapter
+        headline:  what was found
+        sections:  its tables
+        notes:     what one should know to read the numbers
+        figures:   its figures
+    """
+
+    title: str
+    headline: str
+    sections: tuple[Section, ...] = ()
+    notes: tuple[str, ...] = ()
+    figures: tuple[FigureView, ...] = ()
+
+
+@dataclass(frozen=True)
+class SystematicErrors:
+    """Systematic errors of a fit.
+
+    Attributes:
+        parameters:  of parameters by name
+        fractions:   of fractions of resonances; of several data sets ``NAME: resonance``
+        covariance:  [parameter, parameter], in the order of ``parameters``
+    """
+
+    parameters: Mapping[str, float]
+    fractions: Mapping[str, float]
+    covariance: np.ndarray
+
+
+@dataclass(frozen=True)
 class ReportContent:
     """Everything.
 
@@ -92,6 +145,7 @@ class ReportContent:
         curves:      amplitudes versus mass, for Argand diagrams
         poles:       poles of the lineshapes
         files:       where the result came from
+        studies:     studies around the fit, a chapter each
     """
 
     result: FitResult
@@ -101,3 +155,4 @@ class ReportContent:
     curves: tuple[ArgandCurve, ...] = ()
     poles: tuple[Pole, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
+    studies: tuple[StudyView, ...] = ()

@@ -11,6 +11,7 @@ import torch
 from ctpwa.base.progress import Progress
 from ctpwa.data.event_column import EventColumn, checked_columns
 from ctpwa.data.momenta import read_momenta
+from ctpwa.decay.barrier import BLATT_WEISSKOPF
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
 from ctpwa.spin.amplitudes import SpinAmplitudes, WaveTerm
@@ -50,19 +51,19 @@ def build_spin_amplitudes(
 def collect_structures(waves: Sequence[Any], barrier: bool) -> tuple[tuple[Parts, ...], tuple[tuple[WaveTerm, ...], ...]]:
     """Every distinct structure once, and for each wave the terms that refer to them.
 
-    Without barrier factors the radius of a vertex does not matter, and structures that differ only in it are one.
+    Without barrier factors those of a vertex do not matter, and structures that differ only in them are one.
     """
     index: dict[Parts, int] = {}
     terms = []
     for wave in waves:
         own = []
         for term in wave.terms:
-            parts = term.parts if barrier else tuple((_without_radius(s), count) for s, count in term.parts)
+            parts = term.parts if barrier else tuple((_without_barrier(s), count) for s, count in term.parts)
             own.append(WaveTerm(index.setdefault(parts, len(index)), term.factor, term.systems))
         terms.append(tuple(own))
     return tuple(index), tuple(terms)
 
 
-def _without_radius(structure: Structure) -> Structure:
-    first, second = (_without_radius(d) if isinstance(d, Structure) else d for d in structure.daughters)
-    return replace(structure, daughters=(first, second), radius=0.0)
+def _without_barrier(structure: Structure) -> Structure:
+    first, second = (_without_barrier(d) if isinstance(d, Structure) else d for d in structure.daughters)
+    return replace(structure, daughters=(first, second), radius=0.0, form=BLATT_WEISSKOPF, l=None)

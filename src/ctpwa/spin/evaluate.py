@@ -8,6 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from ctpwa.decay.barrier import BLATT_WEISSKOPF
 from ctpwa.decay.currents import current_L
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import LS, projections
@@ -19,11 +20,12 @@ from ctpwa.kinematics.photon import linear_polarisations, photon_matrix
 from ctpwa.kinematics.rotation import transverse_projection, wigner_d, wigner_rotation
 from ctpwa.kinematics.two_body import barrier_polynomial
 from ctpwa.spin.currents import current_coefficients
-from ctpwa.spin.polarisation_rows import n_states
+from ctpwa.spin.final_spins import n_states
 from ctpwa.spin.vertex import vertex_couplings
 
 System = tuple[int, ...]
 T = TypeVar("T")
+SMALLEST_Q2 = 1e-24  # GeV²; where q^L is taken out of the vertex, no event has less
 
 
 class Evaluator:
@@ -36,7 +38,7 @@ class Evaluator:
         final:       the final particles
         p4:          their momenta, each [4, event]
         Ls:          all L for each (parent system, first daughter system), so that harmonics are computed once
-        barrier:     include 1/√N_L(|q|d) at every vertex
+        barrier:     include the barrier factors of all vertices
         zou_bugg:    transverse projection instead of canonical spin states
         rest_frame:  boost to the parent's rest frame first; False keeps the frame of the momenta
     """
@@ -116,14 +118,20 @@ class Evaluator:
         key = ("Y", parent, first)
         return self._once(key, lambda: solid_harmonics(self.daughter_momentum(parent, first)[1:], self.Ls[parent, first]))[L]
 
-    def barrier_factor(self, parent: System, first: System, L: int, radius: float) -> Tensor:
-        """1/√N_L(|q|d), [event]."""
+    def barrier_factor(self, structure: Structure) -> Tensor | None:
+        """What makes the vertex grow as its barrier says instead of as |q|^L, [event]: |q|^(l − L)/√N_l(|q|d); None if that is 1."""
+        parent, first = structure.system, tuple(sorted(leaves_of(structure.daughters[0])))
+        L, power = structure.ls.L, structure.power
+        damped = structure.form == BLATT_WEISSKOPF and power > 0
+        if not damped and power == L:
+            return None
 
         def compute() -> Tensor:
             q2 = self.daughter_momentum(parent, first)[1:].square().sum(dim=0)
-            return barrier_polynomial(L, q2 * radius**2).rsqrt()
+            factor = barrier_polynomial(power, q2 * structure.radius**2).rsqrt() if damped else torch.ones_like(q2)
+            return factor if power == L else factor * q2.clamp(min=SMALLEST_Q2) ** ((power - L) / 2)
 
-        return self._once(("N", parent, first, L, radius), compute)
+        return self._once(("N", parent, first, L, structure.form, power, structure.radius), compute)
 
     def spin_matrix(self, parent: System, daughter: Structure | int, canonical: bool = False) -> Tensor | None:
         """X [spin in the common frame, spin at the vertex, event] of a daughter; None if it is the identity.
@@ -252,11 +260,11 @@ class Evaluator:
         return A.reshape(len(two_ms), *shape, -1).permute(0, *order, len(leaves) + 1).flatten(1, -2)
 
     def _barrier_factors(self, structure: Structure) -> Tensor | None:
-        """The product of the barrier factors of all vertices, [event]; None if all are 1, since all L are 0."""
+        """The product of the barrier factors of all vertices, [event]; None if all are 1."""
         result = None
         for vertex in structure.walk():
-            if vertex.ls.L:
-                factor = self.barrier_factor(vertex.system, tuple(sorted(leaves_of(vertex.daughters[0]))), vertex.ls.L, vertex.radius)
+            factor = self.barrier_factor(vertex)
+            if factor is not None:
                 result = factor if result is None else result * factor
         return result
 

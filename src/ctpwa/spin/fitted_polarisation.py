@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.decay.chain import Decay
+from ctpwa.decay.structure import Structure
 from ctpwa.spin.density_matrix import DensityMatrix
 from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.production import FeedFactors, Production, Rows
@@ -84,7 +85,7 @@ class FittedRows(Rows):
         """See ``Rows``."""
         return self._one.labels
 
-    def store(self, A: Tensor, total_L: int, columns: Mapping[str, Tensor], out: Tensor) -> None:
+    def store(self, A: Tensor, structure: Structure, columns: Mapping[str, Tensor], out: Tensor) -> None:
         """See ``Rows``."""
         out.zero_()
         n = A.shape[1]
@@ -93,7 +94,7 @@ class FittedRows(Rows):
                 out[feed, k * n : (k + 1) * n] = A[m]
             return
         every = out.new_empty(1, *out.shape[1:])
-        self._one.store(A, total_L, columns, every)
+        self._one.store(A, structure, columns, every)
         for row, two_m in enumerate(self._one.two_m_of_rows):
             out[self.density.states.index(two_m), row] = every[0, row]
 

@@ -13,6 +13,7 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import format_spin, projections
+from ctpwa.spin.final_spins import FinalSpins
 from ctpwa.spin.polarisation_rows import PolarisationRows
 from ctpwa.spin.production import Production
 
@@ -57,8 +58,7 @@ class Polarisation(Production):
 
     def rows(self, decay: Decay) -> PolarisationRows:
         """See ``Production``."""
-        mirrored = not any(particle.one_handed for particle in decay.final)  # the other helicity does not exist
-        return PolarisationRows(decay, self.weights if mirrored else None, tuple(map(tuple, self.states.tolist())))
+        return PolarisationRows(decay, self.weights if FinalSpins(decay).mirrored else None, tuple(map(tuple, self.states.tolist())))
 
     @cached_property
     def weights(self) -> tuple[float, ...] | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import sqrt
@@ -22,17 +21,13 @@ import torch
 from torch import Tensor
 
 from ctpwa.decay.chain import Decay
-from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import projections
+from ctpwa.decay.structure import Structure
 from ctpwa.kinematics.constants import constants
+from ctpwa.spin.final_spins import FinalSpins, signed
 from ctpwa.spin.production import Rows
 
 Row = tuple[int, tuple[int, ...]]  # doubled m, index of every final spin state
-
-
-def n_states(particle: Particle) -> int:
-    """Spin states of a final particle: 2s+1, or as many as a massless one has helicities."""
-    return len(particle.two_helicities) if particle.massless else particle.two_J + 1
 
 
 @dataclass(frozen=True)
@@ -55,9 +50,14 @@ class PolarisationRows(Rows):
         return self.weights is not None
 
     @cached_property
+    def final(self) -> FinalSpins:
+        """The spin states of the final particles."""
+        return FinalSpins(self.decay)
+
+    @property
     def spins(self) -> tuple[tuple[int, ...], ...]:
         """All combinations of final spin states, last particle fastest."""
-        return tuple(product(*(range(n_states(particle)) for particle in self.decay.final)))
+        return self.final.states
 
     @cached_property
     def two_ms(self) -> tuple[int, ...]:
@@ -79,16 +79,10 @@ class PolarisationRows(Rows):
         return tuple(pairs)
 
     def _mirror(self, row: Row) -> Row:
-        two_m, spins = row
-        images = (i if p.photon_like else p.two_J - i for i, p in zip(spins, self.decay.final, strict=True))
-        return -two_m, tuple(images)
+        return -row[0], self.final.mirror(row[1])
 
     def _eta(self, row: Row) -> int:
-        two_m, spins = row
-        exponent = (self.decay.parent.two_J - two_m) // 2
-        for index, particle in zip(spins, self.decay.final, strict=True):
-            exponent += (particle.two_J // 2) if particle.photon_like else index
-        return -1 if exponent % 2 else 1
+        return (-1) ** ((self.decay.parent.two_J - row[0]) // 2 + self.final.odd(row[1]))
 
     @cached_property
     def n_rows(self) -> int:
@@ -102,14 +96,14 @@ class PolarisationRows(Rows):
         """2|m| of every stored row, if K is real."""
         return tuple(abs(row[0]) for row, mirrored in self._pairs for _ in range(1 if row == mirrored else 2))
 
-    def store(self, A: Tensor, total_L: int, columns: Mapping[str, Tensor], out: Tensor) -> None:
+    def store(self, A: Tensor, structure: Structure, columns: Mapping[str, Tensor], out: Tensor) -> None:
         """See ``Rows``."""
         (out,) = out  # there is one feed
         if not self.real:
             V = constants(tuple(entry for state in self.states for entry in state), A.dtype, A.device).view(len(self.states), -1)
             out.copy_(torch.einsum("km,mse->kse", V, A).reshape(self.n_rows, -1))
             return
-        position = 0
+        position, total_L = 0, structure.total_L
         for row, mirrored in self._pairs:
             value = A[self.two_ms.index(row[0]), self.spins.index(row[1])]
             if row == mirrored:
@@ -156,23 +150,11 @@ class PolarisationRows(Rows):
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """What each row of ``SpinAmplitudes.values`` stands for, e.g. ``m=+1, p:+1/2, p~:-1/2``."""
-        finals = [
-            ", ".join(self._spin_label(i, spins) for i in range(len(spins)) if n_states(self.decay.final[i]) > 1) for spins in self.spins
-        ]
         if self.real:
-            initial = [f"m={_signed(m)}" for m in dict.fromkeys(row[0] for row in self._all_rows)]
+            initial = [f"m={signed(m)}" for m in dict.fromkeys(row[0] for row in self._all_rows)]
         else:
             initial = [f"state {k}" for k in range(len(self.states))]
-        return tuple(", ".join(part for part in pair if part) for pair in product(initial, finals))
-
-    def _spin_label(self, index: int, spins: tuple[int, ...]) -> str:
-        particle = self.decay.final[index]
-        state = f"linear {spins[index] + 1}" if particle.photon_like else _signed(particle.two_J - 2 * spins[index])
-        return f"{self.decay.labels[index]}:{state}"
-
-
-def _signed(two_m: int) -> str:
-    return f"{'+' if two_m > 0 else ''}{Fraction(two_m, 2)}"
+        return tuple(", ".join(part for part in pair if part) for pair in product(initial, self.final.labels))
 
 
 def _part_of_phase_times(value: Tensor, total_L: int, part: int, scale: float, out: Tensor) -> None:

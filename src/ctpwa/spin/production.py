@@ -10,13 +10,16 @@ couplings differ by factors that parameters make, c_{wave, feed} = c_wave V_feed
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.decay.chain import Decay
+from ctpwa.base.errors import PhysicsError
+from ctpwa.data.event_column import EventColumn
+from ctpwa.decay.chain import Chain, Decay
+from ctpwa.decay.structure import Structure
 
 
 class FeedFactors(ABC):
@@ -83,24 +86,46 @@ class Rows(ABC):
         """Whether K is stored as real numbers."""
 
     @property
-    @abstractmethod
     def two_ms(self) -> tuple[int, ...]:
-        """2m of the parent's states that must be computed."""
+        """2m of the parent's states that must be computed for every structure; none: each has its own."""
+        return ()
+
+    def two_ms_of(self, structure: Structure) -> tuple[int, ...]:
+        """2m of the parent's states that must be computed for one structure."""
+        return self.two_ms
 
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """What each row of ``restore`` stands for."""
 
+    def check(self, p4: Sequence[Tensor], columns: Mapping[str, Tensor], first_event: int) -> None:  # noqa: B027
+        """Refuse events that have no rows.
+
+        Args:
+            p4:           momenta of the final particles, each [4, event]
+            columns:      the event columns that rows depend on, each [event] or [component, event]
+            first_event:  number of the first event, for messages
+        """
+
+    def prepare(self, p4: Sequence[Tensor], columns: Mapping[str, Tensor]) -> tuple[Sequence[Tensor], Mapping[str, Tensor]]:
+        """Momenta on the axes of the parent's spin, and what ``store`` needs of each event; nothing here looks at a result.
+
+        Args:
+            p4:       momenta of the final particles, each [4, event]
+            columns:  the event columns that rows depend on, each [event] or [component, event]
+        """
+        return p4, columns
+
     @abstractmethod
-    def store(self, A: Tensor, total_L: int, columns: Mapping[str, Tensor], out: Tensor) -> None:
+    def store(self, A: Tensor, structure: Structure, columns: Mapping[str, Tensor], out: Tensor) -> None:
         """Write the amplitudes of a structure into K.
 
         Args:
-            A:        [m of ``two_ms``, final spins, event], complex; the last final particle changes fastest
-            total_L:  Σ L of the structure
-            columns:  the event columns that rows depend on, each [event] or [component, event]
-            out:      [feed, row, event] of K, all of which must be written
+            A:          [m of ``two_ms_of``, final spins, event], complex; the last final particle changes fastest
+            structure:  what they are amplitudes of
+            columns:    what ``prepare`` has made of the event columns, the event as last axis
+            out:        [feed, row, event] of K, all of which must be written
         """
 
     def phase(self, total_L: int) -> complex:
@@ -125,6 +150,15 @@ class Production(ABC):
     @abstractmethod
     def rows(self, decay: Decay) -> Rows:
         """The rows of the events of a decay."""
+
+    def probed(self, n_events: int) -> tuple[Production, dict[EventColumn, Tensor]]:
+        """The same for a parent at rest, and event columns that must fit together, to try things out before there are events."""
+        return self, {}
+
+    def check(self, chain: Chain) -> None:
+        """Refuse a chain that does not start with a state that is produced."""
+        if chain.root.made is not None:
+            raise PhysicsError(f"{chain} starts with a state of a production, {chain.root.made}", f"{self} has none")
 
     def __str__(self) -> str:
         return type(self).__name__

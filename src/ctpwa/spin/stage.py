@@ -14,6 +14,8 @@ from torch import Tensor
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import available_bytes, format_bytes, give_back_freed
+from ctpwa.base.parts import one_torch_thread
+from ctpwa.base.timing import phase
 from ctpwa.data.event_column import Columns, events_last
 from ctpwa.data.momenta import check_momenta
 from ctpwa.decay.chain import Decay
@@ -133,13 +135,13 @@ class SpinStage:
         size, on_gpu = self._plan(inputs, first), self._on_gpu
         if on_gpu:
             chunks, recorded = chunks_to_record(n_events, size, None if self._graph is None else self._graph.n_events)
-            self._check(p4, 0, n_events, first)  # all at once: every look at a result makes the GPU wait
+            self._check(inputs, 0, n_events, first)  # all at once: every look at a result makes the GPU wait
         else:
             chunks, recorded = [(start, min(start + size, n_events)) for start in range(0, n_events, size)], False
 
         def compute(start: int, stop: int) -> None:
             if not on_gpu:
-                self._check(p4, start, stop, first)
+                self._check(inputs, start, stop, first)
             own_inputs = [events_last(values[start:stop]) for values in inputs]
             if recorded:
                 found, rest = self._recorded(own_inputs)(own_inputs)
@@ -156,7 +158,8 @@ class SpinStage:
 
         workers = 1 if on_gpu else min(torch.get_num_threads(), len(chunks))
         self._threads = max(self._threads, workers)
-        _for_chunks(compute, chunks, workers, advance)
+        with phase("spin amplitudes"):
+            _for_chunks(compute, chunks, workers, advance)
 
     def chunk_events(self, p4: Sequence[Tensor], columns: Columns) -> int:
         """How many events it computes at a time.
@@ -189,14 +192,16 @@ class SpinStage:
             torch.cuda.empty_cache()
         give_back_freed(self._threads if self._threads > 1 else 0)
 
-    def _check(self, p4: Sequence[Tensor], start: int, stop: int, first: int) -> None:
-        check_momenta([p[start:stop].T for p in p4], self.decay.labels, self.decay.final, first + start)
+    def _check(self, inputs: Sequence[Tensor], start: int, stop: int, first: int) -> None:
+        p4, columns = self._split([events_last(values[start:stop]) for values in inputs])
+        check_momenta(p4, self.decay.labels, self.decay.final, first + start)
+        self.rows.check(p4, columns, first + start)
 
     def _plan(self, inputs: Sequence[Tensor], first: int) -> int:
         """Events per chunk, from the memory that a single event takes; and what can be forgotten when."""
         if self._expiring is None:
-            self._check(inputs[: len(self.decay.final)], 0, 1, first)
-            p4, columns = self._split([events_last(values[:1]).contiguous() for values in inputs])
+            check_momenta([values[:1].T for values in inputs[: len(self.decay.final)]], self.decay.labels, self.decay.final, first)
+            p4, columns = self.rows.prepare(*self._split([events_last(values[:1]).contiguous() for values in inputs]))
             evaluator = self._evaluator(p4)
             target = torch.empty(self.n_structures, self.rows.n_rows, 1, dtype=self.rows.dtype, device=self.device)
             self._evaluate(evaluator, columns, target, [])
@@ -230,7 +235,8 @@ class SpinStage:
         for step, index in enumerate(self._order):
             evaluator.step = step
             parts = self.structures[index]
-            self.rows.store(_sum_parts(evaluator, parts, self.rows.two_ms), parts[0][0].total_L, columns, feeds[index])
+            structure = parts[0][0]
+            self.rows.store(_sum_parts(evaluator, parts, self.rows.two_ms_of(structure)), structure, columns, feeds[index])
             evaluator.forget(expiring[step] if expiring else ())
 
     def _amplitudes(self, inputs: Sequence[Tensor], own: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -241,7 +247,7 @@ class SpinStage:
         Nothing here looks at a result, so that it can be recorded.
         """
         assert self._expiring is not None
-        p4, columns = self._split(inputs)
+        p4, columns = self.rows.prepare(*self._split(inputs))
         shape = (self.n_structures, self.rows.n_rows, p4[0].shape[1])
         target = torch.empty(shape, dtype=self.rows.dtype, device=self.device) if own is None else own
         self._evaluate(self._evaluator(p4), columns, target, self._expiring)
@@ -326,10 +332,11 @@ def _for_chunks(
     """All chunks, in order on a GPU; on a CPU one thread per core, since a chunk is too small to split inside torch."""
     if workers == 1:
         done = 0
-        for start, stop in chunks:
-            compute(start, stop)
-            advance(stop - done)  # the last chunk may overlap the one before
-            done = stop
+        with one_torch_thread():
+            for start, stop in chunks:
+                compute(start, stop)
+                advance(stop - done)  # the last chunk may overlap the one before
+                done = stop
         return
     threads = torch.get_num_threads()
     with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:

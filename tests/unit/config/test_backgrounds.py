@@ -224,5 +224,30 @@ def test_several_data_sets(load, problems):
     load(sets(["{value: 0.1, float: true}"] * 2, "{minos: side.fraction}"))
     (found,) = problems(sets(["0.1", "0.2"]))
     assert found.what == "'side' has another fraction in another data set, and is one parameter"
-    (found,) = problems(sets(["0.1", "0.1"], "{extended: true}"))
-    assert "signal.yield would be the same in all" in found.what
+
+
+def test_yields_of_several_data_sets(load, problems):
+    """Fractions are where they start, which need not be the same; what one data set does not have cannot follow from it."""
+
+    def sets(fit, names=("one", "two")):
+        entry = "{data: DATA.root, phase_space: mc.root, backgrounds: {BACKGROUND: {density: flat, fraction: FRACTION}}}"
+        backgrounds = [("side", "0.1"), ("side", "0.2")] if names[0] == "one" else [("b.side", "0.1"), ("side", "0.2")]
+        lines = [
+            f"  {name}: " + entry.replace("DATA", f"d{k}").replace("BACKGROUND", own).replace("FRACTION", f)
+            for k, (name, (own, f)) in enumerate(zip(names, backgrounds, strict=True))
+        ]
+        return MODEL + "data_sets:\n" + "\n".join(lines) + f"\nfit: {{extended: true, {fit}}}\n"
+
+    load(sets("fix: {one.side.yield: 3}, limits: {two.side.yield: [0, 9]}, constraints: {one.signal.yield: [5, 1]}, minos: two.side.yield"))
+    (found,) = problems(sets("minos: signal.yield"))
+    assert "'signal.yield' is not a free parameter" in found.what
+    assert "one.signal.yield" in found.fix
+    (found,) = problems(sets("start: {one.side.yield: -1}"))
+    assert found.what == "'one.side.yield' is -1"
+    (found,) = problems(sets("starts: 1", names=("a", "a.b")))
+    assert found.what == "two data sets would have the yield 'a.b.side.yield'"
+    second = sets("relations: {'NR1[K+ K-] (1,1)(1,0).re': one.side.yield}").replace(
+        "data_sets:", "  NR1: {in: K+ K-, JP: 1-, lineshape: constant}\ndata_sets:"
+    )
+    (found,) = problems(second)
+    assert "follows from 'one.side.yield', which data set 'two' does not have" in found.what

@@ -27,8 +27,8 @@ def test_a_mapping_is_changed_like_a_file():
     }
     assert document.model.resonances["phi(1680)"].floating == ("width",)
     assert list(CONTENT["resonances"]) == ["phi(1680)", "K(2)*(1430)"]  # as it was
-    with pytest.raises(ChangeError, match="--without 'phi': the model has no such resonance"):
-        ctpwa.load_analysis(CONTENT, changes=Changes(without=("phi",)))
+    with pytest.raises(ChangeError, match="--without 'f': the model has no such resonance"):
+        ctpwa.load_analysis(CONTENT, changes=Changes(without=("f",)))
 
 
 def test_their_words():

@@ -17,7 +17,7 @@ CHAIN = "decay: J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
     [
         (DECAY + "resonance: {phi(1020): {in: K+ K-}}\n", "2:1", "resonance", "did you mean 'resonances'?"),
         (DECAY + "polarization: transverse\n", "2:1", "polarization", "did you mean 'polarisation'?"),
-        (DECAY + "zebra: red\n", "2:1", "zebra", "known: chains, columns, couplings, cp, data_sets, decay, fit"),
+        (DECAY + "zebra: red\n", "2:1", "zebra", "known: barrier, chains, columns, couplings, cp, data_sets, decay, fit"),
         (DECAY + "resonances:\n  phi(1020):\n    in: K+ K-\n    masss: 1.02\n", "5:5", "masss", "did you mean 'mass'?"),
         (phi("decay_LS: [[1, 0]]"), "3:26", "decay_LS", "did you mean 'decay_ls'"),
         (DECAY + "particles:\n  eta: {Mass: 0.5}\n", "3:9", "Mass", "did you mean 'mass'?"),
@@ -53,7 +53,7 @@ def test_unknown_key(refused, text, where, name, near):
         ("JP: [1, -1]", "3:30", "'JP' must be text, not [1, -1]", "such as 1-"),
         ("float: true", "3:33", "'float' must be a list, not true", "write mass, width, [mass, width] or pdg"),
         ("float: masses", "3:33", "'masses'", "did you mean 'mass'?"),
-        ("float: radius", "3:33", "'radius'", "mass"),
+        ("float: radii", "3:33", "'radii'", "mass"),
     ],
 )
 def test_wrong_type_in_a_resonance(refused, value, where, what, fix):
@@ -85,7 +85,7 @@ def test_wrong_type_elsewhere(refused, text, where, what, fix):
 
 
 def test_a_key_that_is_not_text(refused):
-    refused(phi("0.5: 1"), "3:26", "the key 0.5 is not text", "known: JP, decay_ls")
+    refused(phi("0.5: 1"), "3:26", "the key 0.5 is not text", "known: JP, barrier, decay_ls")
 
 
 def test_the_decay_is_required(refused):

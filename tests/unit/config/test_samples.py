@@ -278,3 +278,11 @@ def test_ties_that_leave_no_reference(problems):
     (problem,) = problems(text)
     assert problem.path == ("fit", "ties")
     assert "the reference wave" in problem.what
+
+
+def test_what_is_the_same_for_all_data_sets(problems):
+    text = MODEL + f"data_sets:\n  one: {{data: a.npz, {PHSP}, polarisation: transverse}}\n"
+    (found,) = problems(text)
+    assert found.what == "'polarisation' is the same for all data sets"
+    assert found.path == ("data_sets", "one", "polarisation")
+    assert "first + second" in found.fix

@@ -1,13 +1,16 @@
 """Text never becomes markup, and markup cannot be made by anything else."""
 
 import ast
+import base64
 import json
 import re
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
 
-from ctpwa.base.markup import NOTHING, element, together
+from ctpwa.base.markup import NOTHING, element, picture, together
 from ctpwa.report import html
 from ctpwa.report.html.marks import number, table, tabs, text
 from ctpwa.report.html.policy import data_block, security_policy
@@ -62,6 +65,38 @@ def test_links_stay_on_the_page(address):
     with pytest.raises(ValueError, match="no attribute href"):
         element("a", href=address)
     assert element("a", href="#part-1").source == '<a href="#part-1"></a>'
+
+
+def chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+HEAD, PIXELS = chunk(b"IHDR", struct.pack(">IIBBBBB", 6, 4, 8, 0, 0, 0, 0)), chunk(b"IDAT", zlib.compress(bytes(7 * 4)))
+PNG = b"\x89PNG\r\n\x1a\n" + HEAD + PIXELS + chunk(b"IEND", b"")
+
+
+def test_a_picture_is_in_the_page():
+    source = picture(PNG, HOSTILE, 0.5).source
+    assert source == f'<img src="data:image/png;base64,{base64.b64encode(PNG).decode()}" alt="{ESCAPED}" width="3" height="2">'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<svg onload=a></svg>",
+        b"GIF89a",
+        PNG[:8],
+        PNG[:-1],
+        PNG + b"<script>",
+        PNG.replace(b"IHDR", b"IHDS"),
+        PNG[:8] + PIXELS + HEAD + chunk(b"IEND", b""),
+        PNG[:8] + struct.pack(">I", 2**32 - 1) + PNG[12:],
+    ],
+)
+def test_a_picture_is_a_png_and_nothing_else(content):
+    with pytest.raises(ValueError, match="PNG"):
+        picture(content, "")
 
 
 def test_pieces_cannot_be_formatted_into_texts():

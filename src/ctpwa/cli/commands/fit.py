@@ -26,6 +26,7 @@ from ctpwa.cli.interrupt import BestPoint, EndNow, Interrupts, lost_message
 from ctpwa.cli.output_kinds import CHECKPOINT, RESULT
 from ctpwa.cli.result_print import print_result
 from ctpwa.cli.settings import CommandSettings
+from ctpwa.config.changes import full_name
 from ctpwa.engine.backends.registry import engine_names
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
@@ -38,8 +39,10 @@ from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED as INTERRUPTED_FIT
 from ctpwa.fitting.remarks import doubtful_minimum
 from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.starts import DISTANCE
 from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.minima import SAME_VALUE
+from ctpwa.model.couplings import coupling_names
 from ctpwa.model.parameters import MAX_STARTS
 
 
@@ -54,6 +57,13 @@ def fit(
     device: Annotated[str | None, typer.Option(help="where to compute, such as cpu or cuda:0")] = None,
     precision: Annotated[str | None, typer.Option(help="double, or mixed: spin amplitudes in single precision")] = None,
     minos: Annotated[list[str] | None, typer.Option(metavar="NAME", help="a parameter that gets MINOS errors; may be repeated")] = None,
+    minima: Annotated[
+        bool, typer.Option("--minima", help="keep and show all minima that are nearly as good as the best, and say which are ambiguities")
+    ] = False,
+    minima_within: Annotated[
+        float | None,
+        typer.Option(metavar="DISTANCE", help=f"the same for minima less than this above the best in -ln L, and not {DISTANCE:g}"),
+    ] = None,
     fix: FixOption = None,
     values: SetOption = None,
     floating: FloatOption = None,
@@ -72,6 +82,7 @@ def fit(
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
     changes = read_changes(fix, values, floating, without, data)
     settings = CommandSettings.of(context)
+    distance = DISTANCE if minima and minima_within is None else minima_within
     files = _Files.of(model, out, settings.elsewhere)
     ranks = current_ranks()
     inputs = [model, *([] if begin_at is None else [begin_at])]
@@ -81,7 +92,9 @@ def fit(
         other = None if begin_at is None else FitResult.load(begin_at)
         last = _last(files, analysis) if resume else None
         likelihood = analysis.likelihood(engine, device, precision=precision)
-        begin = _begin(analysis, likelihood, last, other, begin_at, starts, seed).without(changes.set)
+        about = likelihood.names, analysis.model.resonances, coupling_names(analysis.model.waves)
+        given = [full_name("--set", name, *about) for name in changes.set]
+        begin = _begin(analysis, likelihood, last, other, begin_at, _Search(starts, seed, distance)).without(given)
         if not as_json and ranks.first:
             echo(
                 "\n".join([*map(str, analysis.summaries), f"memory: {_memory(analysis, likelihood)}{_of_each(ranks)}", *begin.lines]) + "\n"
@@ -95,7 +108,7 @@ def fit(
             "seed": begin.seed if seed is None else seed,
             "minos": minos,
             "journal": begin.journal,
-            "search": settings.search,
+            "search": replace(settings.search, distance=begin.distance if distance is None else distance),
         }
         result, best = _run(analysis, likelihood, options, files, interrupts, settings)
         interrupts.held = True  # the file is written in any case
@@ -138,6 +151,20 @@ def _meet_others(ranks: Ranks, saved: _Saved) -> None:
 
 
 @dataclass(frozen=True)
+class _Search:
+    """What the command line says about the search: number of starts, seed, and within which distance minima are kept."""
+
+    starts: int | None
+    seed: int | None
+    distance: float | None
+
+    def is_of(self, journal: Journal) -> bool:
+        """Whether it is the one that a journal is of."""
+        same = ((self.starts, journal.starts), (self.seed, journal.seed), (self.distance, journal.distance))
+        return all(given in (None, known) for given, known in same)
+
+
+@dataclass(frozen=True)
 class _Begin:
     """Where a fit begins.
 
@@ -148,6 +175,7 @@ class _Begin:
         lines:   what to say about it
         origin:  the same for the file
         journal: what was found before
+        distance:  within which all minima are kept; None: only the best counts
     """
 
     values: dict[str, float] | None = None
@@ -156,6 +184,7 @@ class _Begin:
     lines: tuple[str, ...] = ()
     origin: dict[str, Any] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
+    distance: float | None = None
 
     def without(self, names: Collection[str]) -> _Begin:
         """The same, with the values of the model for these parameters and couplings."""
@@ -170,13 +199,12 @@ def _begin(
     last: _Last | None,
     other: FitResult | None,
     path: Path | None,
-    starts: int | None,
-    seed: int | None,
+    search: _Search,
 ) -> _Begin:
     """From the last fit, from another result, or from the model."""
     if last is not None:
         last.check_samples(analysis)
-        return _go_on(last, starts, seed)
+        return _go_on(last, search)
     if other is not None:
         taken = take_over(likelihood, other)
         origin = {"file": str(path), "created": other.created, "not_there": taken.not_there, "not_here": taken.not_here}
@@ -184,17 +212,17 @@ def _begin(
     return _Begin()
 
 
-def _go_on(last: _Last, starts: int | None, seed: int | None) -> _Begin:
+def _go_on(last: _Last, search: _Search) -> _Begin:
     """With the unfinished search, if it is the one asked for; else from the best point."""
     point, journal = last.point, last.journal
     lines = [f"start: continues from {last.path}, -ln L = {point.nll:.6f}"]
     origin = {"resumed": {"file": last.path.name, "nll": point.nll}}
-    if journal is not None and starts in (None, journal.starts) and seed in (None, journal.seed):
+    if journal is not None and search.is_of(journal):
         journal.known = point.values
         left = journal.starts - len(journal.ends)
         lines.append(f"search: continues with {left} of {counted(journal.starts, 'start')} left, seed {journal.seed}")
         values = dict(zip(point.names, journal.start, strict=True))
-        return _Begin(values, journal.starts, journal.seed, tuple(lines), origin, journal)
+        return _Begin(values, journal.starts, journal.seed, tuple(lines), origin, journal, journal.distance)
     if journal is not None:
         lines.append(f"search: that of {counted(journal.starts, 'start')} with seed {journal.seed} is replaced by a new one")
     return _Begin(dict(zip(point.names, point.values, strict=True)), 1, None, tuple(lines), origin)

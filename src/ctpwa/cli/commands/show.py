@@ -8,13 +8,17 @@ from typing import Annotated
 import typer
 
 from ctpwa.base.errors import CtpwaError
+from ctpwa.cli.changes import DataOption, SetOption, WithoutOption, of_options, read_changes
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.result_print import print_result
 from ctpwa.cli.settings import CommandSettings
+from ctpwa.config.changes import Changes
 from ctpwa.config.read import load_model
+from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.plain import to_plain
 from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.take_over import fitted_values
 from ctpwa.fitting.text import result_text
 from ctpwa.observables.poles import Pole, poles_section
 from ctpwa.observables.poles import poles as find_poles
@@ -28,25 +32,46 @@ def show(
     poles: Annotated[bool, typer.Option("--poles", help="also pole positions and residues of all lineshapes")] = False,
     all_sheets: Annotated[bool, typer.Option("--all-sheets", help="poles on every Riemann sheet, not only the nearest")] = False,
     reasons: Annotated[bool, typer.Option("--reasons", help="all reasons of the verdict, not only the worst three")] = False,
+    values: SetOption = None,
+    without: WithoutOption = None,
+    data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="print everything for programs")] = False,
 ) -> None:
-    """Show verdict, parameters, couplings and fractions of a result."""
-    found = FitResult.load(result)
+    """Show verdict, parameters, couplings and fractions of a result.
+
+    With --set, --without or --data what follows from them is computed again from the events; nothing is fitted.
+    """
+    found, by_hand = _result(result, read_changes(values=values, without=without, data=data))
     located = _poles(found, str(result), all_sheets) if poles or all_sheets else ()
     more = [poles_section(located)] if located else []
     if as_json:
         positions = {"poles": [pole.as_dict() for pole in located]} if located else {}
-        print_json(found.as_dict() | {"correlation": to_plain(found.correlation)} | positions)
+        changed = {} if by_hand is None else {"changed_by_hand": by_hand.line}
+        print_json(changed | found.as_dict() | {"correlation": to_plain(found.correlation)} | positions)
     elif CommandSettings.of(context).tables:
         print_result(found, waves, correlations, more, reasons)
     else:
         echo(result_text(found, waves, correlations, more, reasons))
 
 
+def _result(path: Path, changes: Changes) -> tuple[FitResult, ByHand | None]:
+    """What was found, perhaps with changes."""
+    if not changes.in_place:
+        found = FitResult.load(path)
+        return found, ByHand.of(found)
+    from ctpwa.analysis.by_hand import open_by_hand
+
+    with of_options():
+        found = open_by_hand(path, changes).result
+    return found, ByHand.of(found)
+
+
 def _poles(found: FitResult, name: str, all_sheets: bool) -> tuple[Pole, ...]:
     if found.model is None:
         raise CtpwaError(f"{name!r} does not contain its model\n fix: call ctpwa.poles(result, model) in Python with the model of the fit")
-    return find_poles(found, load_model(found.model), "all" if all_sheets else "nearest")
+    by_hand, model = ByHand.of(found), load_model(found.model)
+    at = fitted_values(found, model) if by_hand is not None and by_hand.values else found
+    return find_poles(at, model, "all" if all_sheets else "nearest")
 
 
 COMMAND = Command(show, "ctpwa show model.result.json --waves", place=50)

@@ -224,7 +224,7 @@ class _Search:
             if not refused:
                 ranked = sorted(self.active, key=_rank)
                 weakest = list(dict.fromkeys(c.name for c in ranked))[self.most :]
-                refused = [c for c in self.active if c.name in weakest or self._twin(c)]
+                refused = [c for c in self.active if c.name in weakest or self._twin(c) or self._overlapped(c)]
                 if not refused:
                     return
             eligible = [c for c in eligible if c not in refused]
@@ -233,6 +233,20 @@ class _Search:
         """Another active state that looks the same in its region; empty if there is none."""
         twin = TWINS.get((candidate.multiplet.name, group_of(candidate.region.particles)), "")
         return twin if any((c.multiplet.name, c.region) == (twin, candidate.region) for c in self.active) else ""
+
+    def _overlapped(self, candidate: Candidate) -> str:
+        """A stronger active state with the same quantum numbers so near that a mass spectrum does not tell their shares; empty if none is.
+
+        Only of those with smaller couplings: two amplitudes of one partial wave that overlap have several solutions.
+        """
+        known = known_couplings(candidate.region.particles)
+        if known is None or candidate.multiplet.name not in known.later:
+            return ""
+        for other in self.active:
+            near = abs(other.mass - candidate.mass) < (other.width + candidate.width) / 2
+            if other.region == candidate.region and near and _numbers(other) == _numbers(candidate) and _rank(other) < _rank(candidate):
+                return other.name
+        return ""
 
     def _chains(self, listed: Sequence[tuple[Candidate, _Findings, list[str]]]) -> list[ProposedChain]:
         """Chains of active resonances alone, then one of each of the others with active ones."""
@@ -281,8 +295,10 @@ class _Search:
         if findings.lowest_L > highest and not (self.cascade and reasons):
             reasons.append(f"starts at L = {findings.lowest_L}")
         if not reasons and candidate not in self.active:
-            twin = self._twin(candidate)
-            reasons.append(f"looks like {twin}" if twin else f"not among the {self.most} strongest")
+            twin, overlapped = self._twin(candidate), self._overlapped(candidate)
+            reasons.append(
+                f"looks like {twin}" if twin else f"overlaps {overlapped}" if overlapped else f"not among the {self.most} strongest"
+            )
         return findings, list(dict.fromkeys(reasons))
 
     def _reasons_before_chains(self, candidate: Candidate) -> list[str]:

@@ -27,9 +27,9 @@ class FlatteNumbers(NamedTuple):
 
 
 FLATTE = {
-    # BES, PLB 607, 243 (2005)
+    # BES, PLB 607, 243 (2005): 0.965 GeV, 0.165 GeV² and 4.21 times as much
     "f(0)(980)": FlatteNumbers(0.965, {PI_PI: ("pipi", 0.165, (0.13957, 0.13957)), K_K: ("KK", 0.695, (0.49368, 0.49368))}),
-    # BESIII, PRD 95, 032002 (2017)
+    # BESIII, PRD 95, 032002 (2017), without the small coupling to eta' pi
     "a(0)(980)": FlatteNumbers(0.99, {ETA_PI: ("etapi", 0.341, (0.54786, 0.13957)), K_K: ("KK", 0.304, (0.49368, 0.49368))}),
     # mass and width of the PDG in Sigma pi, and the same coupling to N K: LHCb, PRL 115, 072001 (2015)
     "Lambda(1405)": FlatteNumbers(1.4051, {SIGMA_PI: ("Sigmapi", 0.328, (1.18937, 0.13957)), N_K: ("NK", 0.328, (0.93827, 0.49368))}),

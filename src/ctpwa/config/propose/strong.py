@@ -1,7 +1,15 @@
 """Which states couple strongly to a group of hadrons: what a first model starts with, and why not with others.
 
-A judgement made by hand from branching fractions and published amplitude analyses, not computed from a table: numbers in the reasons are
-approximate. A group that is not in the table has no such knowledge: every established state may be in use there.
+A judgement made by hand, not computed from a table. It rests on
+
+* branching fractions and "seen" of the particle listings of the PDG: ππ, K K̄, ηη and ηπ of f0, f2, f4, a0, a2, ρ3; Kπ, Kη, Kππ of K*;
+  N K̄, Σπ, Λπ, Λη of Λ and Σ; Nπ, Nη, ΛK of N and Δ. Numbers in the reasons are approximate.
+* published amplitude analyses, where listings say no more than "seen": K*(1680) and K2*(1980) → Kη in D0 → K- π+ η (Belle, PRD 102,
+  012002); a0(980), a2(1320) and, later, a2(1700) in χc1 → η π+ π- (BESIII, PRD 95, 032002); Λ, Δ and K* of Λc+ → p K- π+ (LHCb,
+  JHEP 07, 228 (2023)), all but Λ(2000), which tables of particles do not have.
+
+States with large couplings but spins of 5/2 and more, such as Λ(1820), come later: none of these analyses needs them first. A group that is
+not in the table has no such knowledge: every established state may be in use there.
 """
 
 from __future__ import annotations
@@ -50,7 +58,7 @@ TABLE: dict[tuple[str, ...], Couplings] = {
     ),
     K_K: Couplings(
         ("phi(1020)", "f(0)(980)", "f(2)'(1525)", "f(0)(1710)", "phi(1680)", "f(0)(1500)", "a(0)(980)"),
-        ("f(2)(1270)", "a(2)(1320)", "a(0)(1450)", "phi(3)(1850)", "phi(2170)", "rho(1450)", "rho(1700)", "f(0)(2020)", "rho(3)(1690)"),
+        ("f(2)(1270)", "a(2)(1320)", "a(0)(1450)", "phi(3)(1850)", "rho(1450)", "rho(1700)", "rho(3)(1690)", "f(2)(1950)", "f(2)(2300)"),
         {
             "f(0)(1370)": "wide, between f(0)(980) and f(0)(1500), which describe a first fit",
             "omega(1420)": "wide, and phi(1680) couples more strongly",
@@ -76,7 +84,9 @@ TABLE: dict[tuple[str, ...], Couplings] = {
         ("a(0)(1450)", "a(2)(1700)", "a(4)(1970)"),
         {"pi(1)(1600)": "exotic quantum numbers; " + LATER},
     ),
-    ("eta'(958)", "pi"): Couplings(("a(2)(1320)", "a(0)(1450)"), ("a(2)(1700)",), {"pi(1)(1600)": "exotic quantum numbers; " + LATER}),
+    ("eta'(958)", "pi"): Couplings(
+        ("a(2)(1320)", "a(0)(1450)"), ("a(2)(1700)", "a(4)(1970)"), {"pi(1)(1600)": "exotic quantum numbers; " + LATER}
+    ),
     ("eta", "eta"): Couplings(("f(0)(1500)", "f(0)(1710)", "f(2)'(1525)"), ("f(0)(2020)", "f(2)(1270)", "f(2)(1950)", "f(2)(2340)")),
     ("omega(782)", "pi"): Couplings(("b(1)(1235)",), ("rho(1450)", "rho(1700)", "rho(3)(1690)")),
     ("phi(1020)", "pi"): Couplings(()),
@@ -90,9 +100,11 @@ TABLE: dict[tuple[str, ...], Couplings] = {
     ("K", "pi", "pi"): Couplings(
         ("K(1)(1270)", "K(1)(1400)", "K(2)*(1430)"), ("K*(1410)", "K*(1680)", "K(1460)", "K(2)(1770)", "K(2)(1820)", "K(3)*(1780)")
     ),
-    ("eta", "pi", "pi"): Couplings(("eta'(958)", "f(1)(1285)", "eta(1405)"), ("eta(1295)", "eta(1475)", "pi(2)(1670)", "eta(2)(1870)")),
+    ("eta", "pi", "pi"): Couplings(
+        ("eta'(958)", "f(1)(1285)", "eta(1405)"), ("eta(1295)", "eta(2)(1645)", "eta(2)(1870)"), {"eta(1475)": "decays to K K pi"}
+    ),
     ("K", "K", "pi"): Couplings(("f(1)(1285)", "f(1)(1420)", "eta(1405)", "eta(1475)"), ("h(1)(1415)", "pi(2)(1670)", "phi(1680)")),
-    ("J/psi(1S)", "pi", "pi"): Couplings(("psi(2S)", "chi(c1)(3872)"), ("psi(4160)", "psi(4230)", "psi(4360)")),
+    ("J/psi(1S)", "pi", "pi"): Couplings(("psi(2S)", "chi(c1)(3872)"), ("psi(4230)", "psi(4360)")),
     ("N", "pi"): Couplings(
         ("Delta(1232)", "N(1520)", "N(1440)", "N(1535)", "N(1680)", "Delta(1600)", "Delta(1700)", "N(1650)"),
         ("Delta(1620)", "N(1675)", "N(1710)", "N(1720)", "Delta(1905)", "Delta(1910)", "Delta(1950)"),
@@ -100,10 +112,21 @@ TABLE: dict[tuple[str, ...], Couplings] = {
     ("N", "eta"): Couplings(("N(1535)", "N(1650)", "N(1710)")),
     N_K: Couplings(
         ("Lambda(1520)", "Lambda(1405)", "Lambda(1670)", "Lambda(1690)", "Lambda(1600)"),
-        ("Lambda(1820)", "Sigma(1775)", "Lambda(1810)", "Lambda(1890)", "Sigma(1670)", "Sigma(2030)", "Lambda(2100)", "Lambda(2110)"),
+        (
+            "Lambda(1820)",
+            "Sigma(1775)",
+            "Lambda(1800)",
+            "Lambda(1810)",
+            "Lambda(1890)",
+            "Sigma(1670)",
+            "Sigma(2030)",
+            "Lambda(2100)",
+            "Lambda(2110)",
+        ),
     ),
     SIGMA_PI: Couplings(
-        ("Lambda(1405)", "Lambda(1520)", "Lambda(1670)", "Lambda(1690)", "Sigma(1670)"), ("Sigma(1385)", "Lambda(1600)", "Sigma(1660)")
+        ("Lambda(1405)", "Lambda(1520)", "Lambda(1670)", "Lambda(1690)", "Sigma(1670)"),
+        ("Sigma(1385)", "Lambda(1600)", "Sigma(1660)", "Lambda(1830)", "Lambda(1820)"),
     ),
     ("Lambda", "pi"): Couplings(("Sigma(1385)", "Sigma(1670)", "Sigma(1775)"), ("Sigma(1660)", "Sigma(1915)", "Sigma(2030)")),
     ("K", "Lambda"): Couplings(("N(1650)", "N(1710)", "N(1720)", "Xi(1690)", "Xi(1820)")),

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 from cmath import phase
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from ctpwa.config.names import short_form
 from ctpwa.config.propose.candidates import Region
 from ctpwa.config.propose.nonresonant import NonresonantLine
 from ctpwa.config.propose.resonances import HIGHEST_J_CASCADE, HIGHEST_L_CASCADE, MOST, NARROW, ModelProposal, Proposed, jpc_text
 from ctpwa.config.propose.shapes import number, shape_of
 from ctpwa.decay.spin import LS, format_spin
+from ctpwa.model.short_names import short_names
 
 CHANNELS = 3  # of a cascade that are named in a line
 WIDTH = 130  # of a line of remarks
@@ -64,7 +63,7 @@ def proposal_text(
         inside = _block("inside what is held at its mass", [], proposal.inside, [], active=True)
         parts.append(inside if len(proposal.decay.outer.final) > 2 else "resonances:\n" + inside)
     names = [*(couplings or {}), *(name for own, (other, _) in (ties or {}).items() for name in (own, other))]
-    shown = _short_names(dict.fromkeys(names)) if proposal.chains else {name: name for name in names}
+    shown = short_names(names)
     if couplings:
         parts.append(_couplings({shown[name]: value for name, value in couplings.items()}))
     tied = {shown[name]: (shown[other], factor) for name, (other, factor) in (ties or {}).items()}
@@ -82,12 +81,6 @@ def _hints(file: str, data: str, ties: Mapping[str, tuple[str, float]]) -> str:
     lines = [f"    {name}: [{json.dumps(other)}, {factor:.12g}]\n" for name, (other, factor) in ties.items()]
     before, fit, after = text.rpartition("fit:\n")
     return before.removesuffix("# ") + fit + "  ties:  # charge states of one chain, by isospin\n" + "".join(lines) + after
-
-
-def _short_names(names: Collection[str]) -> dict[str, str]:
-    """Names of waves without brackets where this leaves them different."""
-    count = Counter(map(short_form, names))
-    return {name: short_form(name) if count[short_form(name)] == 1 else name for name in names}
 
 
 def _head(proposal: ModelProposal, file: str, version: str) -> str:

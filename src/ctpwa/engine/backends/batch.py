@@ -22,8 +22,6 @@ PIECE = 4096  # numbers in a row of one matrix product: many products at once ke
 class ColumnSource(Protocol):
     """An engine that can write out ∂ψ/∂c."""
 
-    device: torch.device
-
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event].
 
@@ -45,6 +43,9 @@ class BatchEngine(ColumnSource, Protocol):
 
     def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
         """Begin ``batch_sums``; what is returned waits for the result."""
+
+    def batch_rows(self, sample: Sample, mix: Tensor, p: np.ndarray, order: int) -> Tensor:
+        """``batch_sums`` with what ``set_batch`` gave, on the device."""
 
 
 def weigh(psi: Tensor, w: Tensor) -> Tensor:
@@ -74,7 +75,7 @@ def batch_sums_of_chunks(engine: BatchEngine, samples: Iterable[Sample], mix: np
     total: Tensor | None = None
     for sample in samples:
         on_device = engine.set_batch(mix, p) if on_device is None else on_device
-        sums = batch_sums(engine, sample, on_device, p, order)
+        sums = engine.batch_rows(sample, on_device, p, order)
         total = sums if total is None else total.add_(sums)
     return total
 

@@ -7,6 +7,7 @@ An added density b is a column without ∂ψ and with z = b/2: half of ∂I/∂�
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isqrt
 
@@ -29,43 +30,37 @@ class Gram:
     outer: np.ndarray
 
 
-class ScaledGramAccumulator:
-    """Adds up chunks of columns that are scaled by √|ω| already.
+ChunkColumns = Callable[[int, int], tuple[Tensor, Tensor]]
+
+
+def add_gram(n_columns: int, device: torch.device, n_positive: int, chunks: Iterable[tuple[int, int]], columns: ChunkColumns) -> Tensor:
+    """Sums over chunks of columns that are scaled by √|ω| already, as one row of numbers.
 
     Args:
-        n_columns:  number of columns
-        device:     where the chunks are
+        n_columns:   number of columns
+        device:      where the chunks are
+        n_positive:  events with weight ≥ 0
+        chunks:      first and last event of each; their weights have one sign
+        columns:     of a chunk: D [re | im · column, row · event], which has no rows if there is one polarisation row and z is given, since
+                     then conj(z_j) z_k = ω conj(D_j) D_k; and z [re | im · column, event], which has no rows for Σ w I
     """
-
-    def __init__(self, n_columns: int, device: torch.device) -> None:
-        self.products = torch.zeros(2 * n_columns, 2 * n_columns, dtype=torch.float64, device=device)
-        self.outer = torch.zeros_like(self.products)
-        self._only_z = False
-
-    def add(self, D: Tensor, z: Tensor, *, negative: bool) -> None:
-        """Add a chunk.
-
-        Args:
-            D:         columns [re | im · column, row · event], scaled; no rows if there is one polarisation row and z is given: then
-                       conj(z_j) z_k = ω conj(D_j) D_k, and z is enough
-            z:         [re | im · column, event], scaled; no rows for Σ w I
-            negative:  whether the weights are negative
-        """
-        sign = -1.0 if negative else 1.0
+    products = torch.zeros(2 * n_columns, 2 * n_columns, dtype=torch.float64, device=device)
+    outer = torch.zeros_like(products)
+    only_z = False
+    for start, stop in chunks:
+        D, z = columns(start, stop)
+        sign = -1.0 if start >= n_positive else 1.0
         if D.shape[0]:
-            self.products.addmm_(D, D.T, alpha=sign)
+            products.addmm_(D, D.T, alpha=sign)
         if z.shape[0]:
-            self.outer.addmm_(z, z.T, alpha=sign)
-        self._only_z = not D.shape[0]
-
-    @property
-    def sums(self) -> Tensor:
-        """The sums so far, [2, 2·column, 2·column]: of columns and of z."""
-        return torch.stack([self.outer if self._only_z else self.products, self.outer])
+            outer.addmm_(z, z.T, alpha=sign)
+        only_z = not D.shape[0]
+        del D, z  # before the next chunk takes as much again
+    return torch.stack([outer if only_z else products, outer]).flatten()
 
 
 def gram_from_row(row: np.ndarray) -> Gram:
-    """Name the parts of what a ``ScaledGramAccumulator`` has added up, as one row of numbers."""
+    """Name the parts of what ``add_gram`` has added up."""
     size = isqrt(len(row) // 2)
     products, outer = row.reshape(2, size, size)
     n = len(products) // 2

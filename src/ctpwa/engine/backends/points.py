@@ -15,7 +15,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from ctpwa.engine.backends.gram import ScaledGramAccumulator
+from ctpwa.engine.backends.gram import ChunkColumns
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.plan.tables import Tables
 from ctpwa.engine.samples.sample import Sample
@@ -45,6 +45,9 @@ class PointEngine(Protocol):
 
     def gram_chunk(self, mode: int) -> int:
         """How many points a matrix product takes at a time."""
+
+    def add_gram(self, sample: Sample, size: int, columns: ChunkColumns) -> Tensor:
+        """Sums over chunks of at most ``size`` events, as ``gram.add_gram`` has them."""
 
 
 def event_intensities(engine: PointEngine, sample: Sample) -> tuple[Tensor, Tensor]:
@@ -87,11 +90,11 @@ def log_gram_row(engine: PointEngine, sample: Sample) -> Tensor:
     T, b = event_intensities(engine, sample)
     plan, k = engine.plan, sample.points_per_event
     points = _weighted(sample, T)
-    total = ScaledGramAccumulator(plan.n_columns, engine.device)
     c, _ = engine.present()
     ones = c.real.new_ones(k)
     mix = torch.stack([torch.cat([c.real, -c.imag]), torch.cat([c.imag, c.real])])  # (Re D, Im D) → (Re ψ, Im ψ)
-    for start, stop in sample.chunks(max(engine.gram_chunk(0) // k, 1)):
+
+    def columns(start: int, stop: int) -> tuple[Tensor, Tensor]:
         D = engine.plain_columns(points, start * k, (stop - start) * k)
         re, im = D.view(2, plan.n_columns, plan.n_rows, -1)
         psi = (mix @ torch.cat([part[: plan.n_couplings].flatten(1) for part in (re, im)])).view(2, plan.n_rows, -1)
@@ -105,5 +108,6 @@ def log_gram_row(engine: PointEngine, sample: Sample) -> Tensor:
             z[0, plan.n_columns - plan.n_added :] = b[:, start:stop] * (w / T[start:stop] / 2)
             z[1, plan.n_columns - plan.n_added :] = 0.0
         z *= torch.where(w > 0, w, 1.0).rsqrt()
-        total.add(D, z.flatten(0, 1), negative=start >= sample.n_positive)
-    return total.sums.flatten()
+        return D, z.flatten(0, 1)
+
+    return engine.add_gram(sample, max(engine.gram_chunk(0) // k, 1), columns)

@@ -13,10 +13,9 @@ from ctpwa.data.density import Density
 from ctpwa.engine.likelihood.mixture import Amount, Mixture
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.sample import Sample
+from ctpwa.model.amounts import SIGNAL, amount_names
 from ctpwa.model.parameter import Parameter
 
-SIGNAL = "signal"
-FRACTION, YIELD = "fraction", "yield"
 SMALLEST = 1e-200  # mean of a density; products of this and smaller numbers are lost
 
 
@@ -51,35 +50,34 @@ def checked_backgrounds(backgrounds: Sequence[Background]) -> Sequence[Backgroun
     return backgrounds
 
 
-def mixture_parameters(backgrounds: Sequence[Background], weight: float | None) -> list[Parameter]:
-    """Fractions, or yields of a data set whose weights add up to ``weight``."""
-    if weight is None:
-        return [Parameter(f"{own.name}.{FRACTION}", own.fraction, not own.floating, 0.0, 1.0) for own in backgrounds]
-    signal = 1 - sum(own.fraction for own in backgrounds)
-    shares = [(SIGNAL, signal), *((own.name, own.fraction) for own in backgrounds)]
-    return [Parameter(f"{name}.{YIELD}", share * weight, False, 0.0) for name, share in shares]
+def mixture_parameters(backgrounds: Sequence[Background], yields: str | None, weight: float) -> list[Parameter]:
+    """Fractions, or yields of a data set whose weights add up to ``weight``; see ``amount_names``."""
+    names = amount_names([own.name for own in backgrounds], yields)
+    if yields is None:
+        return [Parameter(names[own.name], own.fraction, not own.floating, 0.0, 1.0) for own in backgrounds]
+    shares = {SIGNAL: 1 - sum(own.fraction for own in backgrounds)} | {own.name: own.fraction for own in backgrounds}
+    return [Parameter(names[name], share * weight, False, 0.0) for name, share in shares.items()]
 
 
-def make_mixture(backgrounds: Sequence[Background], extended: bool, means: np.ndarray, ratio: float, weight: float) -> Mixture | None:
+def make_mixture(backgrounds: Sequence[Background], yields: str | None, means: np.ndarray, ratio: float, weight: float) -> Mixture | None:
     """The mixture of a likelihood; None if there is only signal.
 
     Args:
         backgrounds:  densities with their fractions
-        extended:     whether yields are fitted
+        yields:       what names of yields begin with; None: fractions are fitted
         means:        of all densities, the last one that of the floor if there is one
         ratio:        flat events for each event of signal, if some are added to the data
         weight:       Σ w of the data
     """
+    extended = yields is not None
     if not (len(means) or extended):
         return None
-    kind = YIELD if extended else FRACTION
-    names = [f"{own.name}.{kind}" for own in backgrounds]
-    signal = Amount(0.0, {f"{SIGNAL}.{YIELD}": 1.0}) if extended else Amount(1.0, dict.fromkeys(names, -1.0))
-    amounts = [Amount(0.0, {name: 1.0}) for name in names]
+    names = amount_names([own.name for own in backgrounds], yields)
+    signal = Amount(0.0, {names[SIGNAL]: 1.0}) if extended else Amount(1.0, dict.fromkeys(names.values(), -1.0))
+    amounts = [Amount(0.0, {names[own.name]: 1.0}) for own in backgrounds]
     if ratio:
         amounts.append(Amount(ratio * weight if extended else ratio, {}))
-    parameters = ([f"{SIGNAL}.{YIELD}"] if extended else []) + names
-    return Mixture(tuple(parameters), signal, tuple(amounts), means, extended)
+    return Mixture(tuple(names.values()), signal, tuple(amounts), means, extended)
 
 
 class DensitySums:

@@ -11,9 +11,10 @@ import torch
 
 from ctpwa.base.errors import DataError, PhysicsError
 from ctpwa.base.ranks import Ranks, check_devices, current_ranks, threads_per_rank
+from ctpwa.base.timing import phase
 from ctpwa.base.turns import TURN
 from ctpwa.data.density import Density, Flat
-from ctpwa.data.resolution import Resolution
+from ctpwa.data.resolution import Resolution, WithOwnPoint
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.backgrounds import Background, DensitySums, checked_backgrounds, make_mixture, mixture_parameters
 from ctpwa.engine.likelihood.collapsed import collapsed
@@ -67,6 +68,7 @@ def build_likelihood(
     ranks: Ranks | None = None,
     precision: str = DOUBLE,
     conjugate: bool = False,
+    data_set: str = "",
 ) -> Likelihood:
     """The likelihood of one data set.
 
@@ -101,6 +103,7 @@ def build_likelihood(
         precision:       ``double``; or ``mixed``: spin amplitudes are stored in single precision, everything is computed in double
         conjugate:       the events are those of the charge-conjugate decay, read with ``conjugate``: couplings are c(1 − Δ) instead
                          of c(1 + Δ)
+        data_set:        what the names of yields begin with, ``run1.signal.yield``, where several extended likelihoods are added
     """
     TURN.check()
     precision = checked_precision(precision)
@@ -125,14 +128,16 @@ def build_likelihood(
     channels = model_channels(model)
     first = ranks.together(lambda: [share.first(PROBE_EVENTS) for share in shares.values()])
     rotation = find_rotation(model, first, [share.part for share in shares.values()], ranks)
-    plan = replace(planned(channels.plan(model, rotation.n_rows), rotation, precision), n_added=len(densities))
+    with phase("plan"):
+        plan = replace(planned(channels.plan(model, rotation.n_rows), rotation, precision), n_added=len(densities))
     if ratio:
         shares[FLOOR] = floor_share(shares, ranks)
     options = CouplingOptions(couplings, ties or {}, reference_wave)
     mapped = map_couplings(model, channels.couplings, couplings, options.ties, reference_wave)
     probed = ProbedAmplitudes.of(model, channels)
     amplitude = Amplitude(model, channels.couplings, mapped, options, make_engine(engine, plan, device), probed)
-    added = mixture_parameters(backgrounds, own_weight(shares, ranks) if extended else None)
+    yields = data_set if extended else None
+    added = mixture_parameters(backgrounds, yields, own_weight(shares, ranks) if extended else 1.0)
     sign = -1 if conjugate else 1
     parameters = coupling_parameters(model, channels, mapped, added, representation, limits, fix or {}, sign)
     _check_constraints(model, parameters, constraints, fix or {})
@@ -144,7 +149,7 @@ def build_likelihood(
     samples = _fit_samples(stored, shares, resources, most_free, ratio, subtraction == BOUNDED)
     norm, means = _normalisation(amplitude, stored, shares, resources, progress)
     resources.preparation.stage.release()
-    mixture = make_mixture(backgrounds, extended, means, ratio, samples.weight)
+    mixture = make_mixture(backgrounds, yields, means, ratio, samples.weight)
     return Likelihood(amplitude, resources, samples, norm, parameters, dict(constraints), mixture, phases)
 
 
@@ -261,6 +266,9 @@ def _fit_samples(
     distinct = {name: count_distinct(shares[name], n_free, resources.ranks) for name in ("data", "phase space")}
     floor = make_floor(stored[FLOOR], ratio, resources.ranks) if ratio else None
     resolution = resources.preparation.resolution
+    if floor is not None and resolution is not None:
+        beside = replace(resources.preparation, resolution=WithOwnPoint(resolution))
+        floor = replace(floor, momenta=Rebuilt(partial(beside.exact_pieces, shares[FLOOR])))
     return FitSamples(stored["data"], background, own, totals, n_summed, distinct, momenta, floor, bounded, resolution)
 
 

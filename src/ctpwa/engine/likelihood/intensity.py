@@ -76,8 +76,8 @@ class ModelIntensity:
     ) -> None:
         self.model, self.conjugate = model, conjugate
         # every wave has a coupling of its own here, so that waves can be left out one by one
-        self._untied = replace(model, waves=tuple(replace(wave, coupling=wave.name) for wave in model.waves))
-        own = model_channels(self._untied)
+        self.untied = replace(model, waves=tuple(replace(wave, coupling=wave.name) for wave in model.waves))
+        own = model_channels(self.untied)
         self._wave_of = _waves_of(own.couplings, model.waves)
         self._coupling_of = [w.coupling + name.removeprefix(w.name) for name, w in zip(own.couplings, self._wave_of, strict=True)]
         self.couplings = _coupling_values(tuple(dict.fromkeys(self._coupling_of)), model.coupling_values, couplings or {})
@@ -183,6 +183,10 @@ class ModelIntensity:
                     yield Sums(first + start, first + stop, I[start:stop], torch.complex(psi[0], psi[1]))
                     bar.advance(stop - start)
 
+    def coupling_of(self, wave: str) -> complex:
+        """The coupling of a wave, or of one function of a wave whose lineshape has several, with its asymmetry."""
+        return complex(self._c[self._channels.couplings.index(wave)])
+
     def waves_of(self, coupling: str) -> list[str]:
         """Names by which all waves with one coupling can be selected."""
         if coupling not in self.couplings:
@@ -226,9 +230,9 @@ class ModelIntensity:
             return self._sample(events, start)
 
     def _prepare(self, rotation: RowRotation) -> None:
-        plan = self._channels.plan(self._untied, rotation.n_rows)
+        plan = self._channels.plan(self.untied, rotation.n_rows)
         engine = make_engine(self._engine_name, plan, self._device)
-        self._ready = engine.plan, spin_stage(self._untied, rotation, engine.device), engine
+        self._ready = engine.plan, spin_stage(self.untied, rotation, engine.device), engine
 
     def _selected(self, waves: Selection | None) -> np.ndarray:
         """Which of the untied couplings belong to a selection."""

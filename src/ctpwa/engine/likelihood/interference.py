@@ -6,7 +6,7 @@ I(x) = Σ_ab c_a c̄_b Σ_rows A_a,row(x) Ā_b,row(x) ,   A_a = Σ_{channels of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -43,7 +43,8 @@ class ProbedAmplitudes:
     @classmethod
     def of(cls, model: Model, channels: ModelChannels) -> ProbedAmplitudes:
         """Of a model; this takes milliseconds."""
-        K = model.spin_amplitudes(_events(model), barrier=True, progress=False).K.numpy()
+        probed, events = probed_events(model)
+        K = probed.spin_amplitudes(events, barrier=True, progress=False).K.numpy()
         rng = np.random.default_rng(0)
         values: dict[object, np.ndarray] = {}
         A = np.zeros((PROBE_EVENTS, len(channels.specs), K.shape[1]), dtype=complex)
@@ -100,12 +101,18 @@ def _key(propagator: Propagator) -> object:
     return propagator
 
 
-def _events(model: Model) -> Events:
-    """Events anywhere in phase space; where a mass is not known, or the parent too light, any other does."""
+def probed_events(model: Model, n_events: int = PROBE_EVENTS) -> tuple[Model, Events]:
+    """Events anywhere in phase space with a parent at rest, and the model for these.
+
+    Where a mass is not known, or the parent too light, any other does.
+    """
     decay = model.decay
     masses = [0.0 if p.massless else (p.mass or 1.0) for p in decay.final]
     known, total = decay.parent.mass, sum(masses)
     parent = known if known is not None and known > total else 1.5 * total + 1.0
-    p4 = SequentialDecays(parent, masses, torch.device("cpu"), seed=0).momenta(PROBE_EVENTS)
+    p4 = SequentialDecays(parent, masses, torch.device("cpu"), seed=0).momenta(n_events)
     momenta = {label: p4[i].T.contiguous() for i, label in enumerate(decay.labels)}
-    return Events(momenta, None, {column.name: column.probe(PROBE_EVENTS) for column in model.columns})
+    production, own = model.production.probed(n_events)
+    columns = {column.name: column.probe(n_events) for column in model.columns} | {column.name: values for column, values in own.items()}
+    declared = {column.name: column for column in (*model.columns, *own)}
+    return replace(model, production=production, columns=tuple(declared.values())), Events(momenta, None, columns)

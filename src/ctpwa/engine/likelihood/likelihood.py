@@ -347,13 +347,14 @@ class Likelihood:
         """
         return relatives.fixed(self, values)
 
-    def with_weights(self, weights: Any) -> Likelihood:
-        """The same measured events with other weights, for a bootstrap or sWeights.
+    def with_weights(self, weights: Any, background: Any = None) -> Likelihood:
+        """The same events with other weights, for a bootstrap or sWeights.
 
         Args:
-            weights:  one for each measured event, in the order of the input; with several ranks, of all of them
+            weights:     one for each measured event, in the order of the input; with several ranks, of all of them
+            background:  the same for events that are subtracted; default: they keep theirs
         """
-        return relatives.with_weights(self, weights)
+        return relatives.with_weights(self, weights, background)
 
     def with_data(self, data: SampleInput, background: SampleInput | None = None) -> Likelihood:
         """Other measured events on the same normalisation, for toys.
@@ -363,6 +364,21 @@ class Likelihood:
             background:  events that are subtracted
         """
         return relatives.with_data(self, data, background)
+
+    @property
+    def picks_events(self) -> bool:
+        """Whether ``with_picked`` is possible: all events are on the device, of one process, and each is one point."""
+        return relatives.picks_events(self)
+
+    def with_picked(self, data: Mapping[str, np.ndarray], background: np.ndarray | None = None) -> Likelihood:
+        """Measured events that are picked from its own samples, for toys: spin amplitudes are known already.
+
+        Args:
+            data:        ``phase space`` or ``background`` → numbers of events in the order of the input, each as often as it counts;
+                         measured events have weight 1
+            background:  numbers of events that are subtracted, which keep their weights
+        """
+        return relatives.with_picked(self, data, background)
 
     def subsample(self, n_events: int, seed: int = 0) -> Likelihood:
         """A random part of data and background, with weights that make up for the others.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.base.errors import DataError, PhysicsError, suggest
+from ctpwa.base.markup import element, simple_table, together
 from ctpwa.base.ranks import CPU, ONE, Ranks
 from ctpwa.base.words import counted
 from ctpwa.engine.likelihood.rank_sums import run_together
@@ -57,6 +58,14 @@ def _with_common_phases(terms: Sequence[Any]) -> Sequence[Any]:
     return [replace(term, parameters=phases.applied(term.parameters), phases=phases) for term in free]
 
 
+def _check_yields(terms: Sequence[Any]) -> None:
+    """Refuse data sets that would have the same number of events."""
+    every = [name for term in terms if term.mixture is not None and term.mixture.extended for name in term.mixture.parameters]
+    if len(every) > len(set(every)):
+        name = next(own for own in every if every.count(own) > 1)
+        raise PhysicsError(f"{name!r} would be the same in several data sets", "build each likelihood with a data_set='…' of its own")
+
+
 class LikelihoodSum:
     """Several likelihoods with parameters shared by name.
 
@@ -74,8 +83,27 @@ class LikelihoodSum:
             raise PhysicsError(
                 f"{name!r} is constrained in more than one likelihood of a sum", "give the constraint to one of them, or it counts twice"
             )
+        _check_yields(terms)
         self.ranks: Ranks = terms[0].ranks if terms else ONE
         self._index = [np.array([self.names.index(name) for name in term.names], dtype=np.int64) for term in terms]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"LikelihoodSum: {self._words()}", *(f"  {term!r}" for term in self.terms)])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the likelihoods, and the free parameters with where they start and whose they are."""
+        whose = {name: [k for k, term in enumerate(self.terms, 1) if name in term.names] for name in self.names}
+        everywhere = list(range(1, len(self.terms) + 1))
+        rows = [
+            (name, f"{value:.6g}", "all" if whose[name] == everywhere else ", ".join(map(str, whose[name])))
+            for name, value in zip(self.names, self.start.tolist(), strict=True)
+        ]
+        terms = element("ol", (element("li", repr(term)) for term in self.terms))
+        table = simple_table(("free parameter", "start", "of likelihood"), rows)
+        return together(element("p", element("strong", self._words())), terms, table).source
+
+    def _words(self) -> str:
+        return f"{counted(len(self.terms), 'likelihood')} with {counted(len(self.names), 'free parameter')} together"
 
     @property
     def start(self) -> np.ndarray:

@@ -104,11 +104,13 @@ class Floor:
         source:   the events
         total:    Σ w of all processes
         ratio:    how many there are for each event of signal
+        momenta:  the same events, computed again, if they have several points: each with itself as the last of them
     """
 
     source: SampleSource
     total: float
     ratio: float
+    momenta: SampleSource | None = None
 
 
 @dataclass(frozen=True)

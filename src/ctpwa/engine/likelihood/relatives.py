@@ -25,7 +25,7 @@ from ctpwa.engine.samples.own_events import SampleInput, count_distinct, own_sha
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt
 from ctpwa.engine.samples.prepare import points_of
 from ctpwa.engine.samples.reweighted import reweighted
-from ctpwa.engine.samples.sample import checked_weights
+from ctpwa.engine.samples.sample import Sample, checked_weights
 from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
@@ -46,14 +46,20 @@ def fixed(likelihood: Likelihood, values: Mapping[str, float]) -> Likelihood:
     return replace(likelihood, parameters=likelihood.parameters.holding(values))
 
 
-def with_weights(likelihood: Likelihood, weights: Any) -> Likelihood:
+def with_weights(likelihood: Likelihood, weights: Any, background: Any = None) -> Likelihood:
     """See ``Likelihood.with_weights``."""
-    samples, ranks = likelihood.samples, likelihood.ranks
-    own = samples.own["data"]
+    samples = likelihood.samples
+    if background is not None and not samples.subtracts:
+        raise DataError("weights for events that are subtracted, of which there are none\n fix: leave background out")
+    data = _other_weights(likelihood, "data", samples.data, weights)
+    subtracted = samples.background if background is None else _other_weights(likelihood, "background", samples.background, background)
+    return _floored(likelihood, replace(samples, data=data, background=subtracted, totals=_totals(data, subtracted, likelihood)))
+
+
+def _other_weights(likelihood: Likelihood, name: str, source: SampleSource, weights: Any) -> SampleSource:
+    own = likelihood.samples.own[name]
     w = checked_weights(weights, own.total, torch.device("cpu"))
-    source = _stored("weights for", samples.data)
-    data = reweighted(source, w[torch.from_numpy(own.numbers())] if ranks.size > 1 else w)
-    return _floored(likelihood, replace(samples, data=data, totals=_totals(data, samples.background, likelihood)))
+    return reweighted(_stored("weights for", source), w[torch.from_numpy(own.numbers())] if likelihood.ranks.size > 1 else w)
 
 
 def _floored(likelihood: Likelihood, samples: FitSamples) -> Likelihood:
@@ -101,6 +107,66 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
     kept = {name: placed for name, placed in resources.memory.placed.items() if name == "phase space"}  # shared with the other one
     whole = replace(memory, placed={**memory.placed, **kept}, integrated=resources.memory.integrated)
     return _floored(replace(likelihood, resources=replace(resources, preparation=preparation, memory=whole)), samples)
+
+
+def picks_events(likelihood: Likelihood) -> bool:
+    """See ``Likelihood.picks_events``."""
+    samples, norm = likelihood.samples, likelihood.norm.source
+    sources = [norm, *([samples.background] if samples.subtracts else [])]
+    stored = all(isinstance(source, StoredSample) and not source.chunks for source in sources)
+    return stored and likelihood.ranks.size == 1 and samples.resolution is None and likelihood.resources.precision == DOUBLE
+
+
+def with_picked(likelihood: Likelihood, data: Mapping[str, np.ndarray], background: np.ndarray | None) -> Likelihood:
+    """See ``Likelihood.with_picked``."""
+    if not picks_events(likelihood):
+        raise DataError("events are not all on the device, and cannot be picked\n fix: use  with_data")
+    before, norm = likelihood.samples, likelihood.norm.source
+    stored = {"phase space": norm, "background": before.background}
+    unknown = [name for name in data if name not in stored]
+    if unknown or (background is not None) != before.subtracts:
+        raise DataError(
+            "toy data are picked from samples that are not there\n fix: give numbers of events of those that the likelihood has"
+        )
+    streamer = likelihood.streamer
+    parts = [_picked(stored[name], numbers, False) for name, numbers in data.items() if len(numbers)]
+    measured = StoredSample.on_device([sample for part in parts for sample in part], streamer)
+    subtracted = StoredSample.on_device([] if background is None else _picked(before.background, background, True), streamer)
+    n_data = sum(map(len, data.values()))
+    own = {"phase space": before.own["phase space"], "data": OwnPart(((0, n_data),), n_data)}
+    if background is not None:
+        own["background"] = OwnPart(((0, len(background)),), len(background))
+    different = sum(len(np.unique(numbers)) for numbers in data.values())
+    most_free = len(likelihood.names) + len(likelihood.phases.fixed)
+    samples = replace(
+        before,
+        data=measured,
+        background=subtracted,
+        own=own,
+        totals=_totals(measured, subtracted, likelihood),
+        n_summed=n_data + subtracted.n_events,
+        distinct=dict(before.distinct) | {"data": min(different, most_free)},
+    )
+    return _floored(likelihood, samples)
+
+
+def _picked(source: Any, numbers: np.ndarray, weighted: bool) -> list[Sample]:
+    """Events of a sample by their numbers in its input, with weights 1 or their own; each as often as it is named."""
+    found, done = [], 0
+    for sample in source.resident:
+        device = sample.w.device
+        here = torch.from_numpy(numbers[(numbers >= done) & (numbers < done + sample.n_events)] - done).to(device)
+        done += sample.n_events
+        places = here if sample.order is None else torch.argsort(sample.order)[here]
+        if weighted:
+            places = places[torch.argsort((sample.w[places] < 0).to(torch.int8), stable=True)]
+            w = sample.w[places]
+        elif device.type == "cpu":
+            w = torch.ones(len(places), dtype=sample.w.dtype)
+        else:
+            w = torch.ones(1, dtype=sample.w.dtype, device=device).expand(len(places))
+        found += [sample.picked(places, w, None)] if len(places) else []
+    return found
 
 
 def subsample(likelihood: Likelihood, n_events: int, seed: int) -> Likelihood:
@@ -235,6 +301,7 @@ def _parameters_of(likelihood: Likelihood, amplitude: Amplitude, references: Col
     mapped, before = amplitude.coupling_map, likelihood.coupling_map
     moved = {name for channel in plan.channels for i in channel.p for _, name in plan.p[i].names}
     moved |= set(() if old.feeds is None else old.feeds.names)
+    moved |= set(() if likelihood.mixture is None else likelihood.mixture.parameters)
     moved |= {name for product in mapped.products if product.asymmetry for name in asymmetry_parts(product.asymmetry)}
     parts = {p.name: p for p in old.all[: 2 * len(old.numbers)]}
     kept = {name for name, p in parts.items() if p.formula and _number(name) in mapped.numbers}

@@ -13,7 +13,7 @@ Events that count negatively have a floor (``subtraction.py``), which is made of
 
     f = v (h − h̄),    h = ∂ ln p,    κ = r W/Σ v over the floor
 
-and the two parts cancel in part.
+and the two parts cancel in part. With a resolution h is that of all points of the event as if it were measured, and q that of the event.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ from ctpwa.engine.backends.expansion import score_products
 from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.build import CallbackValues
-from ctpwa.engine.samples.sample import Sample
+from ctpwa.engine.samples.sample import Sample, picked_inputs
 from ctpwa.engine.samples.stored_sample import SampleSource
 
 if TYPE_CHECKING:
@@ -192,8 +193,6 @@ def _influence(one: _Pass, total: float, relative: np.ndarray) -> np.ndarray:
 def _floor_scatter(one: _Pass, total: float, relative: np.ndarray, over_x: np.ndarray, pulled: np.ndarray) -> np.ndarray:
     """Σ (L q − κ f)(L q − κ f)ᵀ − Σ L q (L q)ᵀ, over the free parameters.
 
-    If events are several points, f is made of other points than q, and both are taken to be independent.
-
     Args:
         one:       the point
         total:     Σ v I
@@ -219,12 +218,44 @@ def _floor_scatter(one: _Pass, total: float, relative: np.ndarray, over_x: np.nd
     mean = h / floor.total
     squares = hh.reshape(n, n) - np.outer(vvh, mean) - np.outer(mean, vvh) + vv * np.outer(mean, mean)  # Σ f fᵀ
     products = np.concatenate([qh.reshape(n, n) - np.outer(vvp_h, mean), (vvI_h - vvI * mean)[None]])  # Σ q fᵀ
-    to_x = -floor.ratio * samples.weight / floor.total * mixture.chain(m, sigma, relative) @ over_x
-    S = to_x.T @ squares @ to_x
     if samples.resolution is not None:
-        return S
+        products = _products_with_points(there, hh.reshape(n, n), mean, 1 / sigma)
+    to_x = -floor.ratio * samples.weight / floor.total * mixture.chain(m, sigma, relative) @ over_x
     both = pulled.T @ products @ to_x
-    return S + both + both.T
+    return to_x.T @ squares @ to_x + both + both.T
+
+
+def _products_with_points(one: _Pass, hh: np.ndarray, mean: np.ndarray, scale: float) -> np.ndarray:
+    """Σ q fᵀ where h is that of all points of an event; symmetrised over couplings and lineshape numbers, which both move alike.
+
+    Σ v² (h ∂Iᵀ + ∂I hᵀ) follows from Σ v² (h + s ∂I)(h + s ∂I)ᵀ, in which the event itself is one more of its points.
+
+    Args:
+        one:    the point
+        hh:     Σ v² h hᵀ
+        mean:   h̄
+        scale:  s
+    """
+    one = replace(one, likelihood=one.likelihood.in_double())  # as the events are
+    plan, floor = one.likelihood.plan, one.likelihood.samples.floor
+    assert floor is not None
+    assert floor.momenta is not None
+    n, n_added = plan.n_variables, plan.n_added
+    n_y, size = n - n_added, 2 * n * n + (1 + n_added) * 2 * n + n + n_added + 1
+
+    def local() -> np.ndarray:
+        rows = one.summed(partial(_point_rows, scale=scale), floor.momenta)
+        return np.zeros(size) if rows is None else _point_sums(one.likelihood.engine, rows)
+
+    found = one.over_all_ranks(size, local, b"points of the floor")
+    one.likelihood.resources.preparation.stage.release()
+    parts = np.split(found, np.cumsum([n * n, n * n, (1 + n_added) * n, n_added * n, n]))
+    both, own, of_numbers, over_y, slopes = (part.reshape(-1, n) for part in parts[:5])
+    M = np.zeros((n + 1, n))  # Σ v² (∂I, b, I) hᵀ
+    M[:n_y, :n_y] = ((both - hh - scale**2 * own) / (2 * scale))[:n_y, :n_y]
+    M[:n_y, n_y:] = over_y.T[:n_y]
+    M[n_y:] = of_numbers
+    return M - np.outer(np.concatenate([slopes[0, :n_y], parts[5]]), mean)
 
 
 def normalisation_size(likelihood: Likelihood, x: np.ndarray) -> NormalisationSize:
@@ -273,6 +304,36 @@ def _floor_rows(one: _Pass, sample: Sample) -> list[Tensor]:
     grams = [engine.gram_row(own, LOG) for own in weighted[:2]]
     firsts = [engine.sum_row(own, LOG, 1) for own in (sample, *weighted)]
     return [*grams, *firsts, torch.stack([v2.sum(), (v2 * I).sum()])]
+
+
+def _point_rows(one: _Pass, sample: Sample, scale: float) -> list[Tensor]:
+    """Rows of numbers that add up over events of the floor, of which each is its own last point as well."""
+    engine, plan, v2 = one.likelihood.engine, one.likelihood.plan, sample.w.square()
+    assert sample.v is not None
+    k = sample.points_per_event
+    last = torch.arange(k - 1, sample.n_points, k, device=engine.device)
+    own = Sample(
+        sample.K[..., last].contiguous(), sample.E[:, last].contiguous(), v2, sample.n_events, None, picked_inputs(sample.inputs, last)
+    )
+    added = slice(plan.added_row, plan.added_row + plan.n_added)
+    (_, p), (I, p_own), b = _densities(one, sample), _densities(one, own), own.E[added]
+    of_points = (sample.E[added].view(plan.n_added, *sample.v.shape) * sample.v).sum(dim=2) / p  # h over β
+    v = sample.v / p[:, None]
+    v[:, -1] = scale
+    alike = replace(sample, w=v2, n_positive=sample.n_events)
+    rows = [engine.gram_row(replace(alike, w=v2 * (1 + scale * p_own).square(), v=v), LOG)]
+    rows += [engine.gram_row(_with_weights(own, v2 * p_own.square()), LOG)]
+    rows += [engine.sum_row(replace(alike, w=v2 * number), LOG, 1) for number in (*b, I)]
+    rows += [engine.sum_row(replace(own, w=w), PLAIN, 1) for w in (*(v2 * of_points), v2)]
+    return [*rows, torch.cat([b @ v2, (I @ v2)[None]])]
+
+
+def _point_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
+    """Σ v² (h + s ∂p)(h + s ∂p)ᵀ, Σ v² ∂p ∂pᵀ, Σ v² (b, I) h, Σ v² h_β ∂I, Σ v² ∂I, Σ v² (b, I)."""
+    both, own, *firsts, numbers = rows
+    grams = [score_products(engine.gram_of(gram), engine.plan.n_couplings).ravel() for gram in (both, own)]
+    modes = [LOG] * (1 + engine.plan.n_added) + [PLAIN] * (1 + engine.plan.n_added)
+    return np.concatenate([*grams, *(engine.expansion(row, mode, 1).gradient for row, mode in zip(firsts, modes, strict=True)), numbers])
 
 
 def _densities(one: _Pass, sample: Sample) -> tuple[Tensor, Tensor]:

@@ -9,11 +9,12 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.engine.plan.plan import BasisMember, ChannelSpec, Plan, Propagator, build_plan
 from ctpwa.model.fixing import own_parameters
-from ctpwa.model.lineshapes.formula import Basis, Lineshape
+from ctpwa.model.lineshapes.formula import RADIUS, Basis, Lineshape
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameter import Parameter, relations_of, with_formulas
 from ctpwa.model.placing import PlacedLineshape, Places
 from ctpwa.model.resonance import Resonance
+from ctpwa.model.vertex_factor import VertexFactors
 from ctpwa.spin.build import collect_structures
 from ctpwa.spin.production import Rows
 
@@ -83,6 +84,7 @@ class _Collector:
         self.theta: dict[str, Parameter] = {}
         self.rows = model.production.rows(model.decay)
         self.places = Places(model.resonances, model.columns)
+        self.factors = VertexFactors(self.places)
 
     def collect(self) -> ModelChannels:
         structures, terms = collect_structures(self.model.waves, barrier=True)
@@ -128,12 +130,18 @@ class _Collector:
             else:
                 names = tuple(f"{resonance.name}.{p.name}" for p in lineshape.parameters)
                 options.append([("", Propagator(lineshape, names, system, daughters))])
+        everything = tuple(range(len(self.model.decay.final)))
+        for node, ls, system in zip(wave.chain.nodes, wave.ls, (everything, *systems), strict=True):
+            factor = self.factors.of(wave.chain, node, ls)
+            if factor is not None:
+                options.append([("", Propagator(factor.formula, factor.names, system, relabelled[node]))])
         return [("".join(label for label, _ in choice), tuple(p for _, p in choice)) for choice in product(*options)]
 
     def _place(self, chain: Chain, node: Node, resonance: Resonance) -> PlacedLineshape:
         placed = self.places.place(chain, node, resonance)
         lineshape = placed.lineshape
         known = [] if isinstance(lineshape, Basis) else list(lineshape.parameters)
+        known += [RADIUS] if resonance.own_radius and RADIUS not in known else []
         for name in [*resonance.parameters, *resonance.floating]:
             if name not in {p.name for p in known} and name not in ("mass", "width"):
                 raise PhysicsError(f"lineshape of {resonance.name!r} has no parameter {name!r}", suggest(name, [p.name for p in known]))
@@ -151,13 +159,13 @@ class _Collector:
 
 
 def _relabel(chain: Chain, systems: tuple[tuple[int, ...], ...]) -> dict[Node, tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Final particles of the daughters of every resonance after an exchange of identical particles.
+    """Final particles of the daughters of every vertex after an exchange of identical particles.
 
     A term knows which particles each resonance is made of; those of a final-state daughter are what its sister leaves over.
     """
-    of_node = dict(zip(chain.nodes[1:], systems, strict=True))
+    of_node = dict(zip(chain.nodes, (tuple(range(len(chain.decay.final))), *systems), strict=True))
     result = {}
-    for node in chain.nodes[1:]:
+    for node in chain.nodes:
         known = [of_node[d] if isinstance(d, Node) else None for d in node.daughters]
         whole = set(of_node[node])
         if None not in known:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import sympy as sp
@@ -183,11 +183,17 @@ class _Template:
 
     @cached_property
     def _derivatives(self) -> tuple[list[sp.Expr], dict[tuple[int, int], sp.Expr]]:
-        return derivatives(self.expression, [self.arguments[i] for i in self.floating])
+        return derivatives(self.expression, tuple(self.arguments[i] for i in self.floating))
 
     def _compile(self, expressions: list[sp.Expr]) -> Numbers:
         modules = ["math", {name: function.number for name, function in FUNCTIONS.items()} | {"Abs": abs, "sign": np.sign}]
         return sp.lambdify(self.arguments, expressions, modules=modules, cse=lambda e: sp.cse(e, list=False, order="none"))
+
+
+@lru_cache(maxsize=1 << 10)
+def _template(expression: sp.Expr, arguments: tuple[sp.Symbol, ...], floating: tuple[int, ...]) -> _Template:
+    """A template, the same one for all plans of a process."""
+    return _Template(expression, arguments, floating)
 
 
 class _Templates:
@@ -212,8 +218,8 @@ class _Templates:
         if key not in self._known:
             new = {constant: sp.Symbol(f"c{i}", real=True) for constant, i in outline.constants.items()}
             new |= {symbol: sp.Symbol(f"x{i}", real=True) for symbol, i in outline.symbols.items()}
-            arguments = [new[old] for old in (*outline.symbols, *outline.constants)]
-            self._known[key] = _Template(number.expression.xreplace(new), arguments, floating)
+            arguments = tuple(new[old] for old in (*outline.symbols, *outline.constants))
+            self._known[key] = _template(number.expression.xreplace(new), arguments, floating)
         return _Use(self._known[key], names, tuple(float(constant) for constant in outline.constants))
 
 

@@ -130,7 +130,7 @@ class FormulaKind:
 
     @cached_property
     def _derivatives(self) -> tuple[list[sp.Expr], dict[tuple[int, int], sp.Expr]]:
-        return derivatives(self.expression, [self.p_symbols[i] for i in self.floating])
+        return derivatives(self.expression, tuple(self.p_symbols[i] for i in self.floating))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ the rest inside the pass over the events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sympy as sp
 
@@ -41,6 +41,7 @@ def is_complex(expression: sp.Expr) -> bool:
     return expression.has(sp.I) or expression.has(csqrt)
 
 
+@lru_cache(maxsize=1 << 10)
 def stage(expression: sp.Expr) -> Staged:
     """Find the event-only, parameter-only and mixed parts of a formula.
 
@@ -117,9 +118,9 @@ def _dependence(node: sp.Expr) -> str:
     return "event" if symbols <= of_event else "mixed"
 
 
-def derivatives(expression: sp.Expr, symbols: Iterable[sp.Symbol]) -> tuple[list[sp.Expr], dict[tuple[int, int], sp.Expr]]:
-    """First derivatives and the upper triangle of second derivatives."""
-    order = list(symbols)
-    first = [sp.diff(expression, symbol) for symbol in order]
-    second = {(j, k): sp.diff(first[j], order[k]) for j in range(len(order)) for k in range(j, len(order))}
+@lru_cache(maxsize=1 << 10)
+def derivatives(expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> tuple[list[sp.Expr], dict[tuple[int, int], sp.Expr]]:
+    """First derivatives and the upper triangle of second derivatives; computed once in a process, so nobody may change them."""
+    first = [sp.diff(expression, symbol) for symbol in symbols]
+    second = {(j, k): sp.diff(first[j], symbols[k]) for j in range(len(symbols)) for k in range(j, len(symbols))}
     return first, second

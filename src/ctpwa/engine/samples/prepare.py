@@ -17,7 +17,7 @@ from ctpwa.data.density import Density, checked_density
 from ctpwa.data.resolution import Resolution
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
-from ctpwa.engine.samples.build import PROBE_EVENTS, sample_of
+from ctpwa.engine.samples.build import PROBE_EVENTS, original_order, sample_of
 from ctpwa.engine.samples.chunk_bytes import ChunkLayout
 from ctpwa.engine.samples.memory_plan import MemoryPlan, Placement
 from ctpwa.engine.samples.own_events import Share
@@ -123,12 +123,22 @@ class Preparation:
         separate = self.memory.separate
         prepare = partial(sample_of, self.stage, self.plan, exact=exact, one_weight=separate, first=first, added=added)
         try:
-            return prepare(n_events, pieces, progress, resolution=resolution)
+            sample = prepare(n_events, pieces, progress, resolution=resolution)
         except RowsNeeded:
             raise DataError(
                 f"some events need more rows of spin amplitudes than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
                 " need\n fix: shuffle the samples so that their first events are typical"
             ) from None
+        if name == "data" and sample.v is not None:
+            self._check_smeared(sample, name, first)
+        return sample
+
+    def _check_smeared(self, sample: Sample, name: str, first: int) -> None:
+        """Refuse densities that are 0 at all points of a measured event."""
+        assert sample.v is not None
+        for b, (own, _) in enumerate(self.densities):
+            values = (sample.E[self.plan.added_row + b].view(sample.v.shape) * sample.v).sum(dim=1)
+            checked_density(original_order(values, sample.order), own, name, first, positive=True)
 
 
 def points_of(resolution: Resolution | None, sample: str) -> int:

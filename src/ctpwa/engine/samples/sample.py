@@ -160,9 +160,22 @@ def checked_weights(weights: Tensor, n_events: int, device: torch.device) -> Ten
     return w
 
 
-def vertex_variables(p4: Sequence[Tensor], system: System, daughters: tuple[System, System]) -> tuple[Tensor, Tensor]:
-    """Mass squared s and q² of a vertex from the masses in the event; rounding below threshold counts as threshold."""
-    s_R, s_1, s_2 = (mass_squared(sum(p4[i] for i in group)) for group in (system, *daughters))  # type: ignore[arg-type]
+def vertex_variables(
+    p4: Sequence[Tensor], system: System, daughters: tuple[System, System], known: dict[System, Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mass squared s and q² of a vertex from the masses in the event; rounding below threshold counts as threshold.
+
+    Args:
+        p4:         momenta of the final particles
+        system:     which of them are below the vertex
+        daughters:  which are below each of its daughters
+        known:      masses squared of systems, which vertices share; new ones are added
+    """
+    known = {} if known is None else known
+    for group in (system, *daughters):
+        if group not in known:
+            known[group] = mass_squared(sum(p4[i] for i in group))  # type: ignore[arg-type]
+    s_R, s_1, s_2 = (known[group] for group in (system, *daughters))
     m1, m2 = s_1.clamp(min=0).sqrt(), s_2.clamp(min=0).sqrt()
     return s_R, breakup_momentum_squared(s_R, m1, m2).clamp(min=0)
 
@@ -178,10 +191,11 @@ def _fill(plan: Plan, E: Tensor, p4: Sequence[Tensor], columns: Columns) -> None
     scalars = {column_variable(name): values for name, values in columns.items() if values.ndim == 1}
     known: dict[tuple[System, tuple[System, System]], dict[sp.Symbol, Tensor]] = {NOWHERE: scalars}
     tables: dict[tuple, Tensor] = {}
+    masses: dict[System, Tensor] = {}
     for quantity, row in plan.quantities.items():
         place, source = (quantity.system, quantity.daughters), quantity.source
         if place not in known:
-            known[place] = scalars | dict(zip((s, q2), vertex_variables(p4, *place), strict=True))
+            known[place] = scalars | dict(zip((s, q2), vertex_variables(p4, *place, masses), strict=True))
         variables = known[place]
         if isinstance(source, BasisMember):
             key = (source.basis, place)

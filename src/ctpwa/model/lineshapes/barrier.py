@@ -13,9 +13,9 @@ Q0 = sp.Symbol("q_0", positive=True)
 Q2_GUARD = sp.Float(0.05**2)  # GeV²
 
 
-def breakup_q2(s: sp.Expr, m1: float, m2: float) -> sp.Expr:
+def breakup_q2(s: sp.Expr, m1: float | sp.Expr, m2: float | sp.Expr) -> sp.Expr:
     """q²(s) = [s − (m1 + m2)²] [s − (m1 − m2)²] / 4s of a pair of constant masses; negative below threshold."""
-    above, below = sp.Float((m1 + m2) ** 2), sp.Float((m1 - m2) ** 2)
+    above, below = (square if isinstance(square, sp.Expr) else sp.Float(square) for square in ((m1 + m2) ** 2, (m1 - m2) ** 2))
     if below == 0:
         return (s - above) / 4
     return (s - above) * (s - below) / (4 * s)
@@ -43,7 +43,7 @@ def nominal_q2(m0: sp.Expr, vertex: Vertex) -> sp.Expr:
     return effective_q2(breakup_q2(m0**2, vertex.m1, vertex.m2))
 
 
-def barrier_polynomial(L: int, q2: sp.Expr, d: float) -> sp.Expr:
+def barrier_polynomial(L: int, q2: sp.Expr, d: float | sp.Symbol) -> sp.Expr:
     """N_L(q d)/d^2L = Σ_k n_k d^(2k−2L) q^2k by Horner's rule; without barrier (d = 0) the constant N_L(0).
 
     Only ratios of it are physical, and a leading coefficient of one keeps q² in one piece.
@@ -53,10 +53,11 @@ def barrier_polynomial(L: int, q2: sp.Expr, d: float) -> sp.Expr:
         return sp.Integer(coefficients[0])
     value: sp.Expr = sp.Integer(1)
     for k in reversed(range(L)):
-        value = value * q2 + sp.Float(coefficients[k] / d ** (2 * (L - k)))
+        term = coefficients[k] / d ** (2 * (L - k))
+        value = value * q2 + (term if isinstance(term, sp.Expr) else sp.Float(term))
     return value
 
 
-def barrier_momentum(L: int, q2: sp.Expr, d: float) -> sp.Expr:
+def barrier_momentum(L: int, q2: sp.Expr, d: float | sp.Symbol) -> sp.Expr:
     """q^(2L+1) d^2L/N_L(q d): how a partial width grows with the break-up momentum; ``q2`` must not be negative."""
     return q2 ** sp.Rational(2 * L + 1, 2) / barrier_polynomial(L, q2, d)

@@ -55,7 +55,7 @@ def build_channels(vertex: Vertex, channels: Any = None) -> Formula:
     return Formula("breit_wigner_channels", expression, (MASS, *widths), REFERENCE, printed, besides_own(found), unitary=True)
 
 
-def _open_momentum(channel: DecayChannel, d: float) -> sp.Expr:
+def _open_momentum(channel: DecayChannel, d: float | sp.Symbol) -> sp.Expr:
     """q^(2L+1)/N_L above the threshold of the channel, zero below."""
     if channel.own:
         return barrier_momentum(channel.L, q2, d)

@@ -12,6 +12,7 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.breit_wigner import MASS, WIDTH
 from ctpwa.model.lineshapes.expression_parser import NAMES, known_names, parse_expression
 from ctpwa.model.lineshapes.formula import (
+    RADIUS,
     Callback,
     Formula,
     Lineshape,
@@ -107,6 +108,7 @@ def check_lineshape(lineshape: Lineshape, vertex: Vertex) -> Lineshape:
             )
     if isinstance(lineshape, Formula):
         known = {s, q2, *map(column_variable, vertex.columns), *(p.symbol for p in lineshape.parameters)}
+        known |= {RADIUS.symbol} if vertex.d == RADIUS.symbol else set()
         unknown = sorted(str(symbol) for symbol in lineshape.expression.free_symbols - known)
         if unknown:
             raise PhysicsError(

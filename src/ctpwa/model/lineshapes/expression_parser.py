@@ -40,7 +40,7 @@ def known_names(vertex: Vertex) -> dict[str, sp.Expr]:
         "m1": sp.Float(vertex.m1),
         "m2": sp.Float(vertex.m2),
         "L": sp.Integer(vertex.L),
-        "d": sp.Float(vertex.d),
+        "d": vertex.d if isinstance(vertex.d, sp.Symbol) else sp.Float(vertex.d),
         "i": sp.I,
         "I": sp.I,
         "pi": sp.pi,

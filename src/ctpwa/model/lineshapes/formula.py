@@ -66,14 +66,14 @@ class Vertex:
     Attributes:
         m1, m2:   nominal masses of the daughters, GeV
         L:        smallest orbital angular momentum of the vertex
-        d:        barrier radius, GeV⁻¹
+        d:        barrier radius, GeV⁻¹: a number, or the symbol of ``RADIUS``
         columns:  event columns of one number that the model declares
     """
 
     m1: float
     m2: float
     L: int
-    d: float
+    d: float | sp.Symbol
     columns: tuple[str, ...] = ()
 
 
@@ -100,6 +100,10 @@ class LineshapeParameter:
     def symbol(self) -> sp.Symbol:
         """The symbol of this parameter in formulas."""
         return sp.Symbol(self.name, real=True)
+
+
+# the barrier radius of a resonance that floats it
+RADIUS = LineshapeParameter("radius", "GeV^-1", "d", lower=0.0)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ctpwa.base.errors import PhysicsError
-from ctpwa.model.lineshapes.barrier import Q0, nominal_q2
+from ctpwa.model.lineshapes.barrier import Q0, barrier_polynomial, nominal_q2
 from ctpwa.model.lineshapes.breit_wigner import MASS, WIDTH
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, Vertex, q2, s
 
@@ -13,7 +13,7 @@ REFERENCE = "G. J. Gounaris and J. J. Sakurai, PRL 21, 244 (1968)"
 MAX_MASS_DIFFERENCE = 0.05  # of the mean; π± and π0 differ by 3.4 %
 
 
-def build_gounaris_sakurai(vertex: Vertex) -> Formula:
+def build_gounaris_sakurai(vertex: Vertex, barrier: bool = False) -> Formula:
     """Gounaris-Sakurai, with F(s = 0) = 1/m0².
 
         F    = (1 + D Γ0/m0) / (m0² − s + f(s) − i m0 Γ(s)),    Γ(s) = Γ0 (q/q0)³ m0/√s
@@ -21,9 +21,11 @@ def build_gounaris_sakurai(vertex: Vertex) -> Formula:
         h(s) = (2/π) (q/√s) ln[(√s + 2q)/2μ]
         D    = (3/π) (μ²/q0²) ln[(m0 + 2q0)/2μ] + m0/(2π q0) − μ² m0/(π q0³)
 
-    μ is the mass of a daughter, the mean of both where they differ a little.
+    μ is the mass of a daughter, the mean of both where they differ a little. With ``barrier`` the width has the factor N_1(q0 d)/N_1(q d).
     """
     mu = sp.Float((vertex.m1 + vertex.m2) / 2)
+    if not isinstance(barrier, bool):
+        raise PhysicsError(f"option 'barrier' of lineshape 'gounaris_sakurai' is {barrier!r}", "write true or false")
     if vertex.L != 1:
         raise PhysicsError(f"lineshape 'gounaris_sakurai' is a P wave, but this vertex has L = {vertex.L}", "use breit_wigner")
     if abs(vertex.m1 - vertex.m2) > MAX_MASS_DIFFERENCE * float(mu):
@@ -42,9 +44,18 @@ def build_gounaris_sakurai(vertex: Vertex) -> Formula:
         scale = gamma0 * m0**2 / q0**3
         shift = scale * (q2 * h - q2 * h0 + (m0**2 - s) * (q0_2 * slope))
         D = 3 / sp.pi * mu**2 / q0_2 * log0 + m0 / (2 * sp.pi * q0) - mu**2 * m0 / (sp.pi * q0**3)
-        return (1 + D * gamma0 / m0) / (m0**2 - s + shift - sp.I * scale * (q**3 / m))
+        damping = barrier_polynomial(1, q0_2, vertex.d) / barrier_polynomial(1, q2, vertex.d) if barrier else sp.Integer(1)
+        return (1 + D * gamma0 / m0) / (m0**2 - s + shift - sp.I * scale * (q**3 / m) * damping)
 
-    return Formula("gounaris_sakurai", propagator(nominal_q2(m0, vertex)), (MASS, WIDTH), REFERENCE, propagator(Q0**2), unitary=True)
+    unitary = not barrier
+    return Formula("gounaris_sakurai", propagator(nominal_q2(m0, vertex)), (MASS, WIDTH), REFERENCE, propagator(Q0**2), unitary=unitary)
 
 
-KINDS = (LineshapeKind("gounaris_sakurai", build_gounaris_sakurai, "Gounaris-Sakurai, for ρ → ππ"),)
+KINDS = (
+    LineshapeKind(
+        "gounaris_sakurai",
+        build_gounaris_sakurai,
+        "Gounaris-Sakurai, for ρ → ππ",
+        {"barrier": "whether the running width has a Blatt-Weisskopf factor; false unless given"},
+    ),
+)

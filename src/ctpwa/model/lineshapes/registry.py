@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace as changed
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -18,7 +19,7 @@ import sympy as sp
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.custom import ParameterSpec, callback_from_function, check_lineshape, formula_from_sympy, formula_from_text
 from ctpwa.model.lineshapes.expression_parser import NAMES
-from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
+from ctpwa.model.lineshapes.formula import RADIUS, Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
 
 
 def _own() -> dict[str, LineshapeKind]:
@@ -90,7 +91,10 @@ def build_lineshape(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[.
         options:  options of the kind; for expressions and functions ``parameters``: names, or names with default values; for functions
                   ``columns``: names of the event columns that they take as a fourth argument
     """
-    return check_lineshape(_built(spec, vertex, options), vertex)
+    lineshape = _built(spec, vertex, options)
+    if isinstance(lineshape, Formula) and vertex.d == RADIUS.symbol and RADIUS.symbol in lineshape.expression.free_symbols:
+        lineshape = changed(lineshape, parameters=(*lineshape.parameters, RADIUS))
+    return check_lineshape(lineshape, vertex)
 
 
 def _built(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[..., Any], vertex: Vertex, options: dict[str, Any]) -> Lineshape:
@@ -121,7 +125,15 @@ def _built(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[..., Any],
 
 def _build(kind: LineshapeKind, vertex: Vertex, options: dict[str, Any]) -> Lineshape:
     _check_options(kind.name, dict(kind.options), options)
-    return kind.build(vertex, **options)
+    if options or kind is not _OWN.get(kind.name):
+        return kind.build(vertex, **options)
+    return _shared(kind.name, vertex)
+
+
+@lru_cache(1024)
+def _shared(name: str, vertex: Vertex) -> Lineshape:
+    """Resonances of one kind share their formula at equal vertices: sympy takes some milliseconds for it."""
+    return _OWN[name].build(vertex)
 
 
 def _check_options(name: str, known: dict[str, str], options: dict[str, Any]) -> None:

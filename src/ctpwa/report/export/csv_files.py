@@ -27,6 +27,7 @@ INTERFERENCES = ("data_set", "over", "kind", "first", "second", "interference", 
 ASYMMETRIES = ("kind", "name", "delta_re", "delta_im", "asymmetry", "error", "phase", "phase_error")
 GRID = ("x_low", "x_high", "y_low", "y_high", "data", "fit", "pull")
 PROJECTION = ("low", "high", "data", "data_error", "background", "background_error", "fit", "pull")  # and contributions
+SYSTEMATICS = ("kind", "name", "value", "error", "systematic")  # and a column for each fit of each variation
 FINE = ("low", "high", "signal", "signal_error")  # and contributions
 
 
@@ -39,15 +40,15 @@ def csv_tables(result: FitResult, projected: Mapping[str, Projected] | None = No
     """
     tables = {
         "parameters.csv": _parameters(result),
-        "fixed.csv": _table(FIXED, result.fixed.items()),
+        "fixed.csv": table_text(FIXED, result.fixed.items()),
         "couplings.csv": _couplings(result),
         "fractions.csv": _fractions(result),
         "interference.csv": _interferences(result),
-        "covariance.csv": _matrix(result.names, result.covariance),
-        "correlation.csv": _matrix(result.names, result.correlation),
+        "covariance.csv": matrix_table(result.names, result.covariance),
+        "correlation.csv": matrix_table(result.names, result.correlation),
     }
     if result.derived:
-        tables["derived.csv"] = _table(DERIVED, ([getattr(p, column) for column in DERIVED] for p in result.derived))
+        tables["derived.csv"] = table_text(DERIVED, ([getattr(p, column) for column in DERIVED] for p in result.derived))
     if result.asymmetries is not None:
         tables["asymmetries.csv"] = _asymmetries(result.asymmetries)
     for name, found in (projected or {}).items():
@@ -81,10 +82,18 @@ def is_table(path: Path) -> bool:
             return True
         if any(tuple(head[: len(columns) + 1]) == (*columns, INTERFERENCE) for columns in (PROJECTION, FINE)):
             return True
+        if tuple(head[: len(SYSTEMATICS)]) == SYSTEMATICS:
+            return True
         return head[:1] == ["name"] and len(head) > 1 and head[1:] == [row[0] for row in rows]  # a matrix
 
 
-def _table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+def table_text(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A CSV file.
+
+    Args:
+        columns:  their names
+        rows:     cells; None and what is not a number are empty
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -106,11 +115,11 @@ def _parameters(result: FitResult) -> str:
     for p in result.parameters:
         minos = (None, None, None) if p.minos is None else (p.minos.lower, p.minos.upper, p.minos.valid)
         rows.append((p.name, p.value, p.error, p.simulation, *minos, p.start, p.lower, p.upper, p.at_limit))
-    return _table(PARAMETERS, rows)
+    return table_text(PARAMETERS, rows)
 
 
 def _couplings(result: FitResult) -> str:
-    return _table(COUPLINGS, ([getattr(c, column) for column in COUPLINGS] for c in result.couplings))
+    return table_text(COUPLINGS, ([getattr(c, column) for column in COUPLINGS] for c in result.couplings))
 
 
 def _asymmetries(found: CPAsymmetries) -> str:
@@ -119,7 +128,7 @@ def _asymmetries(found: CPAsymmetries) -> str:
     ]
     for kind, fractions in found.fractions.items():
         rows += [(kind, name, None, None, value, error, None, None) for name, (value, error) in fractions.items()]
-    return _table(ASYMMETRIES, rows)
+    return table_text(ASYMMETRIES, rows)
 
 
 def _fractions(result: FitResult) -> str:
@@ -137,7 +146,7 @@ def _fractions(result: FitResult) -> str:
         for kind, group in entry.groups.items()
         for name, value, error in zip(group.names, group.values.tolist(), group.errors.tolist(), strict=True)
     ]
-    return _table(FRACTIONS, rows)
+    return table_text(FRACTIONS, rows)
 
 
 def _interferences(result: FitResult) -> str:
@@ -148,11 +157,17 @@ def _interferences(result: FitResult) -> str:
         for i in range(len(group.names))
         for j in range(i + 1, len(group.names))
     ]
-    return _table(INTERFERENCES, rows)
+    return table_text(INTERFERENCES, rows)
 
 
-def _matrix(names: Sequence[str], matrix: np.ndarray) -> str:
-    return _table(("name", *names), ((name, *row) for name, row in zip(names, matrix, strict=True)))
+def matrix_table(names: Sequence[str], matrix: np.ndarray) -> str:
+    """A square matrix as a CSV file.
+
+    Args:
+        names:   of rows and columns
+        matrix:  the numbers
+    """
+    return table_text(("name", *names), ((name, *row) for name, row in zip(names, matrix, strict=True)))
 
 
 def _contributions(projection: Projection) -> dict[str, np.ndarray]:
@@ -177,14 +192,14 @@ def _projection(projection: Projection) -> str:
     ]
     parts = {f"background {name}": projection.rebinned(own) for name, own in projection.added.items()}
     parts |= {name: projection.rebinned(part) for name, part in _contributions(projection).items()}
-    return _table((*PROJECTION, *parts), zip(*numbers, *parts.values(), strict=True))
+    return table_text((*PROJECTION, *parts), zip(*numbers, *parts.values(), strict=True))
 
 
 def _fine(projection: Projection) -> str:
     edges = projection.fine_edges
     parts = {f"background {name}": own for name, own in projection.added.items()} | _contributions(projection)
     numbers = [edges[:-1], edges[1:], projection.total, np.sqrt(projection.variance)]
-    return _table((*FINE, *parts), zip(*numbers, *parts.values(), strict=True))
+    return table_text((*FINE, *parts), zip(*numbers, *parts.values(), strict=True))
 
 
 def _grid(grid: Grid) -> str:
@@ -196,4 +211,4 @@ def _grid(grid: Grid) -> str:
         for j in range(len(y) - 1)
         if grid.data[i, j] != 0 or grid.expected[i, j] != 0
     )
-    return _table(GRID, rows)
+    return table_text(GRID, rows)

@@ -49,10 +49,7 @@ class Figure(PlainFigure):
 
     def _repr_png_(self) -> bytes:
         """For notebooks, whether they have loaded pyplot or not."""
-        file = BytesIO()
-        with mpl.rc_context(STYLE):
-            self.savefig(file, format="png", dpi=110)
-        return file.getvalue()
+        return png_of(self, 110)
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw everything; texts that stop it are written out first."""
@@ -65,6 +62,19 @@ class Figure(PlainFigure):
             for text in unreadable:
                 text.set_parse_math(False)
             super().draw(renderer)
+
+
+def png_of(figure: PlainFigure, dpi: float) -> bytes:
+    """A figure as the content of a PNG file.
+
+    Args:
+        figure:  what to draw
+        dpi:     pixels per inch
+    """
+    file = BytesIO()
+    with mpl.rc_context(STYLE):
+        figure.savefig(file, format="png", dpi=dpi, metadata=SUFFIXES[".png"])
+    return file.getvalue()
 
 
 def _readable(label: str) -> bool:

@@ -7,10 +7,11 @@ from importlib.resources import files
 
 from ctpwa.base.markup import NOTHING, Html, element
 from ctpwa.base.output import written_whole
+from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.labels import decay_label
 from ctpwa.observables.projections import dalitz_order
 from ctpwa.report.content import ReportContent
-from ctpwa.report.html import physics, sections
+from ctpwa.report.html import chapters, physics, sections
 from ctpwa.report.html.charts import page_data
 from ctpwa.report.html.marks import note, section, titled
 from ctpwa.report.html.policy import data_block, own_script, own_style, security_policy
@@ -27,6 +28,8 @@ def write_page(content: ReportContent, path: str | os.PathLike[str]) -> None:
 def report_page(content: ReportContent) -> str:
     """The whole page."""
     style, script = (files("ctpwa.report.html").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    by_hand = ByHand.of(content.result)
+    moved = by_hand is not None and by_hand.values  # to where no fit has been
     parts = {
         "model": ("Model", sections.model_section(content)),
         "parameters": ("Parameters", sections.parameter_section(content)),
@@ -37,8 +40,9 @@ def report_page(content: ReportContent) -> str:
         "amplitudes": ("Amplitudes", physics.amplitude_section(content)),
         "poles": ("Poles", physics.pole_section(content)),
         "goodness": ("Goodness of fit", sections.goodness_section(content)),
-        "correlations": ("Correlations", sections.correlation_section(content)),
-        "convergence": ("Convergence", sections.convergence_section(content)),
+        **chapters.study_chapters(content),
+        "correlations": ("Correlations", NOTHING if moved else sections.correlation_section(content)),
+        "convergence": ("Convergence", NOTHING if moved else sections.convergence_section(content)),
         "samples": ("Samples", sections.sample_section(content)),
         "reproduce": ("Reproduce", sections.reproduce_section(content)),
     }

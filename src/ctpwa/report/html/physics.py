@@ -32,8 +32,10 @@ def amplitude_section(content: ReportContent) -> Html:
         parts.append(element("div", element("h3", math(curve.latex)), words, charts, data_choice="amplitude", data_tab=f"curve{k}"))
     explained = (
         "Coupling times propagator, without spin amplitudes and barrier factors of the vertices; the sum of all waves that differ only"
-        " in their resonance, and each wave alone. Bands and ellipses are one standard deviation, from the full covariance."
+        " in their resonance, and each wave alone."
     )
+    if any(curve.covariance is not None for curve in curves):
+        explained += " Bands and ellipses are one standard deviation, from the full covariance."
     choose = element("select", choices, data_choose="amplitude", aria_label="which amplitude")
     return section("amplitudes", "Amplitudes", note(explained), choose, parts)
 

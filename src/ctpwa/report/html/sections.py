@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math as numbers
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,9 +14,10 @@ from ctpwa.base.words import counted
 from ctpwa.data.summary import grouped
 from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.fitting.asymmetries import CPAsymmetries
+from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.result import FoundMinimum
-from ctpwa.fitting.text import with_error
+from ctpwa.fitting.text import COUNTS_TWICE, with_error
 from ctpwa.model.model import Model, Wave
 from ctpwa.report.content import LineshapeView, ReportContent
 from ctpwa.report.html.labels import Labels
@@ -28,7 +30,9 @@ LARGE_PULL = 3.0
 PARAMETER_COLUMNS = ("parameter", "value", "error", "of which simulation", "MINOS", "input", "pull", "limits")
 COUPLING_COLUMNS = ("coupling", "magnitude", "error", "input", "pull", "phase / °", "error / °", "input", "pull")
 INTERFERENCE_CAPTION = "In %: fractions on the diagonal, interferences below it; blue is destructive, red constructive."
-KIND_NAMES: dict[str, Content] = {"resonances": "resonances", "waves": "waves", "jp": math("J^{P}")}
+KIND_NAMES: dict[str, Content] = {"chains": "chains", "resonances": "resonances", "waves": "waves", "jp": math("J^{P}")}
+CRITERIA = ("AIC", "BIC")  # of what was fitted to these events
+OF_A_FIT = (*CRITERIA, "EDM", "fit time")
 SIDE_BY_SIDE = 10  # rows of a matrix that has room beside its table
 
 
@@ -52,6 +56,10 @@ def head(content: ReportContent) -> Html:
         "EDM": f"{verdict.edm:.1e}",
         "fit time": f"{result.record.seconds:.2f} s",
     }
+    by_hand = ByHand.of(result)
+    moved = by_hand is not None and by_hand.values
+    if by_hand is not None:
+        facts = {what: value for what, value in facts.items() if what not in (OF_A_FIT if moved else CRITERIA)}
     if best is not None and result.n_starts > 1:
         facts["starts ending here"] = f"{best.starts} of {result.n_starts}"
     if (bias := result.precision) is not None:
@@ -65,10 +73,26 @@ def head(content: ReportContent) -> Html:
         "header",
         element("h1", math(title)),
         element("p", f"Partial wave analysis, {result.method} fit of {result.created[:16].replace('T', ' ')}", class_="subtitle"),
-        element("div", element("strong", judged), element("div", words, element("ul", reasons)), class_=f"verdict {judged}"),
+        None if by_hand is None else _changed(by_hand, result.nll),
+        None if moved else _box(judged, judged, words, reasons),
         element("div", cards, class_="facts"),
         id="top",
     )
+
+
+def _changed(by_hand: ByHand, nll: float) -> Html:
+    """What was changed by hand after the fit."""
+    first, *others = by_hand.lines(nll)
+    return _box("bad", "not a fit" if by_hand.values else "other data", first, [element("li", f"{_minus(line)}.") for line in others])
+
+
+def _box(kind: str, title: str, words: str, reasons: Sequence[Html]) -> Html:
+    return element("div", element("strong", title), element("div", words, element("ul", reasons)), class_=f"verdict {kind}")
+
+
+def _minus(line: str) -> str:
+    """A line of text with minus signs in front of names and numbers."""
+    return re.sub(r"(?<!\w)-(?=\w)", "−", line)
 
 
 def model_section(content: ReportContent) -> Html:
@@ -237,7 +261,9 @@ def fraction_section(content: ReportContent) -> Html:
         for kind in kinds:
             group = entry.groups[kind]
             yields = entry.yields if kind == "resonances" else {}
-            words = f"Sum {100 * group.sum:.1f} %; the difference from 100 % is interference. Integrated over {entry.over}."
+            total = f"Sum {100 * group.sum:.1f} %; the difference from 100 % is interference."
+            twice = kind == "resonances" and "chains" in kinds
+            words = f"{COUNTS_TWICE.capitalize() + '.' if twice else total} Integrated over {entry.over}."
             left = element("div", _fraction_table(content, f"{kind}{k}", group, yields), note(words), class_="narrow")
             beside = "pair" if len(group.names) <= SIDE_BY_SIDE else None
             both = element("div", left, _heat_map(f"interference{k}{kind}", INTERFERENCE_CAPTION), class_=beside)

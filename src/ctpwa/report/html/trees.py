@@ -11,6 +11,7 @@ from ctpwa.model.model import Model
 from ctpwa.report.html.mathml import math
 
 STEP_X, STEP_Y, LEFT = 120, 34, 46
+WIDEST = 400  # from the parent to the final particles, so that long cascades fit beside each other
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def tree(model: Model, topology: Topology) -> Html:
     labels, lines = [], []
     final = [particle.latex for particle in model.decay.final]
     depth = _depth(topology.root)
+    step = min(STEP_X, WIDEST // depth)
     several = len(topology.resonances) > 1
     state = iter("RSTUVW")
     leaf = iter(range(100))
@@ -49,21 +51,23 @@ def tree(model: Model, topology: Topology) -> Html:
     def place(node: Node | int, level: int) -> float:
         if isinstance(node, int):
             y = STEP_Y * (next(leaf) + 0.6)
-            labels.append((LEFT + STEP_X * depth, y, final[node], "final"))
+            labels.append((LEFT + step * depth, y, final[node], "final"))
             return y
         name = "" if level == 0 else next(state)
         ends = [(place(daughter, level + 1), daughter) for daughter in node.daughters]
         y = sum(end for end, _ in ends) / len(ends)
-        x = LEFT + STEP_X * level
+        x = LEFT + step * level
         for end, daughter in ends:
-            to = LEFT + STEP_X * (depth if isinstance(daughter, int) else level + 1)
-            lines.append(f"M{x} {y:.0f} C{x + 50} {y:.0f} {x + 50} {end:.0f} {min(x + STEP_X, to)} {end:.0f} L{to} {end:.0f}")
+            to = LEFT + step * (depth if isinstance(daughter, int) else level + 1)
+            lines.append(
+                f"M{x} {y:.0f} C{x + step / 2.4:.0f} {y:.0f} {x + step / 2.4:.0f} {end:.0f} {min(x + step, to)} {end:.0f} L{to} {end:.0f}"
+            )
         own = node.particle.latex if level == 0 else group_latex(model, node.particle.name)
         labels.append((x, y, own if level == 0 or not several else name, ""))
         return y
 
     place(topology.root, 0)
-    height, width = f"{STEP_Y * (len(final) + 0.2):.0f}", f"{LEFT + STEP_X * depth + 60:.0f}"
+    height, width = f"{STEP_Y * (len(final) + 0.2):.0f}", f"{LEFT + step * depth + 60:.0f}"
     # the script puts them there: the page's policy forbids styles in attributes
     spans = [element("span", math(latex), class_=kind, data_left=f"{x:.0f}", data_top=f"{y:.0f}") for x, y, latex, kind in labels]
     paths = element("svg", (element("path", d=line) for line in lines), width=width, height=height)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import torch
 
 from ctpwa.base.errors import CtpwaError
+from ctpwa.base.timing import phase
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.registry import Backend
 from ctpwa.engine.plan.plan import Plan
 
 
 def _engine(plan: Plan, device: torch.device) -> Engine:
-    from ctpwa.engine.backends.cpu.engine import CpuEngine
+    with phase("import"):
+        from ctpwa.engine.backends.cpu.engine import CpuEngine
 
     return CpuEngine(plan)
 

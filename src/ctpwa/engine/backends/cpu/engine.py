@@ -1,8 +1,13 @@
-"""The CPU engine: generated Numba kernels for the sums, BLAS for the Gram matrices of the Hessian."""
+"""The CPU engine: generated Numba kernels for the sums, BLAS for the Gram matrices of the Hessian.
+
+Threads take parts of the events (``base/parts.py``). What the parts are depends on the sample and the plan alone, and they are added up in
+their order, so that results do not depend on the number of threads.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -10,13 +15,14 @@ import numba
 import numpy as np
 import torch
 
+from ctpwa.base.parts import in_parts, one_torch_thread, sum_in_parts
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import batch_sums, weigh
 from ctpwa.engine.backends.cpu.source import KERNELS, cpu_source
 from ctpwa.engine.backends.cpu.threads import ThreadedKernel
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
-from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
+from ctpwa.engine.backends.gram import ChunkColumns, Gram, add_gram, gram_from_row
 from ctpwa.engine.backends.points import log_gram_row, log_row, two_passes
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.codegen.machine_code import code_path
@@ -26,8 +32,13 @@ from ctpwa.engine.samples.sample import Sample
 from ctpwa.spin.storage import SINGLE
 
 BLOCK = 256  # events; F of 33 channels takes 135 kB, inside the second-level cache
-GRAM_CHUNK = 4096  # events per matrix product
+GRAM_CHUNK = 4096  # events per matrix product, at most
+GRAM_BYTES = 16 << 20  # of their columns
 BATCH_NUMBERS = 1 << 19  # that go with a chunk of a batch
+PART_BLOCKS = 4  # in a part of the work, at least: longer than it takes to wake a thread
+MOST_PARTS = 128
+RAW_TOGETHER = 4  # chunks of columns that others work on, one after the other
+MOST_GRAM_PARTS = 32  # of a Hessian, where each has matrices of its own
 
 
 class CpuEngine:
@@ -91,7 +102,8 @@ class CpuEngine:
     def sum_row(self, sample: Sample, mode: int, order: int) -> torch.Tensor:
         """Sums of every channel, and to second order the Gram matrices after them."""
         if sample.v is not None:
-            return log_row(self, sample, order)
+            with one_torch_thread():
+                return log_row(self, sample, order)
         row = torch.from_numpy(self.sums(sample, mode, *self._present, order).row)
         return torch.cat([row, self.gram_row(sample, mode)]) if order >= 2 else row
 
@@ -111,23 +123,35 @@ class CpuEngine:
         """One pass over a sample."""
         layout = self.tables.layouts[order]
         arrays = (sample.K.numpy(), sample.E.numpy(), sample.w.numpy())
-        threads = _threads(sample.n_events)
-        out = np.empty((threads, layout.length))
-        self._kernels[f"sums_{order}"](threads, *arrays, mode, *self._channel_arguments(c, p), layout.offsets, out)
+        n_parts = _parts(sample.n_events)
+        out = np.empty((n_parts, layout.length))
+        self._kernels[f"sums_{order}"](n_parts, *arrays, mode, *self._channel_arguments(c, p), layout.offsets, out)
         return ChannelSums(out.sum(axis=0), layout)
 
     def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
         if sample.v is not None:
-            return log_gram_row(self, sample)
+            with one_torch_thread():
+                return log_gram_row(self, sample)
         plan = self.plan
-        total = ScaledGramAccumulator(plan.n_columns, self.device)
         arguments = self._column_arguments(*self._present)
         only_z = mode == LOG and plan.n_rows == 1 and not plan.n_added
-        for start, stop in sample.chunks(self.gram_chunk(mode)):
-            D, z = self._columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
-            total.add(D[:0] if only_z else D, z, negative=start >= sample.n_positive)
-        return total.sums.flatten()
+
+        def columns(start: int, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
+            D, z = self.columns(sample, sample.w.numpy(), mode, start, stop - start, arguments)
+            return D[:0] if only_z else D, z
+
+        return self.add_gram(sample, self.gram_chunk(mode), columns)
+
+    def add_gram(self, sample: Sample, size: int, columns: ChunkColumns) -> torch.Tensor:
+        """Sums over chunks of at most ``size`` events, as ``gram.add_gram`` has them."""
+        chunks = list(sample.chunks(size))
+        n_parts = max(min(len(chunks), MOST_GRAM_PARTS), 1)
+
+        def part(k: int) -> torch.Tensor:
+            return add_gram(self.plan.n_columns, self.device, sample.n_positive, chunks[k::n_parts], columns)
+
+        return sum_in_parts(part, n_parts, numba.get_num_threads())
 
     def point_sums(self, sample: Sample, order: int) -> torch.Tensor:
         """Sums of every channel for Σ w ln T: the points of an event are in one block."""
@@ -144,7 +168,7 @@ class CpuEngine:
 
     def plain_columns(self, sample: Sample, start: int, n: int) -> torch.Tensor:
         """∂ψ times √|w| of some points [re | im · column, row · point]."""
-        return self._columns(sample, sample.w.numpy(), PLAIN, start, n, self._column_arguments(*self._present))[0]
+        return self.columns(sample, sample.w.numpy(), PLAIN, start, n, self._column_arguments(*self._present))[0]
 
     def present(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Couplings and β."""
@@ -153,15 +177,16 @@ class CpuEngine:
 
     def gram_chunk(self, mode: int) -> int:
         """How many points a matrix product takes at a time."""
-        return GRAM_CHUNK
+        plan = self.plan
+        return min(max(GRAM_BYTES // (16 * plan.n_columns * (plan.n_rows + 1)), BLOCK), GRAM_CHUNK)
 
-    def _columns(
+    def columns(
         self, sample: Sample, w: np.ndarray, mode: int, start: int, n: int, arguments: tuple[Any, ...]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """∂ψ times √|ω| of a chunk, and z."""
+        """∂ψ times √|ω| of a chunk with weights w, and z; computed in the calling thread."""
         n_columns = self.plan.n_columns
         D, z = np.empty((2, n_columns, self.plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
-        self._kernels["columns"](_threads(n), sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
+        self._kernels["columns"](1, sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
         return torch.from_numpy(D).view(2 * n_columns, -1), torch.from_numpy(z).flatten(0, 1)
 
     def _column_arguments(self, c: np.ndarray, p: np.ndarray) -> tuple[Any, ...]:
@@ -175,29 +200,71 @@ class CpuEngine:
 
     def begin_batch(self, sample: Sample, mix: np.ndarray, p: np.ndarray, order: int) -> Callable[[], np.ndarray]:
         """Σ w ln I of many coupling vectors and its derivatives, when they are wanted."""
-        return lambda: batch_sums(self, sample, torch.from_numpy(mix), p, order).numpy()
+        return lambda: self.batch_rows(sample, torch.from_numpy(mix), p, order).numpy()
+
+    def batch_rows(self, sample: Sample, mix: torch.Tensor, p: np.ndarray, order: int) -> torch.Tensor:
+        """``batch_sums`` of a sample."""
+        n_parts = max(min(-(-sample.n_events // GRAM_CHUNK), MOST_GRAM_PARTS), 1)  # not more than chunks
+        raw = _RawColumns(self, np.ones(sample.n_events), self._raw_arguments(p), 1, slice(None))
+        parts = [replace(raw, chunks=slice(k, None, n_parts)) for k in range(n_parts)]
+        return sum_in_parts(lambda k: batch_sums(parts[k], sample, mix, p, order), n_parts, numba.get_num_threads())
 
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event]."""
-        arguments = self._column_arguments(np.ones(self.plan.n_couplings, dtype=complex), p)
-        ones = np.ones(sample.n_events)
-        size = max(min(GRAM_CHUNK, BATCH_NUMBERS // max(beside, 1)), BLOCK)
-        for start in range(0, sample.n_events, size):
-            n = min(size, sample.n_events - start)
-            yield start, start + n, self._columns(sample, ones, PLAIN, start, n, arguments)[0]
+        raw = _RawColumns(self, np.ones(sample.n_events), self._raw_arguments(p), RAW_TOGETHER, slice(None))
+        return raw.raw_columns(sample, p, beside)
 
-    def weigh(self, psi: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
-        return weigh(psi, w)
+    def _raw_arguments(self, p: np.ndarray) -> tuple[Any, ...]:
+        return self._column_arguments(np.ones(self.plan.n_couplings, dtype=complex), p)
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every point, in the order of the sample."""
         I = np.empty(sample.n_points)
         arrays = sample.K.numpy(), sample.E.numpy()
-        self._kernels["intensities"](_threads(sample.n_points), *arrays, *self._channel_arguments(c, p), I)
-        return torch.from_numpy(I)
+        all_ended = self._kernels["intensities"](_parts(sample.n_points), *arrays, *self._channel_arguments(c, p), I)
+        return torch.from_numpy(I if all_ended else I.copy())  # callers may change them
 
 
-def _threads(n_events: int) -> int:
-    """How many threads share the blocks of so many events."""
-    return max(min(numba.get_num_threads(), -(-n_events // BLOCK)), 1)
+@dataclass(frozen=True)
+class _RawColumns:
+    """∂ψ/∂(c, floating p) of some of the chunks of a sample, as ``batch_sums`` takes them.
+
+    Attributes:
+        engine:     whose kernel writes them
+        ones:       the weights of all events
+        arguments:  of that kernel
+        together:   chunks that threads compute at the same time
+        chunks:     which of them
+    """
+
+    engine: CpuEngine
+    ones: np.ndarray
+    arguments: tuple[Any, ...]
+    together: int
+    chunks: slice
+
+    def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
+        """First and last event of a chunk, and its columns [re | im · column, row · event]."""
+        engine, n_events = self.engine, sample.n_events
+        size = max(min(engine.gram_chunk(PLAIN), BATCH_NUMBERS // max(beside, 1)) // self.together, BLOCK)
+        starts = range(0, n_events, size)[self.chunks]
+        for first in range(0, len(starts), self.together):
+            group = [(start, min(start + size, n_events)) for start in starts[first : first + self.together]]
+            found: dict[int, torch.Tensor] = {}
+
+            def compute(k: int, group: Sequence[tuple[int, int]] = group, found: dict[int, torch.Tensor] = found) -> None:
+                start, stop = group[k]
+                found.setdefault(k, engine.columns(sample, self.ones, PLAIN, start, stop - start, self.arguments)[0])
+
+            in_parts(compute, len(group), numba.get_num_threads())
+            for k, (start, stop) in enumerate(group):
+                yield start, stop, found.pop(k)
+
+    def weigh(self, psi: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        """Σ w ln I of every vector of a batch; ``psi`` is multiplied by w/I."""
+        return weigh(psi, w)
+
+
+def _parts(n_events: int) -> int:
+    """In how many parts so many events are computed."""
+    return max(min(-(-n_events // (PART_BLOCKS * BLOCK)), MOST_PARTS), 1)

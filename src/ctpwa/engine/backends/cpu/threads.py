@@ -1,30 +1,35 @@
 """Runs kernels in several threads.
 
-A kernel is compiled for one thread; it is told which one it is, and takes every n-th block of events. One loop for all kernels, compiled
-once, calls them by their address in the threads of Numba. A parallel loop around each kernel would take the compiler three times as long.
+A kernel is compiled for one thread; it is told which part of the work it does, and takes every n-th block of events. Threads of
+``base/parts.py`` call it by its address. A parallel loop of Numba around each kernel would take the compiler three times as long, and its
+threads wait for each other in a loop.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from ctypes import CFUNCTYPE, c_int64
 from pathlib import Path
+from threading import Lock
 from types import FunctionType
 from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
+from ctpwa.base.parts import in_parts
+from ctpwa.base.timing import phase
 from ctpwa.engine.codegen.machine_code import KeptCode
 
-ENTRY = types.void(types.int64, types.int64, types.int64)  # address of the arguments, thread, number of threads
+ENTRY = types.void(types.int64, types.int64, types.int64)  # address of the arguments, part, number of parts
+CALL = CFUNCTYPE(None, c_int64, c_int64, c_int64)  # the same for Python, which other threads need not wait for meanwhile
+Call = Callable[[int, int, int], None]
 FAST = "arcp", "contract", "nsz", "reassoc"
 OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "fastmath": set(FAST)}
 INTEGER = ("integer", 0)
@@ -34,7 +39,7 @@ class ThreadedKernel:
     """A kernel that threads share.
 
     Args:
-        kernel:  a function of arrays and integers in a generated module, whose last two arguments are the thread and their number
+        kernel:  a function of arrays and integers in a generated module, whose last two arguments are the part and their number
         path:    where its machine code is kept: the beginning of the names of files; None: nowhere
 
     Where Numba is told not to compile, it stays a Python function.
@@ -44,13 +49,19 @@ class ThreadedKernel:
         self._kernel, self._path = kernel, path
         self._plain = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
         self.compiled: dict[tuple[Any, ...], Any] = {}
+        self._lock = Lock()
+        self._calls: dict[tuple[Any, ...], Call] = {}
 
-    def __call__(self, n_threads: int, *arguments: np.ndarray | int) -> None:
-        """Run it in some threads at the same time; arrays are contiguous."""
+    def __call__(self, n_parts: int, *arguments: np.ndarray | int) -> bool:
+        """Do all parts; arrays are contiguous.
+
+        Returns:
+            whether all threads have ended; if not, one of them may still write what is there already
+        """
         if self._plain:
-            for thread in range(n_threads):
-                self._kernel(*arguments, thread, n_threads)
-            return
+            for part in range(n_parts):
+                self._kernel(*arguments, part, n_parts)
+            return True
         kinds: list[tuple[Any, int]] = []
         numbers: list[int] = []
         for argument in arguments:
@@ -63,17 +74,20 @@ class ThreadedKernel:
                 kinds.append(INTEGER)
                 numbers.append(argument)
         key = tuple(kinds)
-        if key not in self.compiled:
-            self.compiled[key] = self._compile(arguments)
+        with self._lock:  # several threads may be the first
+            if key not in self._calls:
+                with phase("compile"):
+                    self.compiled[key] = self._compile(arguments)
+                self._calls[key] = CALL(self.compiled[key].address)
         table = np.array(numbers, dtype=np.int64)
-        self._loop(self.compiled[key].address, table.__array_interface__["data"][0], n_threads)
-
-    @cached_property
-    def _loop(self) -> Callable[[int, int, int], None]:
-        return _loop(None if self._path is None else self._path.parent)
+        work = _Work(self._calls[key], table, arguments, n_parts)
+        if n_parts > 1:
+            return in_parts(work, n_parts, numba.get_num_threads())
+        work(0)
+        return True
 
     def _compile(self, arguments: Sequence[np.ndarray | int]) -> Any:
-        """The kernel as the loop calls it: its arguments are in a table of addresses and shapes."""
+        """The kernel as threads call it: its arguments are in a table of addresses and shapes."""
         values, at = [], 0
         for argument in arguments:
             if isinstance(argument, np.ndarray):
@@ -83,8 +97,8 @@ class ThreadedKernel:
             else:
                 values.append(f"table[{at}]")
                 at += 1
-        lines = ["def entry(address, thread, n_threads):", f"    table = carray(pointer(address), {at}, np.int64)"]
-        lines.append(f"    kernel({', '.join(values)}, thread, n_threads)")
+        lines = ["def entry(address, part, n_parts):", f"    table = carray(pointer(address), {at}, np.int64)"]
+        lines.append(f"    kernel({', '.join(values)}, part, n_parts)")
         space = {"carray": numba.carray, "pointer": _pointer, "np": np, "kernel": _without_aliases(self._kernel), "__name__": __name__}
         text = "\n".join(lines)
         exec(text, space)
@@ -94,6 +108,19 @@ class ThreadedKernel:
             found._cache = KeptCode(Path(f"{self._path}.{kind}"))
         found.compile()
         return found
+
+
+class _Work:
+    """Calls a kernel; its arguments stay in memory as long as any thread has it."""
+
+    def __init__(
+        self, call: Callable[[int, int, int], None], table: np.ndarray, arguments: Sequence[np.ndarray | int], n_parts: int
+    ) -> None:
+        self._call, self._address, self._n_parts = call, table.__array_interface__["data"][0], n_parts
+        self._held = table, arguments
+
+    def __call__(self, part: int) -> None:
+        self._call(self._address, part, self._n_parts)
 
 
 def _without_aliases(kernel: FunctionType) -> Any:
@@ -108,20 +135,6 @@ def _without_aliases(kernel: FunctionType) -> Any:
     return compiled
 
 
-@cache
-def _loop(folder: Path | None) -> Callable[[int, int, int], None]:
-    """The loop over threads; its machine code is kept in a folder as well."""
-
-    @numba.njit(parallel=True, nogil=True)
-    def loop(address, table, n_threads):  # type: ignore[no-untyped-def]
-        for thread in numba.prange(n_threads):
-            _call(address, table, thread, n_threads)
-
-    if folder is not None:
-        loop._cache = KeptCode(folder / "loop")  # type: ignore[attr-defined]
-    return loop
-
-
 @intrinsic
 def _pointer(context: Any, address: Any) -> tuple[Signature, Callable[..., Any]]:
     """An address as a pointer."""
@@ -130,16 +143,3 @@ def _pointer(context: Any, address: Any) -> tuple[Signature, Callable[..., Any]]
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(types.int64), code
-
-
-@intrinsic
-def _call(context: Any, address: Any, table: Any, thread: Any, n_threads: Any) -> tuple[Signature, Callable[..., Any]]:
-    """Call the function at an address."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        number = ir.IntType(64)
-        function = ir.FunctionType(ir.VoidType(), [number] * 3).as_pointer()
-        builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 4), code

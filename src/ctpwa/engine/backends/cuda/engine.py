@@ -15,7 +15,7 @@ from ctpwa.engine.backends.cuda.batch_kernel import weigh
 from ctpwa.engine.backends.cuda.source import MOST_EARLY, column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
-from ctpwa.engine.backends.gram import Gram, ScaledGramAccumulator, gram_from_row
+from ctpwa.engine.backends.gram import ChunkColumns, Gram, add_gram, gram_from_row
 from ctpwa.engine.backends.kept_columns import MOST_BYTES, Columns, KeptColumns
 from ctpwa.engine.backends.points import log_gram_row, log_row, two_passes
 from ctpwa.engine.codegen.generated_modules import load_generated
@@ -215,12 +215,13 @@ class CudaEngine:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
         if sample.v is not None:
             return log_gram_row(self, sample)
-        total = ScaledGramAccumulator(self.plan.n_columns, self.device)
-        for start, stop in sample.chunks(self.gram_chunk(mode)):
-            D, z = self._launch_columns(sample, sample.w, mode, start, stop - start)
-            total.add(D, z, negative=start >= sample.n_positive)
-            del D, z  # before the next chunk takes as much again
-        return total.sums.flatten()
+        return self.add_gram(
+            sample, self.gram_chunk(mode), lambda start, stop: self._launch_columns(sample, sample.w, mode, start, stop - start)
+        )
+
+    def add_gram(self, sample: Sample, size: int, columns: ChunkColumns) -> Tensor:
+        """Sums over chunks of at most ``size`` events, as ``gram.add_gram`` has them."""
+        return add_gram(self.plan.n_columns, self.device, sample.n_positive, sample.chunks(size), columns)
 
     def gram_chunk(self, mode: int) -> int:
         """How many points a matrix product takes at a time."""
@@ -275,6 +276,10 @@ class CudaEngine:
         key = ("batch", order, sample.number, filled, kept is None)
         wait = self._begin(key, [(sample, LOG)], lambda: batch_sums(self, sample, buffer.device, p, order, kept), buffer)
         return lambda: wait()[:n]
+
+    def batch_rows(self, sample: Sample, mix: Tensor, p: np.ndarray, order: int) -> Tensor:
+        """``batch_sums`` of a sample, on the device."""
+        return batch_sums(self, sample, mix, p, order)
 
     def _kept_columns(self, sample: Sample, p: np.ndarray) -> Columns | None:
         def compute() -> Iterator[tuple[int, int, Tensor]]:

@@ -15,6 +15,8 @@ from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.plan.tables import LOG
 from ctpwa.engine.samples.sample import Sample
 
+POINTS_TOGETHER = 1 << 17  # points of a sample times rows of a Hessian: what its memory grows with
+
 
 class ReferenceEngine:
     """Plain torch with automatic differentiation.
@@ -78,7 +80,7 @@ class ReferenceEngine:
             def V(x: torch.Tensor, function=function, sample=sample) -> torch.Tensor:  # type: ignore[no-untyped-def]
                 return function(plan, torch.complex(x[:n], x[n : 2 * n]), torch.cat([x[2 * n : last], fixed]), x[last:], sample)
 
-            result.append(_autograd(V, start, order))
+            result.append(_autograd(V, start, order, max(1, POINTS_TOGETHER // max(1, sample.n_points))))
         return result
 
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
@@ -122,12 +124,17 @@ class ReferenceEngine:
         yield 0, sample.n_events, torch.cat([D.real, D.imag]).flatten(1)
 
 
-def _autograd(V, start: torch.Tensor, order: int) -> Expansion:  # type: ignore[no-untyped-def]
+def _autograd(V, start: torch.Tensor, order: int, together: int) -> Expansion:  # type: ignore[no-untyped-def]
+    """Value, gradient and Hessian of V, so many rows of the Hessian in one pass back through the operations."""
     if order == 0:
         with torch.no_grad():
             return Expansion(float(V(start)), NOTHING, NOTHING)
     x = start.clone().requires_grad_()
     value = V(x)
-    (grad,) = torch.autograd.grad(value, x)
-    H = torch.autograd.functional.hessian(V, start).cpu().numpy() if order >= 2 else NOTHING
-    return Expansion(float(value.detach()), grad.cpu().numpy(), H)
+    (grad,) = torch.autograd.grad(value, x, create_graph=order >= 2)
+    H = NOTHING
+    if order >= 2:
+        units = torch.eye(len(x), dtype=x.dtype, device=x.device).split(together)
+        rows = [torch.autograd.grad(grad, x, unit, retain_graph=True, is_grads_batched=True)[0] for unit in units]
+        H = torch.cat(rows).cpu().numpy()
+    return Expansion(float(value.detach()), grad.detach().cpu().numpy(), H)

@@ -1,0 +1,173 @@
+"""What the commands of all studies share: which fit they are of, where they write, how they go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.text import Text
+
+import ctpwa
+from ctpwa.analysis.analysis import Analysis
+from ctpwa.analysis.reopen import OpenedFit, open_fit
+from ctpwa.base.errors import CtpwaError
+from ctpwa.base.locks import OutputLock
+from ctpwa.base.output import OutputKind, check_folder, check_inputs
+from ctpwa.base.ranks import ONE, Ranks, current_ranks
+from ctpwa.cli.command import Command
+from ctpwa.cli.console import echo, out, print_json, say
+from ctpwa.cli.output_kinds import FIGURES, STUDY
+from ctpwa.cli.result_print import print_section
+from ctpwa.cli.settings import CommandSettings
+from ctpwa.fitting.checkpoint import hash_of_model
+from ctpwa.fitting.result import FitResult
+from ctpwa.studies.baseline import not_interrupted
+from ctpwa.studies.files import MODEL_FILES, study_path
+from ctpwa.studies.run import RunOptions
+from ctpwa.studies.study import Study
+
+FitArgument = Annotated[Path, typer.Argument(metavar="FIT", help="a file that ctpwa fit wrote; or a model file, which is fitted first")]
+OutOption = Annotated[Path | None, typer.Option("-o", "--out", help="the Parquet file of finished fits; default: next to the fit")]
+FiguresOption = Annotated[Path | None, typer.Option("--figures", help="a folder for all figures as PDF and PNG")]
+EngineOption = Annotated[str | None, typer.Option("--engine", help="auto, or a backend such as cuda, cpu or reference")]
+DeviceOption = Annotated[str | None, typer.Option("--device", help="where to compute, such as cpu or cuda:0")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="seed of the random numbers")]
+ForceOption = Annotated[bool, typer.Option("--force", help="start over, and replace an earlier study and earlier figures")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print the study for programs")]
+S = TypeVar("S", bound=Study)
+
+
+@dataclass(frozen=True)
+class StudyCall:
+    """How a study was asked for: what all of them have in common.
+
+    Attributes:
+        context:  of the command
+        fit:      the result or model file
+        out:      where to write; None: next to the fit
+        figures:  folder for figures; None: none
+        engine:   what computes; None: as the model file says
+        device:   where; None: as the model file says
+        force:    whether to start over
+        as_json:  whether to print for programs
+    """
+
+    context: typer.Context
+    fit: FitArgument
+    out: OutOption = None
+    figures: FiguresOption = None
+    engine: EngineOption = None
+    device: DeviceOption = None
+    force: ForceOption = False
+    as_json: JsonOption = False
+
+    def run(self, suffix: str, work: Callable[[OpenedFit, RunOptions], S], more: Callable[[S], list[Path]] = lambda study: []) -> None:
+        """Do a study, print it, and draw its figures.
+
+        Args:
+            suffix:  of the default file, such as ``toys``
+            work:    does it: given the fit, and how to run it
+            more:    writes what else was asked for, and says which files
+        """
+        ranks, path = current_ranks(), study_path(self.fit, suffix) if self.out is None else self.out
+        ranks.together(lambda: _check(self, path))
+        lock = OutputLock(path)
+        ranks.on_first(lock.acquire)
+        try:
+            opened = _opened(self.fit, ranks)
+            ranks.together(lambda: check_inputs(path, [self.fit, *opened.analysis.files]))
+            try:
+                study = work(opened, {"path": path, "engine": self.engine, "device": self.device, "ranks": ranks, "force": self.force})
+            except KeyboardInterrupt:
+                if ranks.first:
+                    echo(f"what has ended is in {path}; the same command continues", err=True)
+                raise
+            if ranks.first:
+                _print(study, self, path, more(study))
+        finally:
+            lock.release()
+        ranks.end_together()
+
+
+def study_command(work: Callable[..., None], example: str, place: int) -> Command:
+    """The record of the command of a study, which several processes share.
+
+    Args:
+        work:     does it; its first argument is a ``StudyCall``, the others are its own arguments and options, as in typer
+        example:  an example for its help
+        place:    its position among the commands
+    """
+    own = list(signature(work, eval_str=True).parameters.values())[1:]
+    common = list(signature(StudyCall, eval_str=True).parameters.values())
+
+    def run(**given: Any) -> None:
+        work(StudyCall(**{p.name: given.pop(p.name) for p in common}), **given)
+
+    arguments = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in (*common[:2], *own, *common[2:])]
+    run.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in arguments}
+    run.__doc__ = work.__doc__
+    return Command(run, example, place, together=True)
+
+
+def _check(call: StudyCall, path: Path) -> None:
+    """Refuse what would do harm, before anything takes time."""
+    if path.suffix != ".parquet":
+        raise typer.BadParameter(f"{str(path)!r} does not end with .parquet")
+    check_inputs(path, [call.fit])
+    if path.exists() and not STUDY.recognises(path):
+        raise CtpwaError(f"{str(path)!r} already exists, and is not {STUDY.name}\n fix: name another file with --out")
+    if not path.parent.is_dir():
+        raise CtpwaError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}\n fix: make the folder, or correct the path")
+    if call.figures is not None:
+        kinds: dict[str, OutputKind] = FIGURES
+        check_folder(call.figures, kinds, call.force)
+
+
+def _opened(given: Path, ranks: Ranks) -> OpenedFit:
+    """The fit that a study is of; a model file is fitted first, unless that was done already."""
+    if given.suffix not in MODEL_FILES:
+        return open_fit(given)
+    result = given.with_name(f"{given.stem}.result.json")
+
+    def fitted() -> None:
+        analysis = ctpwa.load_analysis(given, ONE)
+        if result.exists():
+            _check_fitted(analysis, result)
+            return
+        say(f"{given} is fitted first")
+        not_interrupted(analysis.fit()).save(result)
+
+    ranks.on_first(fitted)
+    return open_fit(result)
+
+
+def _check_fitted(analysis: Analysis, result: Path) -> None:
+    model = FitResult.load(result).model
+    if model is None or hash_of_model(model) != hash_of_model(analysis.description):
+        raise CtpwaError(
+            f"{str(result)!r} is the result of another model than {analysis.name!r}\n"
+            f" fix: give {result} itself, or fit again with  ctpwa fit {analysis.name} --force"
+        )
+
+
+def _print(study: Study, call: StudyCall, path: Path, more: list[Path]) -> None:
+    if call.as_json:
+        print_json(study.as_dict())
+    elif CommandSettings.of(call.context).tables:
+        console = out()
+        console.print(Text(f"{study.title} of {study.about.decay}", style="bold"))
+        console.print(Text(study.headline))
+        for section in study.sections():
+            print_section(console, section)
+        for note in study.notes:
+            console.print(Text(f"note: {note}", style="yellow"))
+    else:
+        echo(study)
+    files = [path, *([] if call.figures is None else study.write_figures(call.figures)), *more]
+    if not call.as_json:
+        echo("\n" + "\n".join(f"written: {file}" for file in files))

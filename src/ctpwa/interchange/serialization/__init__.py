@@ -1,0 +1,1 @@
+"""Amplitude models in the JSON format of amplitude-serialization."""

@@ -1,0 +1,54 @@
+"""A chapter for every study around the fit: its tables, figures and notes."""
+
+from __future__ import annotations
+
+import re
+
+from ctpwa.base.markup import Html, element, picture
+from ctpwa.fitting.text import Section
+from ctpwa.report.content import ReportContent, StudyView
+from ctpwa.report.html.labels import Labels
+from ctpwa.report.html.marks import Cell, note, section, table
+
+_NUMBER = re.compile(r"[(±–/\s]*([-+−]?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
+_WORDS = re.compile(r"[^\W\d_]{4}")  # in no number with its error and unit
+
+
+def study_chapters(content: ReportContent) -> dict[str, tuple[str, Html]]:
+    """Identifier of each chapter → what the navigation calls it, and the chapter."""
+    labels = Labels(content.model, content.result)
+    found = {}
+    for k, study in enumerate(content.studies):
+        identifier = f"study{k + 1}"
+        found[identifier] = (study.title, _chapter(identifier, study, labels))
+    return found
+
+
+def _chapter(identifier: str, study: StudyView, labels: Labels) -> Html:
+    figures = [element("figure", picture(own.png, own.alt, own.scale), class_="picture") for own in study.figures]
+    return section(
+        identifier,
+        study.title,
+        element("p", labels.text(study.headline)),
+        ((element("h3", own.title), _table(f"{identifier}-{k}", own, labels)) for k, own in enumerate(study.sections)),
+        figures,
+        (note(labels.text(words)) for words in study.notes),
+    )
+
+
+def _table(identifier: str, own: Section, labels: Labels) -> tuple[Html, ...]:
+    numeric = [k > 0 and all(_is_number(row[k]) for row in own.rows) for k in range(len(own.columns))]
+    rows = [[_cell(text, labels, number=numeric[k]) for k, text in enumerate(row)] for row in own.rows]
+    below = (note(labels.text(own.foot)),) if own.foot else ()
+    return table(identifier, own.columns, rows, names=[" ".join(row) for row in own.rows]), *below
+
+
+def _is_number(text: str) -> bool:
+    return not text.strip("– /") or (_NUMBER.match(text) is not None and not _WORDS.search(text))
+
+
+def _cell(text: str, labels: Labels, *, number: bool) -> Cell:
+    if not number:
+        return Cell(labels.text(text) if text else "", text, "text")
+    match = _NUMBER.match(text)
+    return Cell(text.replace("-", "−"), "" if match is None else float(match[1].replace("−", "-")))

@@ -1,0 +1,47 @@
+"""Studies around a fit: many fits, each kept as soon as it has ended, and what they say together."""
+
+import typing as _typing
+
+from ctpwa.base.lazy import on_demand as _on_demand
+
+if _typing.TYPE_CHECKING:
+    from ctpwa.studies.bootstrap_study import Bootstrap, bootstrap
+    from ctpwa.studies.hypotheses_study import Hypotheses, hypotheses
+    from ctpwa.studies.mass_scan_study import MassScan, mass_scan
+    from ctpwa.studies.sample_study import Sample, sample
+    from ctpwa.studies.scan_study import Scan, scan
+    from ctpwa.studies.scanned import MassRange
+    from ctpwa.studies.search_study import Search, search
+    from ctpwa.studies.selection_study import Selection, select_model
+    from ctpwa.studies.significance_study import Significance, significance
+    from ctpwa.studies.study import Study, load_study
+    from ctpwa.studies.systematics_study import Systematics, systematics
+    from ctpwa.studies.toy_study import Toys, toys
+else:
+    __getattr__, __dir__ = _on_demand(__name__)
+
+__all__ = [
+    "Bootstrap",
+    "Hypotheses",
+    "MassRange",
+    "MassScan",
+    "Sample",
+    "Scan",
+    "Search",
+    "Selection",
+    "Significance",
+    "Study",
+    "Systematics",
+    "Toys",
+    "bootstrap",
+    "hypotheses",
+    "load_study",
+    "mass_scan",
+    "sample",
+    "scan",
+    "search",
+    "select_model",
+    "significance",
+    "systematics",
+    "toys",
+]

@@ -1,0 +1,62 @@
+"""Where the files of studies are: next to the fit that they are of, and how they are found again."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ctpwa.base.errors import CtpwaError
+from ctpwa.fitting.result import CHECKSUM, FitResult
+from ctpwa.studies.store import is_study
+from ctpwa.studies.study import Study, load_study
+
+MODEL_FILES = (".yml", ".yaml")
+SUFFIX = ".parquet"
+
+
+@dataclass(frozen=True)
+class FoundStudies:
+    """The studies next to a fit.
+
+    Attributes:
+        studies:   those of this fit, by their files
+        left_out:  files of studies that are not, and why
+    """
+
+    studies: dict[Path, Study]
+    left_out: dict[Path, str]
+
+
+def study_path(fit: Path, suffix: str) -> Path:
+    """The default file of a study: ``model.result.json`` and ``model.yml`` have ``model.toys.parquet``."""
+    return fit.with_name(f"{_stem(fit)}.{suffix}{SUFFIX}")
+
+
+def _stem(fit: Path) -> str:
+    return fit.name.removesuffix(".json").removesuffix(".result") if fit.suffix not in MODEL_FILES else fit.stem
+
+
+def find_studies(path: str | os.PathLike[str], result: FitResult) -> FoundStudies:
+    """The studies that lie next to the file of a result.
+
+    Args:
+        path:    the file, such as ``model.result.json``, whose studies are ``model.*.parquet``
+        result:  what is in it
+    """
+    file, own = Path(path), result.as_dict()[CHECKSUM]
+    found: dict[Path, Study] = {}
+    left_out: dict[Path, str] = {}
+    for each in sorted(file.parent.iterdir()):
+        if not (each.name.startswith(f"{_stem(file)}.") and each.suffix == SUFFIX and is_study(each)):
+            continue
+        try:
+            study = load_study(each)
+        except CtpwaError as error:
+            left_out[each] = str(error).partition("\n")[0]
+            continue
+        if study.about.result == own:
+            found[each] = study
+        else:
+            left_out[each] = "it belongs to another fit"
+    return FoundStudies(found, left_out)

@@ -1,0 +1,140 @@
+"""What all studies can do: print, draw, save, and be read again from their file."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ctpwa.base.errors import CtpwaError, printable
+from ctpwa.base.markup import element, simple_table, together
+from ctpwa.fitting.text import Section
+from ctpwa.report.content import FigureView, StudyView
+from ctpwa.studies.about import About
+from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.store import StudyStore, read_study, save_study
+
+if TYPE_CHECKING:
+    from ctpwa.report.figures.style import AnyFigure
+
+DPI = 160  # of figures in a report
+PAGE_DPI = 96  # pixels of a page per inch
+_kinds: dict[str, type[Study]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Study(ABC):
+    """A study and its finished fits. Everything it shows follows from these, so its file is all it needs.
+
+    Attributes:
+        about:    which study, of which fit
+        records:  the fits
+    """
+
+    about: About
+    records: tuple[FitRecord, ...]
+
+    name: ClassVar[str] = ""  # of the study and its command, such as ``toys``
+    title: ClassVar[str] = ""  # above its tables and its chapter of a report
+
+    def __init_subclass__(cls) -> None:
+        _kinds[cls.name] = cls
+
+    @classmethod
+    def of(cls, store: StudyStore) -> Self:
+        """The study of a store."""
+        return cls(store.about, tuple(store.records.values()))
+
+    @cached_property
+    def by_key(self) -> Mapping[str, FitRecord]:
+        """The fits by their keys."""
+        return {record.key: record for record in self.records}
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """What was found, in one sentence or two."""
+
+    @abstractmethod
+    def sections(self) -> tuple[Section, ...]:
+        """Tables."""
+
+    @abstractmethod
+    def figures(self) -> dict[str, AnyFigure]:
+        """Figures by the names of their files."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know to read the numbers."""
+        return self.about.notes
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs: what the study is, and all fits."""
+        return {"study": self.name, "options": dict(self.about.options), "fits": [record.as_dict() for record in self.records]}
+
+    def __str__(self) -> str:
+        tables = [str(Section(own.title, own.columns, (own.columns, *own.rows), own.foot)) for own in self.sections()]
+        return printable(
+            "\n\n".join([f"{self.title} of {self.about.decay}\n{self.headline}", *tables, *map("note: {}".format, self.notes)])
+        )
+
+    def __repr__(self) -> str:
+        return printable(f"{type(self).__name__}: {self.headline}")
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        tables = [(element("p", element("strong", own.title)), simple_table(own.columns, own.rows)) for own in self.sections()]
+        return together(element("p", self.headline), tables, (element("p", note) for note in self.notes)).source
+
+    def view(self) -> StudyView:
+        """Its chapter of a report, for ``ctpwa.write_report(…, studies=[…])``.
+
+        Raises:
+            CtpwaError: if its numbers make no sense together, as those of a file of somebody else
+        """
+        from ctpwa.report.figures.style import png_of
+
+        try:
+            figures = tuple(
+                FigureView(png_of(figure, DPI), f"{self.title}: {name.replace('-', ' ')}", PAGE_DPI / DPI)
+                for name, figure in self.figures().items()
+            )
+            return StudyView(self.title, self.headline, self.sections(), self.notes, figures)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise CtpwaError(f"the study {self.name!r} cannot be shown: its numbers make no sense together ({error})") from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all fits to a Parquet file, whole or not at all; ``load_study`` reads it."""
+        save_study(path, self.about, self.records)
+
+    def write_figures(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write all figures as PDF and PNG into a folder, which is made if it does not exist."""
+        from ctpwa.report.figures.style import save_figure
+
+        return [file for name, figure in self.figures().items() for file in save_figure(figure, Path(folder) / name)]
+
+
+def load_study(path: str | os.PathLike[str]) -> Study:
+    """A study from its file, finished or not.
+
+    Args:
+        path:  a Parquet file that a study wrote
+    """
+    about, records = read_study(path)
+    if about.study not in _kinds:
+        _import_all()
+    if about.study not in _kinds:
+        raise CtpwaError(f"{str(path)!r} is a study {about.study!r}, which this ctpwa does not know\n fix: use a newer version of ctpwa")
+    return _kinds[about.study](about, tuple(records))
+
+
+def _import_all() -> None:
+    """Import all studies: each is known once its module was imported, and names of a package are imported when they are used."""
+    import ctpwa.studies
+
+    for name in ctpwa.studies.__all__:
+        getattr(ctpwa.studies, name)

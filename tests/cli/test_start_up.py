@@ -1,0 +1,147 @@
+"""What a command loads before it does anything: the list of commands needs nothing heavy, and looking at a model or result little of it."""
+
+import json
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from typer.testing import CliRunner
+
+import ctpwa
+from ctpwa.base.timing import OTHER, Timing
+from ctpwa.cli import command as commands
+from ctpwa.cli.command import all_commands, listed_commands
+from ctpwa.cli.main import app
+
+NOT_FOR_LOOKING = {"awkward", "iminuit", "matplotlib", "numba", "pandas", "pyarrow", "scipy.stats", "triton", "uproot"}
+NOT_FOR_HELP = {*NOT_FOR_LOOKING, "numpy", "particle", "pydantic", "scipy", "sympy", "torch", "yaml"}
+LOADED = """
+import json, sys
+from ctpwa.cli.main import app
+
+found = []
+for arguments in json.loads(sys.argv[1]):
+    try:
+        app(arguments)
+    except SystemExit as end:
+        assert not end.code, arguments
+    found.append(sorted(sys.modules))
+print("\\n" + json.dumps(found))
+"""
+MODEL = """decay: J/psi(1S) -> K+ K- eta
+resonances:
+  phi(1020): {in: K+ K-}
+  phi(1680): {in: K+ K-}
+samples: {data: data.npz, phase_space: {generate: 100, seed: 2}}
+"""
+
+
+def loaded(*runs):
+    """The modules that are there after each of some runs in one process."""
+    command = [sys.executable, "-c", LOADED, json.dumps(runs)]
+    return [set(found) for found in json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model file and its result."""
+    folder = tmp_path_factory.mktemp("start_up")
+    (folder / "model.yml").write_text(MODEL)
+    analysis = ctpwa.load_analysis(folder / "model.yml")
+    ctpwa.write_events(folder / "data.npz", ctpwa.generate_phase_space(analysis.model, 80, seed=1), model=analysis.model)
+    analysis.fit(engine="reference").save(folder / "model.result.json")
+    return folder
+
+
+def test_help_and_version_load_nothing_heavy():
+    for modules in loaded(["--version"], ["--help"]):
+        assert modules & NOT_FOR_HELP == set()
+        assert [name for name in modules if name.startswith("ctpwa.cli.commands.")] == [], "write COMMAND as cli/command.py says"
+
+
+def test_looking_at_a_model_and_a_result_loads_little(folder):
+    for modules in loaded(["show", str(folder / "model.result.json")], ["check", "--no-samples", str(folder / "model.yml")]):
+        assert modules & NOT_FOR_LOOKING == set()
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, ctpwa; print(*sys.modules); ctpwa.CtpwaError; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [set(line.split()) & NOT_FOR_HELP for line in run.stdout.splitlines()] == [set(), set()]
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(AttributeError, match="module 'ctpwa' has no attribute 'fits'"):
+        ctpwa.fits  # noqa: B018
+    assert set(ctpwa.__all__) <= set(dir(ctpwa))
+    assert "ToyGenerator" in dir(ctpwa.generate)
+
+
+def test_the_list_says_what_the_commands_say():
+    """It is read from the files; they are run here."""
+    for name, command in all_commands().items():
+        listed = listed_commands()[name]
+        assert (listed.place, listed.load()) == (command.place, command)
+        assert listed.help.split() == command.run.__doc__.split()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'def f():\n    """F."""\nCOMMAND = Command(f, "ctpwa f")',
+        'def f():\n    """F."""\nCOMMAND = Command(f, "ctpwa f", place=FIRST)',
+        'COMMAND = Command(f, "ctpwa f", place=1)',
+        "from elsewhere import COMMAND",
+    ],
+)
+def test_files_that_are_written_in_another_way_are_imported(source):
+    assert commands._look_at(source) is None
+
+
+def test_a_command_is_still_told_what_is_wrong():
+    result = CliRunner().invoke(app, ["chekc", "model.yml"])
+    assert result.exit_code == 2
+    assert "No such command 'chekc'. Did you mean 'check'?" in result.stderr
+
+
+# --timing
+
+
+def test_phases_are_printed_after_the_result(folder):
+    arguments = ["check", "--no-samples", str(folder / "model.yml")]
+    plain, timed = CliRunner().invoke(app, arguments), CliRunner().invoke(app, ["--timing", *arguments])
+    assert timed.stdout == plain.stdout
+    lines = timed.stderr.splitlines()
+    assert {line.split("  ")[0] for line in lines} >= {"import", "model file", "other", "all"}
+    assert lines[-1].startswith("all ")
+    assert lines[-1].endswith("100.0 %")
+
+
+def test_a_command_that_fails_has_its_phases_too(tmp_path):
+    result = CliRunner().invoke(app, ["--timing", "check", str(tmp_path / "missing.yml")])
+    assert result.exit_code == 1
+    assert " fix: " in result.stderr
+    assert "\nall " in result.stderr
+
+
+def test_time_belongs_to_the_innermost_phase(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("ctpwa.base.timing.perf_counter", lambda: clock[0])
+    timing = Timing()
+
+    def passes(seconds):
+        clock[0] += seconds
+
+    passes(1)
+    with timing.phase("outer"):
+        passes(2)
+        with suppress(ValueError), timing.phase("inner"):
+            passes(4)
+            raise ValueError("ends it")
+        passes(8)
+        with timing.phase("inner"):
+            passes(16)
+    passes(32)
+    assert timing.seconds == {"outer": 10.0, "inner": 20.0, OTHER: 33.0}
+    assert timing.table().splitlines()[-1].split() == ["all", "63.000", "s", "100.0", "%"]
