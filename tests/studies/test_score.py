@@ -41,7 +41,7 @@ def enlarged(own, names=(SMALL, ABSENT), **fit):
 
 
 def scores(own, larger, couplings):
-    expected = expected_events(own.opened, own.likelihood, own.analysis.model, model_values(own.likelihood, own.x), None, None)
+    expected = expected_events(own.opened, own.likelihood, own.analysis.model, model_values(own.likelihood, own.x), "auto", None)
     return score_test(larger, own.likelihood, own.x, couplings, expected)
 
 
@@ -110,7 +110,7 @@ def test_weights_scatter_as_the_scores_of_their_events(tmp_path):
     weights = 0.5 + torch.rand(events.n_events, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     own = baseline(fitted(describe(tmp_path, replace(events, weights=weights))))
     larger, couplings = enlarged(own)
-    assert expected_events(own.opened, own.likelihood, own.analysis.model, model_values(own.likelihood, own.x), None, None) is None
+    assert expected_events(own.opened, own.likelihood, own.analysis.model, model_values(own.likelihood, own.x), "auto", None) is None
     found = scores(own, larger, couplings)
     x, (samples,) = at_zero(own, larger), own.opened.read()
     ln_p = log_density(larger, samples.phase_space)
