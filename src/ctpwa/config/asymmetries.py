@@ -98,7 +98,7 @@ def _couplings(key: str, names: Sequence[str], waves: Sequence[Wave]) -> list[st
 
 
 def _states(wave: Wave) -> list[str]:
-    return [*(resonance.name for resonance in wave.resonances), *(node.particle.name for node in wave.chain.nodes[1:])]
+    return [*(resonance.name for resonance in wave.resonances), *(node.particle.name for node in wave.chain.carriers)]
 
 
 def _followed(name: str, of: Mapping[str, str], spec: ModelSpec) -> str:

@@ -170,9 +170,10 @@ def _decay(spec: ModelSpec, table: ParticleTable, problems: Problems) -> Decay:
 def _waves(draft: Draft, formulas: Mapping[str, Written]) -> list[Wave]:
     draft.add_held()
     found = generated_chains(draft) + written_chains(draft)
-    if len(draft.decay.final) == 2 and not found:
+    if len(draft.decay.final) == 2 and not found and not (draft.states is not None and draft.states.resonances):
         found += direct_chain(draft)
-    found = draft.produced(found)
+    if draft.states is not None and not draft.problems.at("resonances"):
+        draft.states.check_found([each.chain for each in found])
     _check_unused(draft)
     relate(draft, formulas)
     check_places(draft, found)
@@ -192,7 +193,7 @@ def _check_number(draft: Draft, found: Sequence[FoundChain]) -> None:
     """A model with far too many couplings is refused before they are made."""
     n_couplings, most = 0, draft.limits.couplings
     for each in found:
-        labels = [len(draft.resonances[node.resonance].labels) or 1 for node in each.chain.nodes[1:]]
+        labels = [len(draft.resonances[node.resonance].labels) or 1 for node in each.chain.carriers]
         n_couplings += len(each.choices) * prod(labels)
     if n_couplings > most:
         error = PhysicsError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -125,21 +126,26 @@ class Draft:
 
     def wave_name(self, chain: Chain, ls: Sequence[LS]) -> str:
         """``phi(1020)[K+ K-] (1,1)(1,0)``; states on their mass shell, which all waves have, are not in it."""
-        parts = [f"{self.title(node)}[{' '.join(chain.decay.words(node.leaves))}]" for node in chain.shown]
-        made = chain.root.made
-        start = [] if made is None else [f"{format_spin(chain.root.particle.two_J)}{'+-'[chain.root.particle.P == -1]}"]
-        return " ".join([*start, *parts, chain.ls_text(ls), *([] if made is None else [str(made)])])
+        root, made = chain.root, chain.root.made
+        below = [node for node in chain.shown if node is not root]
+        parts = [f"{self.title(node)}[{' '.join(chain.decay.words(node.leaves))}]" for node in below]
+        jp = "" if made is None else f"{format_spin(root.particle.two_J)}{'+-'[root.particle.P == -1]}"
+        start = self.title(root) if root.resonance else jp
+        return " ".join([*([start] if start else []), *parts, chain.ls_text(ls), *([] if made is None else [str(made)])])
 
     def starts(self, chain: Chain) -> list[Chain]:
-        """A chain from the parent, or one from X of every J^P that a beam makes."""
-        return [chain] if self.states is None else self.states.roots(chain)
-
-    def produced(self, found: Sequence[FoundChain]) -> list[FoundChain]:
-        """Chains of X in every state in which it is produced; those of a decay as they are."""
+        """A chain from the parent, or one from X of every J^P that a beam makes, and from every resonance that X is."""
         if self.states is None:
-            return list(found)
-        self.states.check_found([each.chain.root.particle for each in found])
-        return [each._replace(chain=chain) for each in found for chain in self.states.made(each.chain)]
+            return [chain]
+        root = chain.root
+        return [
+            Chain(chain.decay, self.rules.node(chain.decay, name, state, root.daughters) if name else replace(root, particle=state))
+            for name, state in self.states.roots()
+        ]
+
+    def produced(self, found: FoundChain) -> list[FoundChain]:
+        """A chain with X in every state in which it is produced; that of a decay as it is."""
+        return [found] if self.states is None else [found._replace(chain=chain) for chain in self.states.made(found.chain)]
 
     def vertex_choice(self, chain: Chain, node: Node, only: Sequence[LS] | None = None, max_L: int | None = None) -> list[LS]:
         """The (L, S) pairs of a vertex under the limits of the model, the chain and the resonances at it."""

@@ -21,8 +21,10 @@ Refused = Mapping[str, Sequence[tuple[Chain, PhysicsError]]]
 
 def generated_chains(draft: Draft) -> list[FoundChain]:
     """Every chain that the ``in`` entries make; an entry without any wave is a problem."""
-    carriers = _carriers(draft)
-    if not carriers and (not draft.decay.held or draft.spec.chains):
+    everything = _carriers(draft)
+    carriers = [carrier for carrier in everything if not _is_whole(carrier, draft)]
+    of_pair = len(draft.decay.final) == 2 and len(everything) > 0
+    if not carriers and not of_pair and (not draft.decay.held or draft.spec.chains):
         return []
     carriers += _held_carriers(draft)
     found: list[FoundChain] = []
@@ -39,17 +41,24 @@ def generated_chains(draft: Draft) -> list[FoundChain]:
         try:
             waves = chain_waves(chain, [draft.vertex_choice(chain, node) for node in chain.nodes], draft.limits.waves)
         except PhysicsError as error:
-            for node in chain.nodes[1:]:
+            for node in chain.carriers:
                 refused.setdefault(node.resonance, []).append((chain, error))
             if len(names) > 1 and draft.states is None:
                 draft.notes.append(f"no wave for {chain}: {error.what}")
         else:
-            kept = left_out.kept(chain, waves)
             path: Path = ("resonances", names[0]) if names else ("decay",)
-            found += [FoundChain(chain, kept, all(map(draft.tied, names or [""])), path)] if kept else []
+            for each in draft.produced(FoundChain(chain, waves, all(map(draft.tied, names or [""])), path)):
+                kept = left_out.kept(each.chain, waves)
+                found += [each._replace(choices=kept)] if kept else []
     left_out.report_unused()
-    _report_refused(draft, carriers, found, refused, left_out.chains)
+    mine = [own for own in everything if not (_is_whole(own, draft) and draft.spec.chains)]  # of X itself, written chains may have more
+    _report_refused(draft, [*mine, *_held_carriers(draft)], found, refused, left_out.chains)
     return found
+
+
+def _is_whole(carrier: Carrier, draft: Draft) -> bool:
+    """Whether a resonance is X itself."""
+    return len(carrier.system.places[0]) == len(draft.decay.final)
 
 
 def _carriers(draft: Draft) -> list[Carrier]:
@@ -65,7 +74,7 @@ def _carriers(draft: Draft) -> list[Carrier]:
 
 
 def _carrier(draft: Draft, name: str, spec: ResonanceSpec, text: str, path: Path) -> Carrier:
-    system = System.read(text, draft.decay)
+    system = System.read(text, draft.decay, whole=draft.states is not None)
     place = system.places[0]
     if (held := draft.decay.held_at(place)) is not None:
         raise SpecError(
@@ -74,7 +83,17 @@ def _carrier(draft: Draft, name: str, spec: ResonanceSpec, text: str, path: Path
         )
     state = resonance_state(name, spec, draft.decay.particles(place), draft.table)
     draft.add_resonance(name, spec, state, place)
+    if draft.states is not None and len(place) == len(draft.decay.final):
+        _check_of_X(name, spec)
+        draft.states.carry(name, state)
     return Carrier(name, state, system, path)
+
+
+def _check_of_X(name: str, spec: ResonanceSpec) -> None:
+    """X has no vertex where it is produced."""
+    for key in ("production_ls", "production_barrier"):
+        if len(spec.in_) == 1 and getattr(spec, key) is not None:
+            raise SpecError(f"{key!r} of {name!r}, which is X itself and comes from no vertex", "remove it", key=(key,))
 
 
 def _held_carriers(draft: Draft) -> list[Carrier]:

@@ -29,7 +29,7 @@ class LeftOut:
     def kept(self, chain: Chain, choices: Sequence[tuple[LS, ...]]) -> list[tuple[LS, ...]]:
         """The waves of a chain that are not left out."""
         names = {ls: self._draft.wave_name(chain, ls) for ls in choices}
-        own = [node.resonance for node in chain.nodes[1:]]
+        own = [node.resonance for node in chain.carriers]
         out: set[tuple[LS, ...]] = set()
         for entry in [entry for entry in self._entries() if entry[0] in own]:
             resonance, _, text = entry

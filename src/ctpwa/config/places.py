@@ -20,7 +20,7 @@ def check_places(draft: Draft, found: Sequence[FoundChain]) -> None:
     needed: set[str] = set()
     for each in found:
         _check_barriers(draft, places, each, needed)
-        for node in each.chain.nodes[1:]:
+        for node in each.chain.carriers:
             below = [daughter.resonance for daughter in node.daughters if isinstance(daughter, Node)]
             if not below:
                 continue  # two final particles: the lineshape was tried when the resonance was read

@@ -38,6 +38,7 @@ class ProducedStates:
         self.spec, self.decay, self.problems = spec, decay, problems
         self.folded = spec.kind == "diffraction" or spec.polarisation is None
         self.states: dict[Particle, tuple[Made, ...]] = {}
+        self.resonances: dict[str, Particle] = {}  # that are X itself: their states by name
         for text, own in spec.waves.items():
             with problems.collect((PRODUCTION, "waves", text)):
                 state = self._state(text)
@@ -45,13 +46,27 @@ class ProducedStates:
                     raise SpecError(f"{text!r} is given twice", "write every J^P once", key=())
                 self.states[state] = self._made(state, own)
 
-    def roots(self, chain: Chain) -> list[Chain]:
-        """A chain with X of every J^P in place of the parent."""
-        return [Chain(chain.decay, replace(chain.root, particle=state)) for state in self.states]
+    def carry(self, name: str, state: Particle) -> None:
+        """Let a resonance be X in all waves with its J^P, which have no others then that are not resonances."""
+        if not any(_same(state, other) for other in self.states):
+            listed = ", ".join(self.spec.waves)
+            raise SpecError(
+                f"{name!r} is {state.label}, and no wave of X has its J^P",
+                f"add it to the waves of the production ({listed}), or remove it",
+            )
+        self.resonances[name] = state
+
+    def roots(self) -> list[tuple[str, Particle]]:
+        """What X is in all waves: the resonances of every J^P with their names, or just X where there are none."""
+        found: list[tuple[str, Particle]] = []
+        for state in self.states:
+            found += [own for own in self.resonances.items() if _same(own[1], state)] or [("", state)]
+        return found
 
     def made(self, chain: Chain) -> list[Chain]:
         """The same chain with X in every state in which it was produced."""
-        return [Chain(chain.decay, replace(chain.root, made=made)) for made in self.states[chain.root.particle]]
+        every = next(own for state, own in self.states.items() if _same(state, chain.root.particle))
+        return [Chain(chain.decay, replace(chain.root, made=made)) for made in every]
 
     @property
     def sectors(self) -> tuple[Sector, ...]:
@@ -59,14 +74,20 @@ class ProducedStates:
         used = {made.sector for every in self.states.values() for made in every}
         return tuple(sorted(used, key=lambda sector: (-sector[0], sector[1])))
 
-    def check_found(self, roots: Sequence[Particle]) -> None:
-        """Every J^P has a chain."""
+    def check_found(self, chains: Sequence[Chain]) -> None:
+        """Every J^P has a chain, and so has every resonance."""
+        roots = [chain.root.particle for chain in chains]
         for text, state in zip(self.spec.waves, self.states, strict=True):
-            if state not in roots:
+            if not any(_same(state, root) for root in roots):
                 error = SpecError(
                     f"{text!r} has no wave: X with these quantum numbers cannot decay so", "remove it, or add resonances", key=()
                 )
                 self.problems.add(error, (PRODUCTION, "waves", text))
+        found = {chain.root.resonance for chain in chains}
+        for name, state in self.resonances.items():
+            if name not in found and not self.problems.at("resonances", name):
+                what = f"{name!r} has no wave: {state.label} does not decay to {' '.join(self.decay.labels)} by any chain of the model"
+                self.problems.add(SpecError(what, "add resonances of smaller systems, or correct its JP", key=()), ("resonances", name))
 
     def rank_conditions(self, waves: Sequence[Wave]) -> list[Wave]:
         """Waves without those that a unitary mixing of ranks makes superfluous: of rank k the first k of its reflectivity   (F13.6)"""
@@ -128,6 +149,11 @@ class ProducedStates:
     def rank(self, sign: int) -> int:
         """How many incoherent copies a reflectivity has."""
         return self.spec.rank.positive if sign > 0 else self.spec.rank.negative
+
+
+def _same(one: Particle, other: Particle) -> bool:
+    """Whether two states have the same J^P."""
+    return (one.two_J, one.P) == (other.two_J, other.P)
 
 
 def read_production(

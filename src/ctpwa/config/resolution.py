@@ -90,7 +90,7 @@ def with_narrow_states(resolution: Resolution | None, model: Model) -> Resolutio
         return SeveralResolutions(tuple(part for own in resolution.parts if (part := with_narrow_states(own, model)) is not None))
     if not isinstance(resolution, MassResolution):
         return resolution
-    nodes = [node for wave in model.waves for node in wave.chain.nodes[1:] if set(node.leaves) == set(resolution.pair)]
+    nodes = [node for wave in model.waves for node in wave.chain.carriers if set(node.leaves) == set(resolution.pair)]
     own = {node.resonance: model.resonances[node.resonance].parameters for node in nodes}
     narrow = [NarrowState(name, "", p["mass"], p["width"]) for name, p in own.items() if "mass" in p and "width" in p]
     if not narrow:

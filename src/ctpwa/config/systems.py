@@ -28,20 +28,27 @@ class System:
     places: tuple[Place, ...]
 
     @classmethod
-    def read(cls, text: str, decay: Decay) -> System:
-        """Check the names of a system against the final state."""
+    def read(cls, text: str, decay: Decay, whole: bool = False) -> System:
+        """Check the names of a system against the final state.
+
+        Args:
+            text:   as written
+            decay:  the decay
+            whole:  whether it may be all of the final state
+        """
         states = [name for state in decay.held for name in (state.particle.name, state.label)]
         known = {normalise(name): name for name in (*states, *(particle.name for particle in decay.final), *decay.labels)}
         words = text.split()
-        if len(words) >= len(decay.final):
-            raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay))
+        most = len(decay.final) - (not whole)
+        if len(words) > most:
+            raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay, most))
         for word in words:
             if normalise(word) not in known:
                 raise SpecError(f"{word!r} is not a final particle of {decay}", _advice(word, decay), word=word)
         names = tuple(known[normalise(word)] for word in words)
         every = _places(names, decay)
-        if len(words) < 2 or not every or len(every[0]) >= len(decay.final):
-            raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay))
+        if len(words) < 2 or not every or len(every[0]) > most:
+            raise SpecError(f"{text!r} is not a part of {decay}", _size_advice(len(words), decay, most))
         places = tuple(place for place in every if decay.torn(place) is None)
         if not places:
             _refuse_torn(text, every[0], decay)
@@ -77,9 +84,8 @@ def _advice(word: str, decay: Decay) -> str:
     return "separate names by spaces only" if "," in word else suggest(word, decay.labels)
 
 
-def _size_advice(n_words: int, decay: Decay) -> str:
+def _size_advice(n_words: int, decay: Decay, most: int) -> str:
     labels = " ".join(decay.labels)
-    most = len(decay.final) - 1
     if n_words == 1:
         return f"a system has at least two of {labels}: write them in one text, such as  in: {' '.join(decay.labels[:2])}"
     return f"name {'two' if most == 2 else f'2 to {most}'} of {labels}, each as often as it occurs"

@@ -35,7 +35,7 @@ class WaveList:
         if found.tied:
             self._tied_chains.add(found.chain)
         for ls in found.choices:
-            resonances = tuple(self.draft.resonances[node.resonance] for node in found.chain.nodes[1:])
+            resonances = tuple(self.draft.resonances[node.resonance] for node in found.chain.carriers)
             name = self.draft.wave_name(found.chain, ls)
             wave = Wave(name, found.chain, ls, resonances, name, 1)
             quantum_numbers, sign = wave_key(found.chain, ls)

@@ -34,18 +34,18 @@ def direct_chain(draft: Draft) -> list[FoundChain]:
     """A two-body decay is one vertex."""
     with draft.problems.collect(("decay",), fix="correct the decay, or say weak: true if parity and C may be violated"):
         chain = Chain(draft.decay, draft.rules.node(draft.decay, "", draft.decay.parent, (0, 1)))
-        return _started(draft, chain, lambda own: [draft.vertex_choice(own, own.root)], draft.spec.tie_conjugates, ("decay",))
+        return _started(draft, draft.starts(chain), lambda own: [draft.vertex_choice(own, own.root)], draft.spec.tie_conjugates, ("decay",))
     return []
 
 
-def _started(draft: Draft, chain: Chain, choices: Callable[[Chain], list[list[LS]]], tied: bool, path: Path) -> list[FoundChain]:
-    """The chain with its waves, and with every J^P that its parent can have if a beam made it; those that the laws forbid are left out
-    unless all are.
+def _started(draft: Draft, starts: Sequence[Chain], choices: Callable[[Chain], list[list[LS]]], tied: bool, path: Path) -> list[FoundChain]:
+    """A chain with its waves, from everything that its parent can be if a beam made it, and in every state in which it was produced;
+    what the laws forbid is left out unless all is.
     """
-    found, refused = [], []
-    for own in draft.starts(chain):
+    found, refused = list[FoundChain](), list[PhysicsError]()
+    for own in starts:
         try:
-            found.append(FoundChain(own, chain_waves(own, choices(own), draft.limits.waves), tied, path))
+            found += draft.produced(FoundChain(own, chain_waves(own, choices(own), draft.limits.waves), tied, path))
         except PhysicsError as error:
             refused.append(error)
     if not found:
@@ -55,9 +55,9 @@ def _started(draft: Draft, chain: Chain, choices: Callable[[Chain], list[list[LS
 
 def _written_chain(draft: Draft, spec: ChainSpec, index: int) -> list[FoundChain]:
     chain = ChainReader(spec.decay, draft.decay, draft.table, lambda name, leaves: _find_state(draft, name, leaves), draft.rules).read()
-    chain = _with_barriers(draft, chain, spec)
+    starts = [_with_barriers(draft, own, spec) for own in draft.starts(chain)]
     tied = spec.tie if spec.tie is not None else all(draft.tied(node.resonance) for node in chain.nodes[1:])
-    return _started(draft, chain, lambda own: _vertex_choices(draft, own, spec), tied, ("chains", index))
+    return _started(draft, starts, lambda own: _vertex_choices(draft, own, spec), tied, ("chains", index))
 
 
 def _vertex_choices(draft: Draft, chain: Chain, spec: ChainSpec) -> list[list[LS]]:

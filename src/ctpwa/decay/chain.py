@@ -168,7 +168,7 @@ class Node:
     Attributes:
         particle:   the decaying state
         daughters:  each a Node, or the index of a final particle
-        resonance:  the name of the lineshape this state carries; empty for the parent
+        resonance:  the name of the lineshape this state carries; empty for the parent, unless it is a resonance that a beam made
         weak:       whether parity and C may be violated here
         radius:     barrier radius d of the state, GeV⁻¹
         current:    the current that fixes its amplitude, such as ``vector``; empty if every (L, S) has a coupling of its own
@@ -228,6 +228,11 @@ class Chain:
     def __str__(self) -> str:
         return " ; ".join(self.vertex(node) for node in self.nodes)
 
+    @cached_property
+    def carriers(self) -> tuple[Node, ...]:
+        """The vertices of all states that carry a lineshape: all but the parent's, and the parent's if it is a resonance itself."""
+        return self.nodes if self.root.resonance else self.nodes[1:]
+
     def is_held(self, node: Node) -> bool:
         """Whether a state is on its mass shell in every chain."""
         return self.decay.held_at(node.leaves) is not None
@@ -235,7 +240,7 @@ class Chain:
     @cached_property
     def shown(self) -> tuple[Node, ...]:
         """Vertices of the states that make this chain different from others: those that are not on their mass shell."""
-        return tuple(node for node in self.nodes[1:] if not self.is_held(node))
+        return tuple(node for node in self.carriers if not self.is_held(node))
 
     def ls_text(self, ls: Sequence[LS]) -> str:
         """``(1,1)(0,1)``: (L, S) of every vertex, or its current; that of a state on its mass shell only if it could be another one."""

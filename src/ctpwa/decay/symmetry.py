@@ -76,11 +76,11 @@ def symmetrised_terms(chain: Chain, ls: Sequence[LS]) -> tuple[Term, ...]:
     decay = chain.decay
     two_spins = [particle.two_J for particle in decay.final]
     structure = build_structure(chain, ls)
-    names = [node.resonance for node in chain.nodes[1:]]
+    names = [node.resonance for node in chain.carriers]
     groups: dict[tuple[tuple[str, System], ...], tuple[tuple[System, ...], dict[Structure, int]]] = {}
     for new, sign in exchange_permutations(decay):
         permuted = relabel(structure, new)
-        systems = tuple(vertex.system for vertex in list(permuted.walk())[1:])
+        systems = tuple(vertex.system for vertex in list(permuted.walk())[-len(names) :]) if names else ()
         ordered, order_sign = put_in_order(permuted, two_spins)
         key = tuple(sorted(zip(names, systems, strict=True)))
         parts = groups.setdefault(key, (systems, {}))[1]

@@ -8,7 +8,9 @@ from functools import lru_cache
 
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.latex import latex_of_text
+from ctpwa.decay.made import Made
 from ctpwa.decay.particle import charge_suffix
+from ctpwa.decay.spin import format_spin
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameter import asymmetry_owner
 from ctpwa.model.short_names import short_names
@@ -48,7 +50,7 @@ def group_latex(model: Model, name: str) -> str:
             return wave_latex(wave, short=_is_short(model, name))
         if name.startswith(f"{wave.name}:"):
             return wave_latex(wave, short=_is_short(model, wave.name)) + r"\," + latex_of_text(name[len(wave.name) + 1 :])
-        for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
+        for node, resonance in zip(wave.chain.carriers, wave.resonances, strict=True):
             if node.particle.name == name:
                 return _charged(resonance.latex, node.particle.charge)
     if all(_JP.fullmatch(word) for word in name.split()) and name:
@@ -57,17 +59,25 @@ def group_latex(model: Model, name: str) -> str:
 
 
 def wave_latex(wave: Wave, short: bool = False) -> str:
-    """All resonances with the final particles they decay to, then (L, S) of every vertex.
+    """All resonances with the final particles they decay to, then (L, S) of every vertex; J^P and state of X that a beam made.
 
     Args:
         wave:   the wave
         short:  without the final particles
     """
-    parts = []
+    root = wave.chain.root
+    parts = [] if root.made is None or root.resonance else [f"{format_spin(root.particle.two_J)}^{{{'+-'[root.particle.P == -1]}}}"]
     for node, resonance in zip(wave.chain.shown, wave.shown, strict=True):
         members = "".join(particle.latex for particle in wave.chain.decay.particles(node.leaves))
-        parts.append(_charged(resonance.latex, node.particle.charge) + ("" if short else f"[{members}]"))
-    return r"\,".join([*parts, _CURRENT.sub(r"(\\mathrm{\1})", wave.chain.ls_text(wave.ls))])
+        parts.append(_charged(resonance.latex, node.particle.charge) + ("" if short or node is root else f"[{members}]"))
+    parts.append(_CURRENT.sub(r"(\\mathrm{\1})", wave.chain.ls_text(wave.ls)))
+    return r"\,".join([*parts, *([] if root.made is None else [made_latex(root.made)])])
+
+
+def made_latex(made: Made) -> str:
+    """In which state X was produced."""
+    m = f"M={made.two_m // 2}" if made.folded else f"m={made.m}"
+    return rf"{m}\,\epsilon={'+-'[made.reflectivity < 0]}" + (rf"\,k={made.rank}" if made.rank else "")
 
 
 def parameter_label(model: Model, name: str, couplings: Iterable[str] = ()) -> str:
@@ -108,7 +118,7 @@ def _short_names(names: tuple[str, ...]) -> dict[str, str]:
 def _resonance(model: Model, name: str) -> str:
     """With its charge if there is only one charge state."""
     latex = model.resonances[name].latex
-    charges = {node.particle.charge for wave in model.waves for node in wave.chain.nodes[1:] if node.resonance == name}
+    charges = {node.particle.charge for wave in model.waves for node in wave.chain.carriers if node.resonance == name}
     return _CHARGE.sub("", latex) if len(charges) > 1 else latex
 
 

@@ -61,7 +61,7 @@ def mass_ranges(model: Model) -> dict[str, tuple[float, float]]:
     """Resonance → the smallest and the largest mass that events of the decay have there, GeV."""
     ranges: dict[str, tuple[float, float]] = {}
     for wave in model.waves:
-        for node, resonance in zip(wave.chain.nodes[1:], wave.resonances, strict=True):
+        for node, resonance in zip(wave.chain.carriers, wave.resonances, strict=True):
             own, (low, high) = model.decay.mass_range(node.leaves), ranges.get(resonance.name, (float("inf"), 0.0))
             ranges[resonance.name] = min(low, own[0]), max(high, own[1])
     return ranges

@@ -33,7 +33,7 @@ class Wave:
         name:        unique and readable, e.g. ``phi(1680)[K+ K-] (1,1)(1,0)``
         chain:       the decay chain
         ls:          (L, S) of every vertex, in the order of ``chain.nodes``
-        resonances:  the propagators, one for each of ``chain.nodes[1:]``
+        resonances:  the propagators, one for each of ``chain.carriers``
         coupling:    name of the complex coupling; tied waves have the same
         factor:      ±1 in front of that coupling
     """
@@ -53,7 +53,7 @@ class Wave:
     @property
     def shown(self) -> tuple[Resonance, ...]:
         """The propagators of states that are not on their mass shell."""
-        return tuple(r for node, r in zip(self.chain.nodes[1:], self.resonances, strict=True) if not self.chain.is_held(node))
+        return tuple(r for node, r in zip(self.chain.carriers, self.resonances, strict=True) if not self.chain.is_held(node))
 
     def __str__(self) -> str:
         return self.name
@@ -160,7 +160,7 @@ class Model:
         rows = [
             (
                 wave.name,
-                " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in wave.chain.nodes[1:]),
+                " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in wave.chain.carriers),
                 "" if wave.factor == 1 and wave.coupling == wave.name else f"{'+−'[wave.factor < 0]} {wave.coupling}",
             )
             for wave in self.waves

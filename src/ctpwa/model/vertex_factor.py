@@ -80,5 +80,5 @@ class VertexFactors:
             parameter = LineshapeParameter(symbol, MASS.unit, MASS.latex, MASS.lower)
             names[parameter] = f"{state.resonance}.mass"
             return parameter.symbol
-        known = chain.decay.parent.mass if state == chain.root else self._places.nominal_mass(chain, state)
+        known = chain.decay.parent.mass if state == chain.root and not chain.root.resonance else self._places.nominal_mass(chain, state)
         return None if known is None else sp.Float(known)

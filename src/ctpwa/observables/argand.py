@@ -27,7 +27,7 @@ from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.values import ModelValues
 from ctpwa.engine.plan.channels import ModelChannels, coupling_of, model_channels
-from ctpwa.fitting.labels import group_latex
+from ctpwa.fitting.labels import group_latex, made_latex
 from ctpwa.fitting.native_values import fitted_parameters, ordered, ordered_covariance
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
@@ -189,7 +189,7 @@ def argand(result: FitResult | ModelValues | None, model: Model, points: int = P
 
 def _structure(wave: Wave, placed: Sequence[PlacedLineshape], position: int) -> Any:
     """What waves have in common that add up before anything else."""
-    nodes = tuple((node.leaves, node.particle.two_J, node.particle.P, node.radius) for node in wave.chain.nodes)
+    nodes = tuple((node.leaves, node.particle.two_J, node.particle.P, node.radius, node.made) for node in wave.chain.nodes)
     return position, nodes, wave.ls, tuple(e.resonance.name for i, e in enumerate(placed) if i != position)
 
 
@@ -260,7 +260,9 @@ class _Curves:
         system, system_latex, jp, jp_latex = self._system(first)
         ls = first.wave.chain.ls_text(first.wave.ls)
         others = f" with {' '.join(first.left_out)}" if first.left_out else ""
-        return self._curve(members, f"{system} {jp} {ls}{others}", rf"{system_latex}\ {jp_latex}\ {ls}", total=True)
+        made = first.wave.chain.root.made
+        state, state_latex = ("", "") if made is None else (f" {made}", rf"\ {made_latex(made)}")
+        return self._curve(members, f"{system} {jp} {ls}{state}{others}", rf"{system_latex}\ {jp_latex}\ {ls}{state_latex}", total=True)
 
     def _system(self, member: _Member) -> tuple[str, str, str, str]:
         node, decay = member.entry.node, self.model.decay

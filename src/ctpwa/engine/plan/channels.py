@@ -27,7 +27,7 @@ class ModelChannels:
         couplings:  names of the complex couplings, each of which is one of the engine for every feed whose factors follow from parameters
         specs:      the channels
         theta:      every lineshape parameter, then those of no resonance; floating ones not fixed, formulas with their values
-        placed:     the lineshapes of every wave, one for each of its ``chain.nodes[1:]``
+        placed:     the lineshapes of every wave, one for each of its ``chain.carriers``
     """
 
     couplings: tuple[str, ...]
@@ -91,7 +91,7 @@ class _Collector:
         specs: list[ChannelSpec] = []
         placed: list[tuple[PlacedLineshape, ...]] = []
         for number, (wave, wave_terms) in enumerate(zip(self.model.waves, terms, strict=True)):
-            own = tuple(self._place(wave.chain, node, r) for node, r in zip(wave.chain.nodes[1:], wave.resonances, strict=True))
+            own = tuple(self._place(wave.chain, node, r) for node, r in zip(wave.chain.carriers, wave.resonances, strict=True))
             placed.append(own)
             lineshapes = [entry.lineshape for entry in own]
             for term in wave_terms:
@@ -122,7 +122,7 @@ class _Collector:
         """The propagators of one term; one entry for every combination of basis functions."""
         options: list[list[tuple[str, Propagator]]] = []
         relabelled = _relabel(wave.chain, systems)
-        for node, resonance, lineshape, system in zip(wave.chain.nodes[1:], wave.resonances, lineshapes, systems, strict=True):
+        for node, resonance, lineshape, system in zip(wave.chain.carriers, wave.resonances, lineshapes, systems, strict=True):
             daughters = relabelled[node]
             if isinstance(lineshape, Basis):
                 members = [(f":{label}", BasisMember(lineshape, i)) for i, label in enumerate(lineshape.labels)]
@@ -130,11 +130,11 @@ class _Collector:
             else:
                 names = tuple(f"{resonance.name}.{p.name}" for p in lineshape.parameters)
                 options.append([("", Propagator(lineshape, names, system, daughters))])
-        everything = tuple(range(len(self.model.decay.final)))
-        for node, ls, system in zip(wave.chain.nodes, wave.ls, (everything, *systems), strict=True):
+        of_node = _systems(wave.chain, systems)
+        for node, ls in zip(wave.chain.nodes, wave.ls, strict=True):
             factor = self.factors.of(wave.chain, node, ls)
             if factor is not None:
-                options.append([("", Propagator(factor.formula, factor.names, system, relabelled[node]))])
+                options.append([("", Propagator(factor.formula, factor.names, of_node[node], relabelled[node]))])
         return [("".join(label for label, _ in choice), tuple(p for _, p in choice)) for choice in product(*options)]
 
     def _place(self, chain: Chain, node: Node, resonance: Resonance) -> PlacedLineshape:
@@ -158,12 +158,17 @@ class _Collector:
         return placed
 
 
+def _systems(chain: Chain, systems: tuple[tuple[int, ...], ...]) -> dict[Node, tuple[int, ...]]:
+    """Final particles of every vertex of a term, the parent's among them."""
+    return {chain.root: tuple(range(len(chain.decay.final)))} | dict(zip(chain.carriers, systems, strict=True))
+
+
 def _relabel(chain: Chain, systems: tuple[tuple[int, ...], ...]) -> dict[Node, tuple[tuple[int, ...], tuple[int, ...]]]:
     """Final particles of the daughters of every vertex after an exchange of identical particles.
 
     A term knows which particles each resonance is made of; those of a final-state daughter are what its sister leaves over.
     """
-    of_node = dict(zip(chain.nodes, (tuple(range(len(chain.decay.final))), *systems), strict=True))
+    of_node = _systems(chain, systems)
     result = {}
     for node in chain.nodes:
         known = [of_node[d] if isinstance(d, Node) else None for d in node.daughters]

@@ -62,7 +62,7 @@ def tree(model: Model, topology: Topology) -> Html:
             lines.append(
                 f"M{x} {y:.0f} C{x + step / 2.4:.0f} {y:.0f} {x + step / 2.4:.0f} {end:.0f} {min(x + step, to)} {end:.0f} L{to} {end:.0f}"
             )
-        own = node.particle.latex if level == 0 else group_latex(model, node.particle.name)
+        own = model.decay.parent.latex if level == 0 else group_latex(model, node.particle.name)
         labels.append((x, y, own if level == 0 or not several else name, ""))
         return y
 
