@@ -45,6 +45,8 @@ STATES = {
     "Lambda(b)0 -> J/psi(1S) p K-; J/psi(1S) -> mu+ mu-": {
         "Lambda(1405)": "flatte", "Lambda(1520)": "", "Lambda(1600)": "", "Lambda(1670)": "", "Lambda(1690)": "",
     },
+    # three stars are enough for baryons with a heavy quark
+    "Lambda(b)0 -> Lambda(c)+ pi- pi0": {"Sigma(c)(2455)": "", "Sigma(c)(2520)": "", "rho(770)": "gounaris_sakurai"},
     # one strong state is joined by those with smaller couplings; rho(1700) overlaps rho(1450), and their shares have several solutions
     "tau- -> pi- pi0 nu(tau)": {"rho(770)": "gounaris_sakurai", "rho(1450)": ""},
     "D0 -> K- pi+ pi+ pi-": {

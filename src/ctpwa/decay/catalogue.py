@@ -14,11 +14,14 @@ from ctpwa.decay.pdg import ParticleTable, normalise, pdg_index
 if TYPE_CHECKING:
     from particle import Particle as PdgEntry
 
-STARS = 4  # of a baryon that is certain
+STARS = 4  # of a light baryon that is certain
+HEAVY_STARS = 3  # of one with c or b: few have more, because spins and parities of most are not measured; that they exist is not in doubt
 # What the tables of ``particle`` call uncertain, whose status dates from 2008, and the Meson and Baryon Summary Tables of the PDG do not.
 # The heavy ones are marked as established in the lists of pdglive.
 ESTABLISHED = {
     "K(0)*(700)": "in the Meson Summary Table since its pole was found by dispersion relations",
+    "K(1460)": "marked as established in pdglive: its phase motion was seen by LHCb in D0 -> K- pi+ pi+ pi-",
+    "K(1)(1650)": "in the Meson Summary Table: seen in K phi by LHCb in B+ -> J/psi phi K+",
     "a(1)(1640)": "in the Meson Summary Table",
     "a(2)(1700)": "in the Meson Summary Table: seen by COMPASS in eta pi and eta' pi",
     "D(0)*(2300)": "in the Meson Summary Table: seen in B -> D pi pi and D K pi",
@@ -32,6 +35,8 @@ ESTABLISHED = {
     "Delta(1600)": "four stars: seen in pi N and in photoproduction",
     "Lambda(1600)": "four stars: seen in coupled-channel analyses of K- p",
 }
+# what these tables call established, and the PDG does not any more
+DOUBTED = {"pi(1)(1400)": "one pole with pi(1)(1600)"}
 # multiplets whose members have names of their own
 ONE_MULTIPLET = {"p": "N", "n": "N", "K(S)": "K", "K(L)": "K", "D*(2007)": "D*", "D*(2010)": "D*"}
 _NOMINAL = re.compile(r"\((\d{3,5})\)")
@@ -82,11 +87,12 @@ def _multiplet(name: str, entries: list[PdgEntry]) -> Multiplet:
 
 def _doubt(entries: list[PdgEntry]) -> str:
     """What the PDG says against a multiplet: stars of a baryon; a meson is established if one of its charge states is."""
-    if entries[0].pdg_name in ESTABLISHED:
-        return ""
-    if entries[0].pdgid.is_baryon:
-        stars = max(int(entry.rank) for entry in entries)
-        return "" if stars >= STARS else f"{stars} of {STARS} stars"
+    first = entries[0]
+    if first.pdg_name in ESTABLISHED or first.pdg_name in DOUBTED:
+        return DOUBTED.get(first.pdg_name, "")
+    if first.pdgid.is_baryon:
+        stars, heavy = max(int(entry.rank) for entry in entries), set("cb") & set((first.quarks or "").lower())
+        return "" if stars >= (HEAVY_STARS if heavy else STARS) else f"{stars} of {STARS} stars"
     return "" if any(entry.status.name in ("Common", "Rare") for entry in entries) else "not established"
 
 

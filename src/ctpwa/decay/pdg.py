@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 UNDEFINED = 5  # how the PDG tables of ``particle`` mark a quantum number that is undefined or unknown
 NEUTRAL_KAONS = {130, 310}  # K_L and K_S are mixtures of both strangeness values
-MULTIPLET_PARITY = {9000215: 1, 10413: 1}  # a(2)(1700)+ and D(1)(2420)+, whose entries disagree with those of their neutral partners
+# parities that entries of the tables lack or have wrong: a(2)(1700)+ and D(1)(2420)+ disagree with their neutral partners; D(s)*+ is 1-
+# (BESIII, 2023), and D(s2)*(2573)+, of spin 2, decays to D K
+MULTIPLET_PARITY = {9000215: 1, 10413: 1, 433: -1, 435: 1}
+# doubled spins where the last digit of an identifier is wrong: Lambda(c)(2625) and Xi(c)(2815) are 3/2-, Xi(c)(2790) is 1/2-
+DOUBLED_SPIN = {104122: 3, 104312: 3, 104322: 3, 104314: 1, 104324: 1}
 TETRAQUARKS = 100_000_000  # from here on the digits of an identifier are those of four quarks
 CHARGED_LEPTONS = {11, 13, 15}
 # other names of particles and multiplets: by mass, of earlier editions of the PDG, in words, without their prime
@@ -27,6 +31,9 @@ ALIASES = {
     "psi(3097)": "J/psi(1S)",
     "jpsi": "J/psi(1S)",
     "JPsi": "J/psi(1S)",
+    "psi''": "psi(3770)",
+    "psi(4260)": "psi(4230)",
+    "Y(4260)": "psi(4230)",
     "X(3872)": "chi(c1)(3872)",
     "Z(c)(3900)": "T(cc1)(3900)",
     "eta(c)(2980)": "eta(c)(1S)",
@@ -34,18 +41,24 @@ ALIASES = {
     "etaprime": "eta'(958)",
     "eta'(960)": "eta'(958)",
     "f(2)prime(1525)": "f(2)'(1525)",
+    "f(2)p(1525)": "f(2)'(1525)",
+    "sigma": "f(0)(500)",
     "f(0)(600)": "f(0)(500)",
+    "kappa": "K(0)*(700)",
     "K(0)*(800)": "K(0)*(700)",
     "h(1)(1380)": "h(1)(1415)",
     "a(4)(2040)": "a(4)(1970)",
     "D(0)*(2400)": "D(0)*(2300)",
     "Ks": "K(S)0",
     "Ks0": "K(S)0",
+    "K0s": "K(S)0",
     "Kl": "K(L)0",
     "Kl0": "K(L)0",
+    "K0l": "K(L)0",
     "B0s": "B(s)0",
     "B0sbar": "B(s)~0",
     "K*bar0": "K*(892)~0",
+    "K*0bar": "K*(892)~0",
     "Lambdabar0": "Lambda~",
     "p+": "p",
     "p-": "p~",
@@ -59,17 +72,22 @@ ALIASES = {
 }
 GREEK = {
     "π": "pi", "η": "eta", "ρ": "rho", "ω": "omega", "φ": "phi", "ϕ": "phi", "ψ": "psi", "χ": "chi", "γ": "gamma", "μ": "mu", "τ": "tau",
-    "Λ": "Lambda", "Σ": "Sigma", "Ξ": "Xi", "Ω": "Omega", "Δ": "Delta", "Υ": "Upsilon", "⁺": "+", "⁻": "-", "⁰": "0", "′": "'", "−": "-",
+    "σ": "sigma", "κ": "kappa", "ν": "nu", "Λ": "Lambda", "Σ": "Sigma", "Ξ": "Xi", "Ω": "Omega", "Δ": "Delta", "Υ": "Upsilon",
+    "⁺": "+", "⁻": "-", "⁰": "0", "′": "'", "−": "-", "\\": "",
 }  # fmt: skip
 _GREEK = str.maketrans(GREEK)
 _STAR_OR_PRIME = re.compile(r"(\([^()]*\))(['*])")
 _SUBSCRIPT = re.compile(r"\((\d{1,2}[A-Za-z]*|[A-Za-z]{1,2}\d?)\)")
+_BAR = re.compile(r"[\u0304\u0305]|(?:over(?:line|bar)|bar)(?=\{)")  # D̄⁰, and \bar{D}^0 without its backslash
+_NUCLEON = re.compile(r"^N\*(?=\()")
 
 
 def normalise(name: str) -> str:
-    """One spelling for all: ``f(0)(980)``, ``f_0(980)`` and ``f0(980)`` become ``f0(980)``, and ``π⁺`` becomes ``pi+``."""
+    """One spelling for all: ``f(0)(980)``, ``f_0(980)`` and ``f0(980)`` become ``f0(980)``, ``π⁺`` becomes ``pi+``, ``D̄⁰`` ``antiD0``."""
     text = name.translate(_GREEK).replace(" ", "").replace("_", "")
-    text = _SUBSCRIPT.sub(r"\1", text)
+    if _BAR.search(text):
+        text = "anti" + _BAR.sub("", text)
+    text = _SUBSCRIPT.sub(r"\1", _NUCLEON.sub("N", text))
     return text.replace("anti-", "anti").replace("{", "").replace("}", "").replace("^", "")
 
 
@@ -165,7 +183,7 @@ def _flavours_of_quarks(quarks: str) -> frozenset[Flavour]:
 def from_entry(entry: PdgEntry) -> Particle:
     """A particle of the PDG tables in our units and conventions."""
     pdgid = int(entry.pdgid)
-    two_J = round(2 * float(entry.J or 0))
+    two_J = DOUBLED_SPIN.get(abs(pdgid), round(2 * float(entry.J or 0)))
     antiparticle = entry.name if entry.is_self_conjugate else entry.invert().name
     if antiparticle == entry.name and (entry.charge or 0) > 0:  # pi(2)(1880)+, whose antiparticle the tables have forgotten
         antiparticle = entry.name.removesuffix("+") + "-"

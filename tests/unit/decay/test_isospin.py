@@ -129,6 +129,19 @@ def test_the_catalogue_has_every_multiplet_once_with_all_its_states():
         ("Lambda(1810)", "3 of 4 stars"),
         ("K(0)*(700)", ""),
         ("K(2)*(1980)", ""),
+        ("K(1)(1650)", ""),
+        ("a(1)(1640)", ""),
+        ("a(2)(1700)", ""),
+        ("D(0)*(2300)", ""),
+        ("N(1710)", ""),
+        ("Delta(1600)", ""),
+        ("Lambda(1405)", ""),
+        ("f(0)(1370)", ""),
+        ("phi(2170)", ""),
+        ("pi(1)(1600)", ""),
+        ("pi(1)(1400)", "one pole with pi(1)(1600)"),
+        ("Sigma(c)(2520)", ""),  # three stars, as most with a heavy quark
+        ("Lambda(c)(2625)", ""),
     ],
 )
 def test_what_is_established(name, doubt):

@@ -26,6 +26,10 @@ table = ParticleTable()
         ("Z_c(3900)+", "T(cc1)(3900)+"), ("K0*(800)+", "K(0)*(700)+"), ("π⁺", "pi+"), ("J/ψ", "J/psi(1S)"), ("ρ(770)⁰", "rho(770)0"),
         ("K0S", "K(S)0"), ("KS0", "K(S)0"), ("K(S)0", "K(S)0"), ("K0L", "K(L)0"), ("K0bar", "K~0"), ("D0bar", "D~0"), ("D0~", "D~0"),
         ("K*(892)0bar", "K*(892)~0"), ("anti-K*(892)0", "K*(892)~0"), ("pi1(1600)+", "pi(1)(1600)+"), ("pi_1(1600)0", "pi(1)(1600)0"),
+        ("f2p(1525)", "f(2)'(1525)"), ("sigma", "f(0)(500)"), ("kappa+", "K(0)*(700)+"), ("N*(1440)+", "N(1440)+"), ("psi''", "psi(3770)"),
+        ("Y(4260)", "psi(4230)"), ("K0s", "K(S)0"), ("K*0bar", "K*(892)~0"), ("D̄0", "D~0"), ("p̄", "p~"), ("Λ̄", "Lambda~"),
+        ("ν_τ", "nu(tau)"), ("K̄*(892)⁰", "K*(892)~0"), (r"\bar{D}^0", "D~0"), (r"\pi^+", "pi+"), (r"\bar{\Lambda}_c^-", "Lambda(c)~-"),
+        (r"\overline{p}", "p~"),
         ("f'2(1525)", "f(2)'(1525)"), ("f'_2(1525)", "f(2)'(1525)"), ("K*2(1430)+", "K(2)*(1430)+"), ("K*_0(1430)0", "K(0)*(1430)0"),
     ],
 )  # fmt: skip
@@ -44,6 +48,19 @@ def test_common_spellings_find_the_particle(spelling, name):
 def test_quantum_numbers(name, label, charge, baryon):
     particle = table.get(name)
     assert (particle.label, particle.charge, particle.baryon) == (label, charge, baryon)
+
+
+@pytest.mark.parametrize(
+    ("name", "two_J", "P"),
+    [("Lambda(c)(2595)+", 1, -1), ("Lambda(c)(2625)+", 3, -1), ("Xi(c)(2790)0", 1, -1), ("Xi(c)(2815)+", 3, -1), ("D(s)*+", 2, -1),
+     ("D(s2)*(2573)+", 4, 1), ("a(2)(1700)+", 4, 1)],
+)  # fmt: skip
+def test_spins_and_parities_that_the_tables_have_wrong_or_not_at_all(name, two_J, P):
+    """Those of the listings of the PDG, of both charge conjugates."""
+    particle = table.get(name)
+    anti = particle.conjugate()
+    assert (particle.two_J, particle.P, anti.two_J, anti.P) == (two_J, P, two_J, -P if two_J % 2 else P)
+    assert table.get(particle.antiparticle).two_J == two_J
 
 
 @pytest.mark.parametrize("name", ["p", "n", "Lambda", "Sigma+", "Xi0", "Omega-", "N(1535)+", "Delta(1232)++", "Lambda(c)+", "e-", "mu-"])
