@@ -100,6 +100,8 @@ def _function_value(function: Function, point: Mapping[str, float], checksum: Ch
     """A lineshape at a squared mass."""
     if len(point) != 1:
         raise checksum.entry["point"].error(f"{function.name!r} is a function of one number, and the point has {len(point)}", "give one")
+    if "momentum" in function.entry:
+        raise checksum.entry["distribution"].error(f"{function.name!r} also depends on a momentum", "give checksums of distributions")
     (squared_mass,) = point.values()
     pair = (function.entry["ma"].number, function.entry["mb"].number) if function.kind == "BreitWigner" else (-1.0, -1.0)
     spec = lineshape_of(function, {pair})

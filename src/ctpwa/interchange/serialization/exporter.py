@@ -34,6 +34,7 @@ from ctpwa.spin.polarisation import DENSITY_MATRIX, Polarisation
 from ctpwa.spin.polarisation import UNPOLARISED as NO_POLARISATION
 
 POINTS = 3  # for which checksums are written
+OWN_MOMENTUM = "q_sq"  # q² of the daughters in the event, which the format does not have: ``momentum`` of a function names it
 SMALLEST_Q0 = 0.0501  # GeV; below the width is continued, which the format cannot say
 
 
@@ -214,11 +215,12 @@ class _Exporter:
         if isinstance(lineshape, Callback):
             raise NotExpressible(f"the lineshape of {resonance.name!r} is a Python function", "write it as a formula")
         inner = any(isinstance(daughter, Node) for daughter in placed.node.daughters)
-        momentum = None if inner else breakup_text(vertex.m1, vertex.m2)
+        momentum = OWN_MOMENTUM if inner else breakup_text(vertex.m1, vertex.m2)
         values = {p.name: self.intensity.parameters[f"{resonance.name}.{p.name}"] for p in lineshape.parameters}
         content = self._breit_wigner(placed, values, inner)
         if content is None:
-            content = {"type": "generic_function", "expression": self._expression(resonance.name, lineshape, values, momentum)}
+            text = self._expression(resonance.name, lineshape, values, momentum)
+            content = {"type": "generic_function", "expression": text} | ({"momentum": OWN_MOMENTUM} if OWN_MOMENTUM in text else {})
         number, name = 1, resonance.name
         while name in self.functions and {**content, "name": name} != self.functions[name]:
             number += 1
@@ -236,7 +238,7 @@ class _Exporter:
         d = values.get("radius", vertex.d)
         return {"type": "BreitWigner", "x": "m_sq", "mass": mass, "width": values["width"], "ma": m1, "mb": m2, "l": vertex.L, "d": d}
 
-    def _expression(self, name: str, formula: Formula, values: Mapping[str, float], momentum: str | None) -> str:
+    def _expression(self, name: str, formula: Formula, values: Mapping[str, float], momentum: str) -> str:
         try:
             return expression_text(formula, values, momentum).replace("**", "^")
         except PhysicsError as error:

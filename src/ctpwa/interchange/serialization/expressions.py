@@ -15,12 +15,13 @@ _SQUARES = {"s", "σ", "sigma"}  # names of a squared mass
 LONGEST = 1500  # characters
 
 
-def translated(entry: Entry, variable: str | None) -> str:
+def translated(entry: Entry, variable: str | None, momentum: str | None = None) -> str:
     """An expression in the language of lineshapes, where the squared mass is ``s``.
 
     Args:
         entry:     the expression
         variable:  name of its argument; None if the function does not say
+        momentum:  name of the squared break-up momentum in the event, if the function has it as well
     """
     text = entry.text
     if len(text) > LONGEST:
@@ -34,12 +35,12 @@ def translated(entry: Entry, variable: str | None) -> str:
                 f"{text[position : position + 12]!r} in column {position + 1} is not part of a formula",
                 "use numbers, names, + - * / ^, brackets and functions of one argument",
             )
-        words.append(_word(entry, match, variable))
+        words.append(_word(entry, match, variable, momentum))
         position = match.end()
     return "".join(words).strip()
 
 
-def _word(entry: Entry, match: re.Match[str], variable: str | None) -> str:
+def _word(entry: Entry, match: re.Match[str], variable: str | None, momentum: str | None) -> str:
     if match["number"]:
         return f"({match['number']}*i)" if match["unit"] else match["number"]
     if match["sign"]:
@@ -49,6 +50,8 @@ def _word(entry: Entry, match: re.Match[str], variable: str | None) -> str:
     name = match["name"]
     if name == variable or (variable is None and (name in _SQUARES or re.fullmatch(r"m_[0-9_]+_sq", name))):
         return "s"
+    if name == momentum:
+        return "q2"
     if name in _UNITS:
         return "i"
     if name in _FUNCTIONS:

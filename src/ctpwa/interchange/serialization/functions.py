@@ -127,9 +127,9 @@ def _multichannel(entry: Entry, pairs: Collection[tuple[float, float]]) -> dict[
 
 
 def _generic(entry: Entry, pairs: Collection[tuple[float, float]]) -> dict[str, Any]:
-    entry.only({"name", "type", "x", "expression"}, "remove it if it does not change the function")
-    variable = entry.get("x")
-    text = translated(entry["expression"], None if variable is None else variable.text)
+    entry.only({"name", "type", "x", "expression", "momentum"}, "remove it if it does not change the function")
+    variable, momentum = entry.get("x"), entry.get("momentum")
+    text = translated(entry["expression"], None if variable is None else variable.text, None if momentum is None else momentum.text)
     if len({tuple(sorted(pair)) for pair in pairs}) == 1 and min(min(pair) for pair in pairs) >= 0:
         for pair in pairs:  # its own break-up momentum, which is never negative
             text = text.replace(breakup_text(*pair), "q2")

@@ -17,24 +17,23 @@ def breakup_text(m1: float, m2: float, s: str = "s") -> str:
     return f"(({s} - {above!r})*({s} - {below!r})/(4*{s}))" if below else f"(({s} - {above!r})/4)"
 
 
-def expression_text(formula: Formula, values: Mapping[str, float], momentum: str | None) -> str:
-    """A formula as a text in ``s`` alone.
+def expression_text(formula: Formula, values: Mapping[str, float], momentum: str) -> str:
+    """A formula as a text in ``s`` and what stands for q².
 
     Args:
         formula:   the formula
         values:    its parameters by name
-        momentum:  what is written for q² of the daughters; None if their masses differ from event to event
+        momentum:  what is written for q² of the daughters
 
     Raises:
         PhysicsError: if it depends on more than s, or cannot be written as one expression
     """
     numbers = {p.symbol: sp.Float(values[p.name]) for p in formula.parameters}
     expression = formula.expression.xreplace(numbers)
-    left = sorted(str(symbol) for symbol in expression.free_symbols - {s} - ({q2} if momentum is not None else set()))
+    left = sorted(str(symbol) for symbol in expression.free_symbols - {s, q2})
     if left:
-        names = "the masses of its daughters, which differ from event to event" if left == ["q2"] else ", ".join(left)
-        raise PhysicsError(f"{formula.name!r} depends on {names}", "choose a lineshape that depends on s alone")
-    return _text(expression, formula.name, momentum or "")
+        raise PhysicsError(f"{formula.name!r} depends on {', '.join(left)}", "choose a lineshape that depends on masses alone")
+    return _text(expression, formula.name, momentum)
 
 
 def _text(node: sp.Expr, name: str, momentum: str) -> str:
