@@ -19,6 +19,7 @@ UNDEFINED = 5  # how the PDG tables of ``particle`` mark a quantum number that i
 NEUTRAL_KAONS = {130, 310}  # K_L and K_S are mixtures of both strangeness values
 MULTIPLET_PARITY = {9000215: 1, 10413: 1}  # a(2)(1700)+ and D(1)(2420)+, whose entries disagree with those of their neutral partners
 TETRAQUARKS = 100_000_000  # from here on the digits of an identifier are those of four quarks
+NUCLEI = 1_000_000_000  # from here on those of a nucleus
 CHARGED_LEPTONS = {11, 13, 15}
 # other names of particles and multiplets: by mass, of earlier editions of the PDG, in words, without their prime
 ALIASES = {
@@ -89,7 +90,8 @@ def pdg_index() -> PdgIndex:
 
     spellings: dict[str, PdgEntry] = {}
     multiplets: dict[str, list[PdgEntry]] = defaultdict(list)
-    entries = [p for p in Pdg.all() if p.J is not None and (p.pdgid.is_hadron or p.pdgid.is_lepton or int(p.pdgid) == 22)]
+    entries = [p for p in Pdg.all() if abs(p.pdgid) < NUCLEI and (p.pdgid.is_hadron or p.pdgid.is_lepton or int(p.pdgid) == 22)]
+    entries = [p for p in entries if p.J is not None]
     entries.sort(key=lambda entry: entry.mass is None)  # some states are there twice, once without a mass
     for entry in entries:
         spellings.setdefault(normalise(entry.name), entry)
