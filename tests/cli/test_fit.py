@@ -15,7 +15,7 @@ import ctpwa
 from ctpwa.cli.main import app
 from ctpwa.cli.settings import CommandSettings
 from ctpwa.fitting.checkpoint import Checkpoint, hash_of_model
-from ctpwa.fitting.starts import SearchSettings
+from ctpwa.fitting.search_settings import SearchSettings
 
 PHI, PHI3, KSTAR = "phi(1680)[K+ K-] (1,1)(1,0)", "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 MASS = "phi(1680).mass"

@@ -1,5 +1,6 @@
 """What a command loads before it does anything: the list of commands needs nothing heavy, and looking at a model or result little of it."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -61,8 +62,25 @@ def test_help_and_version_load_nothing_heavy():
 
 
 def test_looking_at_a_model_and_a_result_loads_little(folder):
-    for modules in loaded(["show", str(folder / "model.result.json")], ["check", "--no-samples", str(folder / "model.yml")]):
-        assert modules & NOT_FOR_LOOKING == set()
+    check, show = loaded(["check", "--no-samples", str(folder / "model.yml")], ["show", str(folder / "model.result.json")])
+    assert check & {*NOT_FOR_LOOKING, "scipy", "ctpwa.fitting.fit"} == set()
+    assert show & NOT_FOR_LOOKING == set()
+
+
+def test_what_a_program_imports_is_not_looked_through_for_garbage(folder):
+    code = """
+import gc, sys
+from ctpwa.cli.main import app
+
+try:
+    app(["check", "--no-samples", sys.argv[1]])
+except SystemExit:
+    print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+"""
+    run = subprocess.run([sys.executable, "-c", code, str(folder / "model.yml")], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "True True"
+    CliRunner().invoke(app, ["check", "--no-samples", str(folder / "model.yml")])
+    assert gc.get_freeze_count() == 0, "this program is more than a command"
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -7,7 +7,7 @@ import ctpwa
 from ctpwa.base.errors import DataError
 from ctpwa.fitting.ambiguities import ambiguities, separation
 from ctpwa.fitting.result import FoundMinimum
-from ctpwa.fitting.starts import SearchSettings
+from ctpwa.fitting.search_settings import SearchSettings
 
 # two waves without lineshapes and with real spin amplitudes: c → c* leaves every intensity as it is
 NR1, NR3 = "NR1[K+ K-] (1,1)(1,0)", "NR3[K+ K-] (3,3)(3,0)"

@@ -11,7 +11,7 @@ import ctpwa
 from ctpwa.fitting.fit import METHODS
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.remarks import masses_out_of_range
-from ctpwa.fitting.starts import SearchSettings
+from ctpwa.fitting.search_settings import SearchSettings
 from engine.cases import likelihood as engine_likelihood
 from fitting.cases import K2, PHI3, likelihood, make, part, phase_space, result, toy
 

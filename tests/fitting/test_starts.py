@@ -8,7 +8,8 @@ import pytest
 import ctpwa
 from ctpwa.fitting import minimum, starts
 from ctpwa.fitting.journal import Journal
-from ctpwa.fitting.starts import Coarse, SearchSettings, _turned, coarse_search
+from ctpwa.fitting.search_settings import SearchSettings
+from ctpwa.fitting.starts import Coarse, _turned, coarse_search
 from ctpwa.fitting.text import minima_lines
 from ctpwa.minimise.drive import Record
 from ctpwa.minimise.minima import Minimum

@@ -8,7 +8,7 @@ import pytest
 import ctpwa
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.ranks import ONE
-from ctpwa.fitting.starts import SearchSettings
+from ctpwa.fitting.search_settings import SearchSettings
 from ranks.cases import MASS, make, pair, phase_space
 from ranks.threads import on_ranks
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,17 +33,15 @@ from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, advice
 from ctpwa.engine.samples.memory_plan import Limits
-from ctpwa.fitting.fit import fit as fit_likelihood
-from ctpwa.fitting.journal import Journal
-from ctpwa.fitting.result import FitResult
-from ctpwa.fitting.starts import USUAL, SearchSettings
-from ctpwa.minimise.drive import Watch
+from ctpwa.fitting.search_settings import USUAL, SearchSettings
 from ctpwa.model.model import Model
-from ctpwa.observables.poles import far_poles
-from ctpwa.observe.efficiency import (
-    Efficiency,
-)
+from ctpwa.observe.efficiency import Efficiency
 from ctpwa.observe.variable import ProjectionSpec, default_projections
+
+if TYPE_CHECKING:  # only a fit needs them, and scipy
+    from ctpwa.fitting.journal import Journal
+    from ctpwa.fitting.result import FitResult
+    from ctpwa.minimise.drive import Watch
 
 NO_SAMPLES = "add  samples: {data: data.root, phase_space: {generate: 500000}}  to the model file"
 
@@ -199,6 +197,8 @@ class Analysis:
             search:      how to search from many starts
             simulation:  whether errors count that the phase-space sample is finite
         """
+        from ctpwa.fitting.fit import fit as fit_likelihood
+
         settings = self.settings
         if likelihood is None:
             likelihood = self.likelihood(engine, device, progress, precision)
@@ -226,6 +226,8 @@ class Analysis:
 
         No result is lost for that: Ctrl-C ends the search for poles, and so does anything that keeps it from ending.
         """
+        from ctpwa.observables.poles import far_poles
+
         try:
             remarks = far_poles(result, self.model)
         except (KeyboardInterrupt, ArithmeticError, PhysicsError):

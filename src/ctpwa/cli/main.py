@@ -9,6 +9,7 @@ import typer
 import typer.main
 
 import ctpwa
+from ctpwa.base.garbage import imported_for_good
 from ctpwa.base.launch import own_rank
 from ctpwa.base.timing import TIMING, phase
 from ctpwa.cli.command import Command, listed_commands
@@ -37,7 +38,7 @@ def make_app() -> typer.Typer:
             """The command itself takes the place of its line in the list."""
             name, listed, rest = super().resolve_command(ctx, args)
             os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # torch reads it when it is imported: threads that wait sleep
-            with phase("import"):
+            with phase("import"), imported_for_good():
                 return name, listed if name is None else _loaded(name, commands[name].load()), rest
 
         def invoke(self, ctx: Any) -> Any:

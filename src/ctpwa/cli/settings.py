@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from ctpwa.fitting.starts import USUAL as USUAL_SEARCH
-from ctpwa.fitting.starts import SearchSettings
+from ctpwa.fitting.search_settings import USUAL as USUAL_SEARCH
+from ctpwa.fitting.search_settings import SearchSettings
 from ctpwa.generate.toys import USUAL as USUAL_TOYS
 from ctpwa.generate.toys import ToySettings
-from ctpwa.minimise.drive import Watch
+
+if TYPE_CHECKING:
+    from ctpwa.minimise.drive import Watch
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ MULTIPLET_PARITY = {9000215: 1, 10413: 1, 433: -1, 435: 1}
 # doubled spins where the last digit of an identifier is wrong: Lambda(c)(2625) and Xi(c)(2815) are 3/2-, Xi(c)(2790) is 1/2-
 DOUBLED_SPIN = {104122: 3, 104312: 3, 104322: 3, 104314: 1, 104324: 1}
 TETRAQUARKS = 100_000_000  # from here on the digits of an identifier are those of four quarks
+NUCLEI = 1_000_000_000  # from here on those of a nucleus
 CHARGED_LEPTONS = {11, 13, 15}
 # other names of particles and multiplets: by mass, of earlier editions of the PDG, in words, without their prime
 ALIASES = {
@@ -107,7 +108,8 @@ def pdg_index() -> PdgIndex:
 
     spellings: dict[str, PdgEntry] = {}
     multiplets: dict[str, list[PdgEntry]] = defaultdict(list)
-    entries = [p for p in Pdg.all() if p.J is not None and (p.pdgid.is_hadron or p.pdgid.is_lepton or int(p.pdgid) == 22)]
+    entries = [p for p in Pdg.all() if abs(p.pdgid) < NUCLEI and (p.pdgid.is_hadron or p.pdgid.is_lepton or int(p.pdgid) == 22)]
+    entries = [p for p in entries if p.J is not None]
     entries.sort(key=lambda entry: entry.mass is None)  # some states are there twice, once without a mass
     for entry in entries:
         spellings.setdefault(normalise(entry.name), entry)

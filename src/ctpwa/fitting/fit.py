@@ -22,7 +22,7 @@ from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED, How, find_minimum
 from ctpwa.fitting.points import start_points
 from ctpwa.fitting.result import FitResult
-from ctpwa.fitting.starts import DISTANCE, USUAL, SearchSettings
+from ctpwa.fitting.search_settings import DISTANCE, USUAL, SearchSettings
 from ctpwa.minimise.drive import Watch
 from ctpwa.minimise.minos import minos as minos_errors
 from ctpwa.minimise.objective import Scaled

@@ -17,7 +17,8 @@ from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.one_form import one_form
 from ctpwa.fitting.physical import AT_EDGE, EVEN, HEIGHTS, Edge, WithBarrier
 from ctpwa.fitting.result import FoundMinimum
-from ctpwa.fitting.starts import Coarse, SearchSettings, coarse_search
+from ctpwa.fitting.search_settings import SearchSettings
+from ctpwa.fitting.starts import Coarse, coarse_search
 from ctpwa.minimise.drive import GiveUp, Record, Watch, drive
 from ctpwa.minimise.lbfgs import lbfgs
 from ctpwa.minimise.minima import Minimum, distinct

@@ -22,8 +22,9 @@ from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.holes import hole, may_have_holes
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.one_form import one_form
+from ctpwa.fitting.search_settings import USUAL, SearchSettings
 from ctpwa.minimise.drive import Record, drive_many
-from ctpwa.minimise.minima import SAME_VALUE, Minimum, distinct
+from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.objective import Restricted, Scaled
 from ctpwa.minimise.steps import Steps, Stop
@@ -32,32 +33,7 @@ COARSE_TOLERANCE = 1e-2
 FLOOR, SIGMAS = 30.0, 5.0
 RANDOM_SHARE = 0.25  # of many starts that are random
 PARENTS, TURNED = 4, 0.2  # of how many minima later ones come, and which part of the couplings is turned
-DISTANCE = 12.5  # that minima are usually kept within: five standard deviations of one parameter
 KNOWN = 0.75  # of the random ones, the first of them, must have ended before later ones begin
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """How to search from many starts.
-
-    Attributes:
-        events, per_parameter:  events of the data that are used, at least, and for every parameter
-        random:                 at least this many starts are random in all couplings
-        at_once:                starts at a time: with more, later ones learn less; with fewer, more passes over the events
-        same_value:             of −ln L: ends that differ by more are different minima
-        distance:               keep all minima that are less than this above the best one, in units in which one standard deviation adds
-                                ½ to −ln L, those with the same −ln L and other couplings as well; None: the best is what is looked for
-    """
-
-    events: int = 10_000
-    per_parameter: int = 100
-    random: int = 16
-    at_once: int = 24
-    same_value: float = SAME_VALUE
-    distance: float | None = None
-
-
-USUAL = SearchSettings()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from ctpwa.kinematics.sequential_decays import SequentialDecays, on_shell
 from ctpwa.model.model import Model
 
 MIN_BODIES, MAX_BODIES = 2, 6
+DIFFERENCE, MOST_STEPS = 1e-3, 100  # of the search for the largest weight
 MIN_CHUNK, CHUNK = 1 << 10, 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
 
 
@@ -199,22 +200,45 @@ class PhaseSpaceSampler(SequentialDecays):
         """The largest weight, by maximising Σ ln q over the gaps between the ordered masses; 1e-6 above it."""
         free = len(self.masses) - 2
 
-        def minus_log_weight(x: np.ndarray) -> float:
-            gaps = np.exp(np.append(x, 0.0))
-            ordered = torch.tensor(np.cumsum(gaps / gaps.sum())[:free], dtype=torch.float64)[:, None]
+        def log_weight(x: np.ndarray) -> np.ndarray:
+            gaps = np.exp(np.vstack([x, np.zeros(x.shape[1])]))
+            ordered = torch.tensor(np.cumsum(gaps / gaps.sum(axis=0), axis=0)[:free], dtype=torch.float64)
             q = self._momenta(self._intermediate_masses(ordered))
-            return float(-q.clamp(min=1e-300).log().sum())
-
-        if free == 0:
-            return float(self._momenta(self._intermediate_masses(torch.zeros(0, 1, dtype=torch.float64)))) * (1 + 1e-6)
-        from scipy.optimize import minimize
+            return q.clamp(min=1e-300).log().sum(dim=0).numpy()
 
         starts = [np.zeros(free), np.linspace(-1.0, 1.0, free), np.linspace(1.0, -1.0, free)]
-        best = min(
-            minimize(minus_log_weight, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 20000}).fun
-            for start in starts
-        )
-        return float(np.exp(-best)) * (1 + 1e-6)
+        return float(np.exp(max(_maximum(log_weight, start) for start in starts[: 1 if free == 0 else None]))) * (1 + 1e-6)
+
+
+def _maximum(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> float:
+    """A maximum of a smooth function, near a point, by Newton's method with differences for derivatives.
+
+    Args:
+        function:  values at points [coordinate, point]
+        x:         where to start [coordinate]
+    """
+    n, h = len(x), DIFFERENCE
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    unit = np.eye(n)
+    around = np.hstack([np.zeros((n, 1)), h * unit, -h * unit, *(h * (unit[:, [i]] + unit[:, [j]]) for i, j in pairs)])
+    at_x, *others = function(x[:, None] + around)
+    for _ in range(MOST_STEPS):
+        up, down = np.array(others[:n]), np.array(others[n : 2 * n])
+        curvature = np.diag(up + down - 2 * at_x) / h**2
+        for (i, j), both in zip(pairs, others[2 * n :], strict=True):
+            curvature[i, j] = curvature[j, i] = (both - up[i] - up[j] + at_x) / h**2
+        slope, (size, axes) = (up - down) / (2 * h), np.linalg.eigh(curvature)
+        step = axes @ ((axes.T @ slope) / np.maximum(np.abs(size), 1e-8))
+        step /= max(1.0, np.abs(step).max(initial=0.0))
+        if slope @ step < 1e-14:
+            break
+        tried = x[:, None] + step[:, None] * 0.5 ** np.arange(30)
+        values = function(tried)
+        if not values.max() > at_x:
+            break
+        x = tried[:, values.argmax()]
+        at_x, *others = function(x[:, None] + around)
+    return float(at_x)
 
 
 class CascadeSampler:

@@ -12,7 +12,7 @@ from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED, How, find_minimum
 from ctpwa.fitting.result import FitResult
-from ctpwa.fitting.starts import USUAL
+from ctpwa.fitting.search_settings import USUAL
 from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import SMALL_EDM, Verdict
 from ctpwa.studies.baseline import not_interrupted

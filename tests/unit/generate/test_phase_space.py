@@ -135,6 +135,14 @@ def mass_distribution(m_values):
     return np.interp(m_values, grid, cumulative / cumulative[-1])
 
 
+def test_largest_weight_of_three_bodies():
+    """That of a fine scan of the one mass that is free."""
+    sampler = PhaseSpaceSampler(3.0969, [0.494, 0.938, 0.0], torch.device("cpu"), 1)
+    M = torch.linspace(0.494 + 0.938, 3.0969, 200_001, dtype=torch.float64)
+    scan = sampler._momenta(torch.stack([torch.full_like(M, 0.494), M, torch.full_like(M, 3.0969)])).prod(dim=0).max()
+    assert sampler.max_weight / (1 + 1e-6) == pytest.approx(float(scan), rel=1e-9)
+
+
 def test_dalitz_plot_is_flat():
     events = ctpwa.generate_phase_space([M, *MASSES], 100_000, seed=21)
     m, cosine = dalitz_coordinates(events.momenta.values())

@@ -39,7 +39,7 @@ from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED as INTERRUPTED_FIT
 from ctpwa.fitting.remarks import doubtful_minimum
 from ctpwa.fitting.result import FitResult
-from ctpwa.fitting.starts import DISTANCE
+from ctpwa.fitting.search_settings import DISTANCE
 from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.minima import SAME_VALUE
 from ctpwa.model.couplings import coupling_names
