@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ctpwa.decay.chain import Decay
+from ctpwa.decay.chain import Decay, Node
 from ctpwa.decay.latex import latex_of_text
+from ctpwa.decay.made import Made
 from ctpwa.decay.particle import charge_suffix
+from ctpwa.decay.spin import format_spin
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameter import asymmetry_owner
 from ctpwa.model.short_names import short_names
@@ -67,7 +69,16 @@ def wave_latex(wave: Wave, short: bool = False) -> str:
     for node, resonance in zip(wave.chain.shown, wave.shown, strict=True):
         members = "".join(particle.latex for particle in wave.chain.decay.particles(node.leaves))
         parts.append(_charged(resonance.latex, node.particle.charge) + ("" if short else f"[{members}]"))
-    return r"\,".join([*parts, _CURRENT.sub(r"(\\mathrm{\1})", wave.chain.ls_text(wave.ls))])
+    ls = _CURRENT.sub(r"(\\mathrm{\1})", wave.chain.ls_text(wave.ls))
+    return r"\,".join([*parts, ls] if wave.chain.root.made is None else [_produced(wave.chain.root, wave.chain.root.made), *parts, ls])
+
+
+def _produced(root: Node, made: Made) -> str:
+    """J^P of X, and the state in which it was made."""
+    own = f"{format_spin(root.particle.two_J)}^{{{'+' if root.particle.P == 1 else '-'}}}"
+    numbers = [f"M{{=}}{made.two_m // 2}" if made.folded else f"m{{=}}{{{made.m}}}", rf"\epsilon{{=}}{{{'+-'[made.reflectivity < 0]}}}"]
+    numbers += [f"k{{=}}{made.rank}"] if made.rank else []
+    return f"{own}_{{{','.join(numbers)}}}"
 
 
 def parameter_label(model: Model, name: str, couplings: Iterable[str] = ()) -> str:
