@@ -20,7 +20,7 @@ def hello(name: str) -> None:
     main.echo(f"hello {name}")
 
 
-STUDIES = ["scan", "significance", "hypotheses", "search", "toys", "bootstrap", "systematics", "sample"]
+STUDIES = ["scan", "significance", "hypotheses", "search", "toys", "bootstrap", "systematics", "sample", "bins"]
 
 
 @pytest.fixture

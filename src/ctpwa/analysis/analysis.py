@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
@@ -113,6 +114,16 @@ class Analysis:
         """
         for data_set in self.data_sets:
             self._read[data_set.name] = replace(other.read(data_set.name), resolution=data_set.resolution)
+
+    def with_samples(self, samples: Sequence[SampleSet]) -> Analysis:
+        """The same analysis of other events, such as those of one bin.
+
+        Args:
+            samples:  of every data set
+        """
+        other = copy(self)
+        other._read = {own.name: own for own in samples}
+        return other
 
     def forget(self) -> None:
         """Release the samples; what was built from them stays."""

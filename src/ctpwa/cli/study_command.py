@@ -31,6 +31,7 @@ from ctpwa.studies.run import RunOptions
 from ctpwa.studies.study import Study
 
 FitArgument = Annotated[Path, typer.Argument(metavar="FIT", help="a file that ctpwa fit wrote; or a model file, which is fitted first")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="a model file, or a file that ctpwa fit wrote")]
 OutOption = Annotated[Path | None, typer.Option("-o", "--out", help="the Parquet file of finished fits; default: next to the fit")]
 FiguresOption = Annotated[Path | None, typer.Option("--figures", help="a folder for all figures as PDF and PNG")]
 EngineOption = Annotated[str | None, typer.Option("--engine", help="auto, or a backend such as cuda, cpu or reference")]
@@ -39,6 +40,7 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="seed of the rand
 ForceOption = Annotated[bool, typer.Option("--force", help="start over, and replace an earlier study and earlier figures")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the study for programs")]
 S = TypeVar("S", bound=Study)
+O = TypeVar("O", OpenedFit, Analysis)
 
 
 @dataclass(frozen=True)
@@ -66,20 +68,33 @@ class StudyCall:
     as_json: JsonOption = False
 
     def run(self, suffix: str, work: Callable[[OpenedFit, RunOptions], S], more: Callable[[S], list[Path]] = lambda study: []) -> None:
-        """Do a study, print it, and draw its figures.
+        """Do a study of a fit, print it, and draw its figures.
 
         Args:
             suffix:  of the default file, such as ``toys``
             work:    does it: given the fit, and how to run it
             more:    writes what else was asked for, and says which files
         """
+        self._run(suffix, lambda ranks: _opened(self.fit, ranks), work, more)
+
+    def run_model(self, suffix: str, work: Callable[[Analysis, RunOptions], S]) -> None:
+        """The same of a study of a model, which needs no fit.
+
+        Args:
+            suffix:  of the default file
+            work:    does it: given the analysis, and how to run it
+        """
+        self._run(suffix, lambda ranks: _analysis(self.fit), work, lambda study: [])
+
+    def _run(self, suffix: str, open: Callable[[Ranks], O], work: Callable[[O, RunOptions], S], more: Callable[[S], list[Path]]) -> None:
         ranks, path = current_ranks(), study_path(self.fit, suffix) if self.out is None else self.out
         ranks.together(lambda: _check(self, path))
         lock = OutputLock(path)
         ranks.on_first(lock.acquire)
         try:
-            opened = _opened(self.fit, ranks)
-            ranks.together(lambda: check_inputs(path, [self.fit, *opened.analysis.files]))
+            opened = open(ranks)
+            inputs: tuple[Path, ...] = opened.files if isinstance(opened, Analysis) else opened.analysis.files
+            ranks.together(lambda: check_inputs(path, [self.fit, *inputs]))
             try:
                 study = work(opened, {"path": path, "engine": self.engine, "device": self.device, "ranks": ranks, "force": self.force})
             except KeyboardInterrupt:
@@ -93,16 +108,19 @@ class StudyCall:
         ranks.end_together()
 
 
-def study_command(work: Callable[..., None], example: str, place: int) -> Command:
+def study_command(work: Callable[..., None], example: str, place: int, *, of_model: bool = False) -> Command:
     """The record of the command of a study, which several processes share.
 
     Args:
-        work:     does it; its first argument is a ``StudyCall``, the others are its own arguments and options, as in typer
-        example:  an example for its help
-        place:    its position among the commands
+        work:      does it; its first argument is a ``StudyCall``, the others are its own arguments and options, as in typer
+        example:   an example for its help
+        place:     its position among the commands
+        of_model:  whether it is of a model, which need not be fitted
     """
     own = list(signature(work, eval_str=True).parameters.values())[1:]
     common = list(signature(StudyCall, eval_str=True).parameters.values())
+    if of_model:
+        common[1] = common[1].replace(annotation=ModelArgument)
 
     def run(**given: Any) -> None:
         work(StudyCall(**{p.name: given.pop(p.name) for p in common}), **given)
@@ -144,6 +162,11 @@ def _opened(given: Path, ranks: Ranks) -> OpenedFit:
 
     ranks.on_first(fitted)
     return open_fit(result)
+
+
+def _analysis(given: Path) -> Analysis:
+    """The model of a model file, or of a fit; each process has all its events."""
+    return ctpwa.load_analysis(given, ONE) if given.suffix in MODEL_FILES else open_fit(given).analysis
 
 
 def _check_fitted(analysis: Analysis, result: Path) -> None:

@@ -156,3 +156,24 @@ class ReportContent:
     poles: tuple[Pole, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     studies: tuple[StudyView, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class BinCurve:
+    """A number against the bins of a variable, of one or several solutions of every bin.
+
+    Attributes:
+        centres:  the middle of the bin of every point
+        widths:   half of its width
+        values:   of the number
+        errors:   standard deviations
+        branch:   which points of other bins each of them continues
+        best:     whether it is of the best solution of its bin
+    """
+
+    centres: np.ndarray
+    widths: np.ndarray
+    values: np.ndarray
+    errors: np.ndarray
+    branch: np.ndarray
+    best: np.ndarray

@@ -5,6 +5,7 @@ import typing as _typing
 from ctpwa.base.lazy import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
+    from ctpwa.studies.bins_study import Bins, bins
     from ctpwa.studies.bootstrap_study import Bootstrap, bootstrap
     from ctpwa.studies.hypotheses_study import Hypotheses, hypotheses
     from ctpwa.studies.mass_scan_study import MassScan, mass_scan
@@ -21,6 +22,7 @@ else:
     __getattr__, __dir__ = _on_demand(__name__)
 
 __all__ = [
+    "Bins",
     "Bootstrap",
     "Hypotheses",
     "MassRange",
@@ -33,6 +35,7 @@ __all__ = [
     "Study",
     "Systematics",
     "Toys",
+    "bins",
     "bootstrap",
     "hypotheses",
     "load_study",

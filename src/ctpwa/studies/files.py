@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ctpwa.base.errors import CtpwaError
+from ctpwa.fitting.checkpoint import hash_of_model, hash_of_samples
 from ctpwa.fitting.result import CHECKSUM, FitResult
 from ctpwa.studies.store import is_study
 from ctpwa.studies.study import Study, load_study
@@ -37,6 +40,16 @@ def _stem(fit: Path) -> str:
     return fit.name.removesuffix(".json").removesuffix(".result") if fit.suffix not in MODEL_FILES else fit.stem
 
 
+def model_and_samples(description: Mapping[str, Any], summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Equal for the same model and the same events: what a study is of that needs no fit.
+
+    Args:
+        description:  content of the model file
+        summaries:    of what was read
+    """
+    return f"{hash_of_model(description)} {hash_of_samples(summaries)}"
+
+
 def find_studies(path: str | os.PathLike[str], result: FitResult) -> FoundStudies:
     """The studies that lie next to the file of a result.
 
@@ -45,6 +58,7 @@ def find_studies(path: str | os.PathLike[str], result: FitResult) -> FoundStudie
         result:  what is in it
     """
     file, own = Path(path), result.as_dict()[CHECKSUM]
+    of_model = None if result.model is None else model_and_samples(result.model, result.samples)
     found: dict[Path, Study] = {}
     left_out: dict[Path, str] = {}
     for each in sorted(file.parent.iterdir()):
@@ -55,7 +69,7 @@ def find_studies(path: str | os.PathLike[str], result: FitResult) -> FoundStudie
         except CtpwaError as error:
             left_out[each] = str(error).partition("\n")[0]
             continue
-        if study.about.result == own:
+        if study.about.result in (own, of_model):
             found[each] = study
         else:
             left_out[each] = "it belongs to another fit"

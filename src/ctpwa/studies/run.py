@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypedDict
 
+from ctpwa.analysis.analysis import Analysis
 from ctpwa.analysis.reopen import OpenedFit
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
@@ -63,7 +64,7 @@ class StudyRun:
     """A study while it runs. At the end of the block all fits are in the file; after an error or an interruption those that had ended.
 
     Args:
-        opened:   the fit that it is of
+        opened:   the fit that it is of; or an analysis, if it is of no fit
         about:    what it is
         options:  how to run it
 
@@ -73,10 +74,10 @@ class StudyRun:
         device:  where to compute, likewise
     """
 
-    def __init__(self, opened: OpenedFit, about: About, options: RunOptions) -> None:
+    def __init__(self, opened: OpenedFit | Analysis, about: About, options: RunOptions) -> None:
         path = None if options.get("path") is None else Path(str(options["path"]))
-        settings = opened.analysis.settings
-        self.opened = opened
+        settings = opened.settings if isinstance(opened, Analysis) else opened.analysis.settings
+        self._opened = opened
         self.engine, self.device = options.get("engine") or settings.engine, options.get("device") or settings.device
         self.ranks, self.progress = options.get("ranks", ONE), options.get("progress")
         if path is not None and options.get("force"):
@@ -91,6 +92,12 @@ class StudyRun:
         if kind is None:
             self.ranks.on_first(self.store.finish)
         self.store.__exit__(kind, error, trace)
+
+    @property
+    def opened(self) -> OpenedFit:
+        """The fit that it is of."""
+        assert isinstance(self._opened, OpenedFit)
+        return self._opened
 
     @cached_property
     def baseline(self) -> Baseline:

@@ -5,7 +5,7 @@ NLL = −Σ_data w ln I + Σ_background w ln I + (Σ w_data − Σ w_background)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -396,6 +396,14 @@ class Likelihood:
             waves:  names of waves, or of resonances, of which all waves are left out
         """
         return relatives.without(self, waves)
+
+    def with_references(self, references: Sequence[str]) -> Likelihood:
+        """The same with other couplings as references, such as the strongest one of each coherent set.
+
+        Args:
+            references:  the coupling that is 1, then those of other coherent sets whose phases are 0
+        """
+        return relatives.with_references(self, references)
 
     def with_still_lineshapes(self, p: Any) -> Likelihood:
         """The same with a normalisation with lineshapes fixed at ``p``: exact there, quick elsewhere.

@@ -30,7 +30,7 @@ from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
 from ctpwa.model.model import Wave
-from ctpwa.model.parameter import asymmetry_parts, undetermined_parts
+from ctpwa.model.parameter import PARTS, asymmetry_parts, undetermined_parts
 from ctpwa.model.parameters import Parameters, make_parameters
 from ctpwa.model.reference_phases import Observed, find_reference_phases, freed
 
@@ -237,6 +237,20 @@ def without(likelihood: Likelihood, waves: Iterable[str]) -> Likelihood:
         integrals = _integrals_of(norm.integrals, kept, sorted(used))
         norm = replace(norm, source=collapsed(integrals, len(used)), integrals=integrals)
     return replace(likelihood, amplitude=amplitude, parameters=parameters, constraints=constraints, norm=norm, phases=phases)
+
+
+def with_references(likelihood: Likelihood, references: Sequence[str]) -> Likelihood:
+    """See ``Likelihood.with_references``."""
+    options, names = likelihood.amplitude.coupling_options, likelihood.coupling_names
+    mapped = map_couplings(likelihood.model, names, options.kind, options.ties, references[0])
+    amplitude = replace(likelihood.amplitude, coupling_map=mapped, coupling_options=replace(options, reference=references[0]))
+    parameters = _parameters_of(likelihood, amplitude, [])
+    part = PARTS[parameters.representation][1]
+    wanted = [name for name in (f"{own}.{part}" for own in references[1:]) if name in parameters.names]
+    phases = find_reference_phases([Observed(parameters, amplitude.sets, frozenset(likelihood.constraints))], wanted)
+    if not set(wanted) <= {f"{own}.{part}" for own in phases.references}:
+        raise PhysicsError(f"{', '.join(references)} cannot all be references", "name one coupling of each coherent set")
+    return replace(likelihood, amplitude=amplitude, parameters=phases.applied(parameters), phases=phases)
 
 
 def _kept_waves(waves: Sequence[Wave], left_out: Iterable[str]) -> list[int]:

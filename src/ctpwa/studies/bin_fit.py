@@ -1,0 +1,319 @@
+"""The fit of one bin: from its events to all its solutions, each with couplings in events."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from ctpwa.analysis.analysis import Analysis
+from ctpwa.analysis.sample_sets import SampleSet
+from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
+from ctpwa.base.words import counted
+from ctpwa.data.events import Events
+from ctpwa.data.stream import EventStream, picked_events
+from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.values import free_parameters
+from ctpwa.fitting.event_couplings import EventCouplings, event_couplings
+from ctpwa.fitting.fit import fit
+from ctpwa.fitting.result import FitResult
+from ctpwa.fitting.search_settings import DISTANCE, USUAL
+from ctpwa.observables.projections import event_weights
+from ctpwa.studies.baseline import not_interrupted
+from ctpwa.studies.bin_axes import Bin, BinAxis, bin_numbers
+from ctpwa.studies.bin_records import OPEN_SIGN, bin_groups, fitted_at, record_of, replica_key, solution_key
+from ctpwa.studies.bin_solutions import apart
+from ctpwa.studies.fit_record import FitRecord
+
+WEAK = 0.3  # of the events of the strongest wave of a coherent set: a weaker one is no good reference
+SAME = 1e-3  # of all events: solutions that differ by less are the same
+OPEN = 1e-6  # of one standard deviation in −ln L: what conjugate couplings may change
+MOST = 8  # solutions of a bin that are kept
+NOTHING = np.zeros((0, 0))
+SIDEBAND = 1  # stream of random numbers of events that are subtracted
+
+
+@dataclass(frozen=True)
+class BinOptions:
+    """How every bin is fitted.
+
+    Attributes:
+        starts:    number of starts
+        seed:      of random starts and replicas
+        distance:  solutions are kept whose −ln L is less than this above that of the best one
+        engine:    what computes
+        device:    where
+    """
+
+    starts: int
+    seed: int = 0
+    distance: float = DISTANCE
+    engine: str | None = None
+    device: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedSamples:
+    """The samples of an analysis, and in which bin every event is.
+
+    Attributes:
+        analysis:  model, samples and settings; of one data set
+        axes:      what the bins are of
+    """
+
+    analysis: Analysis
+    axes: tuple[BinAxis, ...]
+    progress: bool | None = None
+    _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def samples(self) -> SampleSet:
+        """All events, in main memory."""
+        read = self.analysis.read(progress=self.progress)
+        phase_space, truth = picked_events(read.phase_space, None), None if read.truth is None else picked_events(read.truth, None)
+        accepted = float(event_weights(phase_space).sum())
+        everything = None if truth is None else float(event_weights(truth).sum())
+        if everything is not None and accepted > everything * (1 + 1e-9):
+            raise DataError(
+                f"the weights of phase space add up to {accepted:.6g}, and those of its truth to {everything:.6g}\n"
+                " fix: give all generated events as truth, of which phase space has those that are accepted; or leave truth out"
+            )
+        return replace(read, data=picked_events(read.data, None), phase_space=phase_space, truth=truth)
+
+    @property
+    def corrected(self) -> bool:
+        """Whether generated events are known, so that numbers of events are corrected for acceptance."""
+        return self.samples.truth is not None
+
+    def _numbers(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """Events of a sample in the order of their bins, and where each bin begins."""
+        if kind not in self._kept:
+            events = getattr(self.samples, kind)
+            own = bin_numbers(self.axes, events, self.analysis.model)
+            order = np.argsort(own, kind="stable")
+            size = math.prod(axis.n for axis in self.axes)
+            self._kept[kind] = order, np.searchsorted(own[order], np.arange(size + 1))
+        return self._kept[kind]
+
+    def of_bin(self, number: int) -> SampleSet:
+        """The events of one bin.
+
+        Args:
+            number:  of the bin among all of them
+        """
+        own = self.samples
+        background, truth = self._picked("background", number), self._picked("truth", number)
+        if background is not None and not background.n_events:
+            background = None
+        data, phase_space = self._picked("data", number), self._picked("phase_space", number)
+        assert data is not None
+        assert phase_space is not None
+        return replace(own, data=data, phase_space=phase_space, background=background, truth=truth)
+
+    def _picked(self, kind: str, number: int) -> Events | None:
+        events: Events | None = getattr(self.samples, kind)
+        if events is None:
+            return None
+        order, begins = self._numbers(kind)
+        return events.picked(torch.from_numpy(order[begins[number] : begins[number + 1]]))
+
+
+@dataclass(frozen=True, eq=False)
+class BinFit:
+    """Fits one bin.
+
+    Attributes:
+        binned:   the samples
+        options:  how to fit
+        number:   of the bin among all of them
+        bin:      the bin
+    """
+
+    binned: BinnedSamples
+    options: BinOptions
+    number: int
+    bin: Bin
+
+    @cached_property
+    def samples(self) -> SampleSet:
+        """Its events."""
+        return self.binned.of_bin(self.number)
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        """Of its events.
+
+        Raises:
+            DataError: if there are none, or no simulation
+        """
+        own = self.samples
+        if not own.data.n_events:
+            raise DataError("no events")
+        if not own.phase_space.n_events:
+            raise DataError(f"{counted(own.data.n_events, 'event')}, and no simulation: phase space has no events here")
+        analysis = self.binned.analysis.with_samples([own])
+        likelihood = analysis.likelihood(self.options.engine, self.options.device, False)
+        assert isinstance(likelihood, Likelihood)
+        if own.data.n_events < len(likelihood.names):
+            raise DataError(f"{counted(own.data.n_events, 'event')}, fewer than {counted(len(likelihood.names), 'free parameter')}")
+        return likelihood
+
+    @cached_property
+    def groups(self) -> dict[str, list[int]]:
+        """Waves whose events are counted together."""
+        return bin_groups(self.binned.analysis.model)
+
+    def records(self) -> tuple[FitRecord, ...]:
+        """All solutions, the best one last; or why there is none."""
+        begin, own = time.perf_counter(), self.samples
+        counts = {"data": float(own.data.n_events), "simulated": float(own.phase_space.n_events)}
+        try:
+            found = self._solutions()
+        except CtpwaError as error:
+            failed = FitRecord.failed(self.bin.key, error, time.perf_counter() - begin)
+            return (replace(failed, numbers=counts),)
+        seconds = time.perf_counter() - begin
+        records = []
+        for k, (result, couplings, starts) in enumerate(found):
+            key = self.bin.key if k == 0 else solution_key(self.bin.key, k)
+            numbers = counts | {"starts": float(starts), "solutions": float(len(found)), "unit": float(self.likelihood.unit)}
+            numbers |= {f"{OPEN_SIGN} {own}": 1.0 for own in self._open()}
+            records.append(record_of(key, result, couplings, numbers, seconds if k == 0 else 0.0))
+        return tuple(reversed(records))
+
+    def replica(self, k: int, best: FitRecord) -> FitRecord:
+        """The same events, each counted as often as chance has it, fitted from the best solution.
+
+        Args:
+            k:     number of the replica
+            best:  the best solution
+        """
+        begin, key, own = time.perf_counter(), replica_key(self.bin.key, k), self.samples
+        try:
+            bare, theta = fitted_at(best)
+            c = np.array([bare[name] for name in self.likelihood.coupling_names])
+            likelihood = self._with_strong_references(self.likelihood, c * _sizes(self.likelihood))
+            seeds = [self.options.seed, self.number, k]
+            weights = _poisson(own.data, seeds)
+            background = None if own.background is None else _poisson(own.background, [*seeds, SIDEBAND])
+            other = likelihood.with_weights(weights, background)
+            x = free_parameters(other, bare, theta)
+            result = self._fitted(other, x[None], simulation=False)
+            couplings = self._in_events(other, result)
+            return record_of(key, result, replace(couplings, covariance=NOTHING), {}, time.perf_counter() - begin)
+        except CtpwaError as error:
+            return FitRecord.failed(key, error, time.perf_counter() - begin)
+
+    def _solutions(self) -> list[tuple[FitResult, EventCouplings, int]]:
+        """Every solution within the distance, the best first, with the number of starts that ended there."""
+        likelihood, options = self.likelihood, self.options
+        analysis = self.binned.analysis
+        start = dict(zip(likelihood.names, analysis.start(likelihood), strict=True))
+        seed = int(np.random.SeedSequence([options.seed, self.number]).generate_state(1)[0])
+        search = replace(USUAL, distance=options.distance) if options.starts > 1 else USUAL
+        method = analysis.settings.method
+        first = not_interrupted(
+            fit(likelihood, options.starts, method, start=start, seed=seed, search=search, simulation=False, progress=False)
+        )
+        near = [m for m in first.minima if m.refined and m.nll - first.nll <= options.distance * likelihood.unit] or list(first.minima[:1])
+        nothing = np.zeros((len(likelihood.names), len(likelihood.names)))
+        found: list[tuple[EventCouplings, np.ndarray, int]] = []
+        for minimum in near:
+            x = np.array(minimum.values)
+            own = event_couplings(likelihood, x, nothing, {})
+            same = next((k for k, (other, _, _) in enumerate(found) if self._same(other, own)), None)
+            if same is None:
+                found.append((own, x, minimum.starts))
+            else:
+                found[same] = (*found[same][:2], found[same][2] + minimum.starts)
+        results = []
+        for own, x, starts in found[:MOST]:
+            other = self._with_strong_references(likelihood, own.values)
+            at = x if other is likelihood else free_parameters(other, _bare(likelihood, x), _theta(likelihood, x))
+            result = self._fitted(other, at[None], simulation=analysis.settings.simulation)
+            results.append((result, self._in_events(other, result), starts))
+        return sorted(results, key=lambda own: own[0].nll)
+
+    def _fitted(self, likelihood: Likelihood, points: np.ndarray, simulation: bool) -> FitResult:
+        method = self.binned.analysis.settings.method
+        return not_interrupted(fit(likelihood, points, method, simulation=simulation, progress=False))
+
+    def _in_events(self, likelihood: Likelihood, result: FitResult) -> EventCouplings:
+        truth = self.samples.truth
+        known = np.where(np.isfinite(result.covariance), result.covariance, 0.0)
+        return event_couplings(likelihood, result.x, known, self.groups, truth)
+
+    def _with_strong_references(self, likelihood: Likelihood, c: np.ndarray) -> Likelihood:
+        """The same likelihood where every coherent set has a strong wave as reference: relative to one that is nearly 0 all others are
+        nearly infinite, and phases undetermined.
+        """
+        sets, size = np.array(likelihood.amplitude.sets), np.abs(c) ** 2
+        strongest = [int(np.flatnonzero(sets == own)[size[sets == own].argmax()]) for own in range(sets.max() + 1)]
+        names = list(likelihood.coupling_names)
+        references = {*likelihood.coupling_map.fixed, *likelihood.phases.references}
+        own = [size[k] for k, name in enumerate(names) if name in references]
+        if len(own) == len(strongest) and all(a >= WEAK * size[k] for a, k in zip(own, strongest, strict=True)):
+            return likelihood
+        try:
+            return likelihood.with_references([names[k] for k in sorted(strongest, key=lambda k: -size[k])])
+        except PhysicsError:  # something is fixed or tied relative to the references there are
+            return likelihood
+
+    def _same(self, a: EventCouplings, b: EventCouplings) -> bool:
+        """Whether two solutions are one, but for conjugate couplings of sets whose sign is open."""
+        sets = np.array(self.likelihood.amplitude.sets)
+        distance = sum(apart(a.values[sets == own], b.values[sets == own], own in self._conjugable) for own in range(sets.max() + 1))
+        return bool(distance <= SAME * (np.abs(a.values) ** 2).sum())
+
+    @cached_property
+    def _conjugable(self) -> frozenset[int]:
+        """Coherent sets whose couplings may all be conjugated without any change of the likelihood, wherever it is."""
+        likelihood = self.likelihood
+        x = likelihood.random_couplings(likelihood.start, 1, seed=1)[0]
+        value, sets = float(likelihood.value(x)), np.array(likelihood.amplitude.sets)
+        return frozenset(own for own in range(sets.max() + 1) if self._unchanged(x, sets == own, value))
+
+    def _unchanged(self, x: np.ndarray, members: np.ndarray, value: float) -> bool:
+        likelihood = self.likelihood
+        c = np.array(list(_bare(likelihood, x).values()))
+        turned = np.where(members, c.conj(), c)
+        try:
+            other = free_parameters(likelihood, dict(zip(likelihood.coupling_names, turned.tolist(), strict=True)), _theta(likelihood, x))
+        except PhysicsError:
+            return False
+        change = abs(float(likelihood.value(other)) - value)
+        return change <= max(OPEN * likelihood.unit, 10 * likelihood.rounding)
+
+    def _open(self) -> Iterator[int]:
+        """Sets of more than one wave whose sign of all phases is open."""
+        sets = self.likelihood.amplitude.sets
+        return (own for own in sorted(self._conjugable) if sets.count(own) > 1)
+
+
+def _bare(likelihood: Likelihood, x: np.ndarray) -> dict[str, complex]:
+    return dict(zip(likelihood.coupling_names, likelihood.parameters.bare.native(x)[0].tolist(), strict=True))
+
+
+def _sizes(likelihood: Likelihood) -> np.ndarray:
+    """How large a wave with coupling 1 is, [coupling], with lineshapes where the fit starts."""
+    integrals = likelihood.integrals(likelihood.start)
+    size = np.zeros(len(likelihood.coupling_names))
+    np.add.at(size, integrals.coupling, np.diag(integrals.matrix).real)
+    return np.sqrt(size)
+
+
+def _theta(likelihood: Likelihood, x: np.ndarray) -> dict[str, float]:
+    """Lineshape parameters and amounts that float."""
+    names = likelihood.parameters.theta_names
+    values = dict(zip(names, likelihood.parameters.bare.native(x)[1].tolist(), strict=True))
+    return {name: value for name, value in values.items() if name in likelihood.names}
+
+
+def _poisson(events: Events | EventStream, seed: Sequence[int]) -> np.ndarray:
+    weights = event_weights(picked_events(events, None))
+    return weights * np.random.default_rng(seed).poisson(1.0, len(weights))

@@ -1,0 +1,458 @@
+"""``ctpwa bins``: one fit in every bin of a mass or of other variables, from many starts, with yields and phases against it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+import numpy as np
+
+from ctpwa.analysis.analysis import Analysis, load_analysis
+from ctpwa.base.errors import CtpwaError, DataError, suggest
+from ctpwa.base.ranks import ONE
+from ctpwa.base.words import counted
+from ctpwa.engine.likelihood.interference import ProbedAmplitudes
+from ctpwa.engine.plan.channels import model_channels
+from ctpwa.fitting.labels import group_label
+from ctpwa.fitting.search_settings import DISTANCE
+from ctpwa.fitting.text import Section, with_error
+from ctpwa.model.model import Model
+from ctpwa.report.content import BinCurve
+from ctpwa.studies.about import About
+from ctpwa.studies.baseline import BASE
+from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
+from ctpwa.studies.bin_fit import BinFit, BinnedSamples, BinOptions
+from ctpwa.studies.bin_records import TOTAL, bin_groups, couplings_of, events_of, group_names, replica_key, solution_key
+from ctpwa.studies.bin_solutions import HALF_TURN, Solution, followed, near_angle, unwrapped
+from ctpwa.studies.checks import checked_count, checked_seed
+from ctpwa.studies.files import model_and_samples
+from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.run import FitTask, RunOptions, StudyRun
+from ctpwa.studies.study import Study
+from ctpwa.version import VERSION
+
+if TYPE_CHECKING:
+    from ctpwa.report.figures.style import AnyFigure
+
+STARTS = 20
+MOST_AXES = 2
+COLUMNS = 5  # of a table of waves
+ACCEPTED = "numbers of events are those that were measured: there is no truth, so nothing corrects them for acceptance"
+
+
+class Bins(Study):
+    """Fits of all bins, and what follows from them together."""
+
+    name: ClassVar[str] = "bins"
+    title: ClassVar[str] = "Fits in bins"
+
+    @cached_property
+    def axes(self) -> tuple[BinAxis, ...]:
+        """What the bins are of."""
+        return tuple(
+            BinAxis(str(own["text"]), tuple(own["edges"]), str(own["label"]), str(own["unit"])) for own in self.about.extent["axes"]
+        )
+
+    @cached_property
+    def bins(self) -> tuple[Bin, ...]:
+        """All bins."""
+        return all_bins(self.axes)
+
+    @property
+    def couplings(self) -> tuple[str, ...]:
+        """Names of all couplings."""
+        return tuple(self.about.extent["couplings"])
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """Waves, and groups of them → how many waves."""
+        return dict(self.about.extent["groups"])
+
+    @cached_property
+    def solutions(self) -> tuple[tuple[Solution, ...], ...]:
+        """Solutions of every bin, the best first, in the order of ``bins``; along the first axis each continues the nearest one."""
+        sets = self.about.extent["sets"]
+        found: dict[str, tuple[Solution, ...]] = {}
+        n = self.axes[0].n
+        for start in range(0, len(self.bins), n):
+            row = self.bins[start : start + n]
+            own = [[Solution.of(bin, k, record, self.couplings, sets) for k, record in enumerate(self._records(bin))] for bin in row]
+            for bin, solutions in zip(row, followed(own), strict=True):
+                found[bin.key] = tuple(solutions)
+        return tuple(found[bin.key] for bin in self.bins)
+
+    def _records(self, own: Bin) -> list[FitRecord]:
+        """Of all solutions of a bin that are worth something."""
+        first = self.by_key.get(own.key)
+        if first is None or not np.isfinite(first.nll):
+            return []
+        count = int(first.numbers["solutions"])
+        others = [self.by_key[key] for k in range(1, count) if (key := solution_key(own.key, k)) in self.by_key]
+        return [first, *others]
+
+    @cached_property
+    def references(self) -> dict[int, str]:
+        """Coherent set → the coupling whose phase others are compared with: the one with most events in all bins."""
+        sets = np.array(self.about.extent["sets"])
+        total = np.zeros(len(sets))
+        for row in self.solutions:
+            if row:
+                total += np.abs(row[0].values) ** 2
+        return {
+            int(own): self.couplings[int(np.flatnonzero(sets == own)[total[sets == own].argmax()])] for own in sorted(set(sets.tolist()))
+        }
+
+    def events(self, name: str = TOTAL, second: int = 0, *, best: bool = True) -> BinCurve:
+        """Numbers of events of a wave, or of a group of waves, against the first axis.
+
+        Args:
+            name:    of the wave, of a J^P such as ``2+ e=+``, of a resonance, or ``total``
+            second:  number of the bin on the second axis
+            best:    of the best solutions alone
+        """
+        names = self.about.extent["names"]
+        if name not in names:
+            raise DataError(f"no wave and no group of waves is called {name!r}\n fix: {suggest(name, names)}")
+        return self._curve(lambda own: own.events[names[name]], second, best)
+
+    def phases(self, a: str, b: str | None = None, second: int = 0, *, best: bool = True) -> BinCurve:
+        """Arg c_a − arg c_b in degrees against the first axis, without jumps from 180 to −180.
+
+        Args:
+            a:       a coupling
+            b:       another one, that interferes with it; default: the strongest one that does
+            second:  number of the bin on the second axis
+            best:    of the best solutions alone
+        """
+        for name in (a, *([] if b is None else [b])):
+            if name not in self.couplings:
+                raise DataError(f"no coupling is called {name!r}\n fix: {suggest(name, self.couplings)}")
+        sets = dict(zip(self.couplings, self.about.extent["sets"], strict=True))
+        other = self.references[sets[a]] if b is None else b
+        if sets[other] != sets[a]:
+            raise DataError(
+                f"{a!r} and {other!r} do not interfere: their phase difference means nothing\n fix: take waves of one reflectivity"
+            )
+        found = self._curve(lambda own: own.phase(a, other), second, best)
+        values = found.values.copy()
+        values[found.best] = unwrapped(values[found.best].tolist(), found.errors[found.best].tolist())
+        beside = dict(zip(found.centres[found.best].tolist(), values[found.best].tolist(), strict=True))
+        for k in np.flatnonzero(~found.best):
+            values[k] = near_angle(values[k], beside[float(found.centres[k])])
+        return replace(found, values=values)
+
+    def _curve(self, number: Any, second: int, best: bool) -> BinCurve:
+        found = []
+        for own, row in zip(self.bins, self.solutions, strict=True):
+            if len(own.place) > 1 and own.place[1] != second:
+                continue
+            for solution in row[:1] if best else row:
+                value, error = number(solution)
+                centre, half = (own.low[0] + own.high[0]) / 2, (own.high[0] - own.low[0]) / 2
+                found.append((centre, half, value, error, solution.branch, solution.k == 0))
+        centres, widths, values, errors, branch, is_best = np.array(found, dtype=float).reshape(-1, 6).T
+        return BinCurve(centres, widths, values, errors, branch.astype(int), is_best.astype(bool))
+
+    # what is printed
+
+    @property
+    def headline(self) -> str:
+        """How many bins, how many of them have a fit, and whether solutions compete."""
+        done = [own for own in self.bins if own.key in self.by_key]
+        fitted = [row for row in self.solutions if row]
+        good = sum(row[0].record.good for row in fitted)
+        axes = " and ".join(axis.text for axis in self.axes)
+        words = f"{counted(len(self.bins), 'bin')} of {axes}: {counted(len(fitted), 'fit')}, {good} good"
+        if len(done) < len(self.bins):
+            words += f"; {len(self.bins) - len(done)} not done yet"
+        several = sum(len(row) > 1 for row in fitted)
+        within = self.about.options["distance"]
+        return words + (
+            "." if not several else f". {counted(several, 'bin has', 'bins have')} other solutions within {within:g} of the best −ln L."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know to read the numbers."""
+        sets = {own for row in self.solutions for solution in row for own in solution.open_sets}
+        signs = (
+            f"the common sign of all phases relative to {self.references[own]} is open: complex conjugate couplings are the same"
+            " solution, and each bin has the sign that is nearer to the bin before it"
+            for own in sorted(sets)
+        )
+        return (*self.about.notes, *signs)
+
+    def sections(self) -> tuple[Section, ...]:
+        """Bins, events of waves, phases, other solutions, replicas."""
+        return tuple(own for own in (self._overview(), *self._events(), *self._phases(), *self._others(), *self._bootstrap()) if own.rows)
+
+    def _overview(self) -> Section:
+        rows = []
+        for own, row in zip(self.bins, self.solutions, strict=True):
+            record = self.by_key.get(own.key)
+            if record is None:
+                continue
+            events, simulated = (f"{record.numbers.get(name, 0):.0f}" for name in ("data", "simulated"))
+            if not row:
+                rows.append((own.words, events, simulated, "", "", "", record.reasons))
+                continue
+            number, error = row[0].events[TOTAL]
+            starts = f"{record.numbers['starts']:.0f} of {self.about.options['starts']}"
+            remark = "" if record.good else record.reasons.partition(";")[0]
+            rows.append((own.words, events, simulated, with_error(number, error), f"{record.nll:.3f}", starts, remark))
+        columns = ("bin", "measured", "simulated", "events", "−ln L", "starts", "")
+        return Section("bins", columns, tuple(rows))
+
+    def _tables(self, title: str, names: Sequence[str], cell: Any, foot: str = "") -> list[Section]:
+        """Tables with a row for every bin and a column for every name, a few columns each."""
+        fitted = [(own, row[0]) for own, row in zip(self.bins, self.solutions, strict=True) if row]
+        found = []
+        for start in range(0, len(names), COLUMNS):
+            part = names[start : start + COLUMNS]
+            rows = tuple((own.words, *(cell(solution, name) for name in part)) for own, solution in fitted)
+            found.append(Section(title, ("bin", *part), rows, foot))
+        return found
+
+    def _shown(self) -> list[str]:
+        """Groups that are shown: waves, and groups of several of them."""
+        return [name for name, n in self.groups.items() if name != TOTAL and (n > 1 or name in self.couplings)] or [TOTAL]
+
+    def _events(self) -> list[Section]:
+        return self._tables("events", self._shown(), lambda own, name: with_error(*own.events[name]))
+
+    def _compared(self) -> list[tuple[str, str]]:
+        """Couplings with the ones that their phases are compared with."""
+        sets = self.about.extent["sets"]
+        return [(name, self.references[own]) for name, own in zip(self.couplings, sets, strict=True) if self.references[own] != name]
+
+    def _phases(self) -> list[Section]:
+        found = []
+        for reference in dict.fromkeys(b for _, b in self._compared()):
+            names = [a for a, b in self._compared() if b == reference]
+            found += self._tables(
+                f"phases relative to {reference}, degrees", names, lambda own, name, b=reference: _angle(*own.phase(name, b))
+            )
+        return found
+
+    def _others(self) -> list[Section]:
+        rows = []
+        for own, row in zip(self.bins, self.solutions, strict=True):
+            for solution in row[1:]:
+                above = solution.record.nll - row[0].record.nll
+                starts = f"{solution.record.numbers['starts']:.0f}"
+                differs = sorted(self.couplings, key=lambda name: -abs(_event_change(row[0], solution, name)))[:3]
+                words = ", ".join(f"{name}: {abs(_value(solution, name)) ** 2:.0f}" for name in differs)
+                rows.append((own.words, str(solution.k + 1), f"{above:.3f}", starts, _letters(solution.branch), words))
+        foot = "solutions with the same letter continue each other; events are those of the waves that differ most from the best solution"
+        return [Section("other solutions", ("bin", "solution", "above in −ln L", "starts", "branch", "events"), tuple(rows), foot)]
+
+    def _bootstrap(self) -> list[Section]:
+        names = self._shown()
+        spreads = {own.key: spread for own in self.bins if (spread := self.scatter(own.key))}
+        if not spreads:
+            return []
+
+        def cell(own: Solution, name: str) -> str:
+            found = spreads.get(own.bin.key)
+            return "" if found is None else f"{found[name]:.3g}"
+
+        return self._tables("bootstrap: how numbers of events scatter", names, cell)
+
+    def scatter(self, key: str) -> dict[str, float]:
+        """Standard deviations of numbers of events in the replicas of a bin; empty if there are fewer than two good ones.
+
+        Args:
+            key:  of the bin
+        """
+        replicas = [self.by_key[own] for k in range(self.about.extent["bootstrap"]) if (own := replica_key(key, k)) in self.by_key]
+        good = [events_of(record) for record in replicas if record.good]
+        if len(good) < 2:
+            return {}
+        return {name: float(np.std([own[name][0] for own in good], ddof=1)) for name in self.groups}
+
+    def phase_scatter(self, key: str, a: str, b: str) -> float:
+        """Standard deviation of arg c_a − arg c_b in the replicas of a bin, in degrees, about that of the fit; NaN without replicas.
+
+        Args:
+            key:   of the bin
+            a, b:  couplings
+        """
+        names = list(self.couplings)
+        keys = [key, *(replica_key(key, k) for k in range(self.about.extent["bootstrap"]))]
+        found = [couplings_of(record, names) for own in keys if (record := self.by_key.get(own)) is not None and record.good]
+        if len(found) < 3:
+            return float("nan")
+        turns = [c[names.index(a)] * np.conj(c[names.index(b)]) for c in found]
+        apart = [float(np.degrees(np.angle(turn * np.conj(turns[0])))) for turn in turns[1:]]
+        return float(np.std(apart, ddof=1))
+
+    def figures(self) -> dict[str, AnyFigure]:
+        """Events and phases against the first axis; one figure of each for every bin of the second."""
+        from ctpwa.report.figures.bins import Panel, draw_bins
+
+        if not any(self.solutions):
+            return {}
+        found: dict[str, AnyFigure] = {}
+        axis = self.axes[0]
+        limits = axis.edges[0], axis.edges[-1]
+        label = axis.label + (f"  [{axis.unit}]" if axis.unit else "")
+        others = range(self.axes[1].n) if len(self.axes) > 1 else range(1)
+        for second in others:
+            end = "" if len(others) == 1 else f"-{second + 1}"
+            waves = [Panel(self.about.labels.get(name, name), self.events(name, second, best=False)) for name in [TOTAL, *self._shown()]]
+            found[f"bins-events{end}"] = draw_bins(waves, label, _per_bin(axis), limits, zero=True)
+            turned = [
+                Panel(f"{self.about.labels.get(a, a)} $-$ {self.about.labels.get(b, b)}", self.phases(a, b, second, best=False))
+                for a, b in self._compared()
+            ]
+            if turned:
+                found[f"bins-phases{end}"] = draw_bins(
+                    turned, label, "phase difference [deg]", (axis.edges[0], axis.edges[-1]), most_error=HALF_TURN / 2
+                )
+        return found
+
+
+def _per_bin(axis: BinAxis) -> str:
+    widths = np.diff(axis.edges)
+    if not np.allclose(widths, widths[0], rtol=1e-9):
+        return "events per bin"
+    width, unit = (1000 * widths[0], "MeV") if axis.unit == "GeV" else (widths[0], axis.unit)
+    return f"events / {width:.4g} {unit}".rstrip()
+
+
+def _angle(value: float, error: float) -> str:
+    return "" if not error < HALF_TURN else with_error(value, error)
+
+
+def _value(own: Solution, name: str) -> complex:
+    return complex(own.values[own.names.index(name)])
+
+
+def _event_change(a: Solution, b: Solution, name: str) -> float:
+    return abs(_value(a, name)) ** 2 - abs(_value(b, name)) ** 2
+
+
+def _letters(branch: int) -> str:
+    """A … z, aa, ab, …"""
+    return (_letters(branch // 26 - 1) if branch >= 26 else "") + chr(ord("a") + branch % 26)
+
+
+def bins(
+    model: Analysis | str | os.PathLike[str] | Mapping[str, Any],
+    in_: str,
+    and_: str | None = None,
+    *,
+    starts: int = STARTS,
+    seed: int = 0,
+    bootstrap: int = 0,
+    distance: float = DISTANCE,
+    **run: Unpack[RunOptions],
+) -> Bins:
+    """Fit every bin of a variable, or of two, on its own: mass-independent fits.
+
+    A bin is a cut on measured, simulated and subtracted events. Every bin is fitted from many starts; numbers of events of all waves follow
+    as from an extended likelihood, corrected for acceptance if the model file has a truth sample or an efficiency. Bins that cannot be
+    fitted say why, and do no harm to others.
+
+    Args:
+        model:      a model file, its content, or an analysis, of one data set
+        in_:        what the bins are of, such as ``mass(eta, pi0): 1.04..2.0/40``; edges may be listed as well, ``t: 0.1, 0.2, 0.5``
+        and_:       a second variable
+        starts:     number of starts in every bin
+        seed:       of random starts and replicas
+        bootstrap:  replicas of every bin, in which events count as often as chance has it
+        distance:   other solutions are kept whose −ln L is less than this above that of the best, without weights
+        run:        how to run it, see ``RunOptions``
+    """
+    starts, seed = checked_count("starts", starts), checked_seed(seed)
+    replicas = checked_count("replicas", bootstrap, 0)
+    if replicas == 1:
+        raise DataError("one replica has no scatter\n fix: ask for at least 2")
+    if not (np.isfinite(distance) and distance > 0):
+        raise DataError(f"solutions within {distance!r} of the best\n fix: give a number above 0, such as {DISTANCE:g}")
+    analysis = model if isinstance(model, Analysis) else load_analysis(model, ONE)
+    if len(analysis.data_sets) != 1:
+        raise CtpwaError(
+            f"{counted(len(analysis.data_sets), 'data set')}: bins need one\n"
+            " fix: list the files of all as one data set under  samples:  ; their polarisations may be columns, or numbers of each file"
+        )
+    axes = tuple(BinAxis.read(text, analysis.model) for text in (in_, *([] if and_ is None else [and_])))
+    binned = BinnedSamples(analysis, axes, run.get("progress"))
+    options = BinOptions(starts, seed, distance, run.get("engine"), run.get("device"))
+    about = _about(binned, options, replicas)
+    with StudyRun(analysis, about, run) as study:
+        work = _Work(binned, options, study)
+        study.fits([work.chain(number, own, replicas) for number, own in enumerate(all_bins(axes))], "bins")
+    return Bins.of(study.store)
+
+
+class _Work:
+    """Makes the fits of bins; samples and likelihood of one bin at a time are kept."""
+
+    def __init__(self, binned: BinnedSamples, options: BinOptions, study: StudyRun) -> None:
+        self.binned, self.options, self.study = binned, options, study
+        self._last: BinFit | None = None
+
+    def chain(self, number: int, own: Bin, replicas: int) -> list[FitTask]:
+        """The fit of a bin, then its replicas."""
+        rest = [FitTask(replica_key(own.key, k), partial(self._replica, number, own, k)) for k in range(replicas)]
+        return [FitTask(own.key, partial(self._fit, number, own)), *rest]
+
+    def _of(self, number: int, own: Bin) -> BinFit:
+        if self._last is None or self._last.number != number:
+            self._last = BinFit(self.binned, self.options, number, own)
+        return self._last
+
+    def _fit(self, number: int, own: Bin, before: FitRecord | None) -> FitRecord:
+        *others, best = self._of(number, own).records()
+        if others:
+            self.study.store.add(*others)
+        return best
+
+    def _replica(self, number: int, own: Bin, k: int, before: FitRecord | None) -> FitRecord:
+        best = self.study.store.records[own.key]
+        if not np.isfinite(best.nll):
+            return FitRecord.failed(replica_key(own.key, k), "the bin has no fit")
+        return self._of(number, own).replica(k, best)
+
+
+def _about(binned: BinnedSamples, options: BinOptions, replicas: int) -> About:
+    analysis, axes = binned.analysis, binned.axes
+    model, channels = analysis.model, model_channels(analysis.model)
+    sets = ProbedAmplitudes.of(model, channels).coherent_sets(channels.couplings)
+    groups = {name: len(waves) for name, waves in bin_groups(model).items()}
+    corrected = binned.corrected
+    extent = {
+        "axes": [{"text": axis.text, "edges": list(axis.edges), "label": axis.label, "unit": axis.unit} for axis in axes],
+        "couplings": list(channels.couplings),
+        "sets": list(sets),
+        "groups": groups,
+        "names": group_names(model),
+        "bootstrap": replicas,
+    }
+    return About(
+        Bins.name,
+        {
+            "bins": [axis.as_option() for axis in axes],
+            "starts": options.starts,
+            "seed": options.seed,
+            "distance": options.distance,
+            "simulation": analysis.settings.simulation,
+        },
+        FitRecord(BASE, float("nan"), False, "there is no fit of all events"),
+        model_and_samples(analysis.description, [summary.as_dict() for summary in analysis.summaries]),
+        str(model.decay),
+        _labels(model, [*channels.couplings, *groups]),
+        extent,
+        () if corrected else (ACCEPTED,),
+        VERSION,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _labels(model: Model, names: Sequence[str]) -> dict[str, str]:
+    return {name: group_label(model, name) for name in names if name != TOTAL}
