@@ -11,22 +11,18 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.text import Text
 
-import ctpwa
-from ctpwa.analysis.analysis import Analysis
 from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.locks import OutputLock
 from ctpwa.base.output import OutputKind, check_folder, check_inputs
-from ctpwa.base.ranks import ONE, Ranks, current_ranks
+from ctpwa.base.ranks import current_ranks
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, out, print_json, say
 from ctpwa.cli.output_kinds import FIGURES, STUDY
 from ctpwa.cli.result_print import print_section
 from ctpwa.cli.settings import CommandSettings
-from ctpwa.fitting.checkpoint import hash_of_model
-from ctpwa.fitting.result import FitResult
-from ctpwa.studies.baseline import not_interrupted
-from ctpwa.studies.files import MODEL_FILES, study_path
+from ctpwa.studies.files import study_path
+from ctpwa.studies.opened import result_of
 from ctpwa.studies.run import RunOptions
 from ctpwa.studies.study import Study
 
@@ -78,7 +74,7 @@ class StudyCall:
         lock = OutputLock(path)
         ranks.on_first(lock.acquire)
         try:
-            opened = _opened(self.fit, ranks)
+            opened = open_fit(result_of(self.fit, ranks, tell=say))
             ranks.together(lambda: check_inputs(path, [self.fit, *opened.analysis.files]))
             try:
                 study = work(opened, {"path": path, "engine": self.engine, "device": self.device, "ranks": ranks, "force": self.force})
@@ -126,33 +122,6 @@ def _check(call: StudyCall, path: Path) -> None:
     if call.figures is not None:
         kinds: dict[str, OutputKind] = FIGURES
         check_folder(call.figures, kinds, call.force)
-
-
-def _opened(given: Path, ranks: Ranks) -> OpenedFit:
-    """The fit that a study is of; a model file is fitted first, unless that was done already."""
-    if given.suffix not in MODEL_FILES:
-        return open_fit(given)
-    result = given.with_name(f"{given.stem}.result.json")
-
-    def fitted() -> None:
-        analysis = ctpwa.load_analysis(given, ONE)
-        if result.exists():
-            _check_fitted(analysis, result)
-            return
-        say(f"{given} is fitted first")
-        not_interrupted(analysis.fit()).save(result)
-
-    ranks.on_first(fitted)
-    return open_fit(result)
-
-
-def _check_fitted(analysis: Analysis, result: Path) -> None:
-    model = FitResult.load(result).model
-    if model is None or hash_of_model(model) != hash_of_model(analysis.description):
-        raise CtpwaError(
-            f"{str(result)!r} is the result of another model than {analysis.name!r}\n"
-            f" fix: give {result} itself, or fit again with  ctpwa fit {analysis.name} --force"
-        )
 
 
 def _print(study: Study, call: StudyCall, path: Path, more: list[Path]) -> None:
