@@ -73,7 +73,7 @@ def single_fit(own: Baseline, source: ToySource, device: str) -> float:
     """Median seconds of single fits of toys from the truth, with errors and fractions; no initialisation, and nothing that studies know."""
 
     def fit(number: int) -> Callable[[], Any]:
-        likelihood = source.likelihood(own, number)
+        likelihood = source.likelihood(own.likelihood, number)
         return lambda: own.refit(likelihood, curvature=None)
 
     fit(0)()

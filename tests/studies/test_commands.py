@@ -11,8 +11,9 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+from ctpwa.base.errors import CtpwaError
 from ctpwa.cli.main import app
-from ctpwa.studies import load_study
+from ctpwa.studies import bootstrap, load_study
 from ctpwa.studies.store import read_study
 
 
@@ -33,7 +34,7 @@ def run(*words, code=0):
 
 def test_a_result(folder):
     output = run("toys", "model.result.json", "-n", 2, "--figures", "figures")
-    assert output.startswith("Toys of J/psi(1S) -> K+ K- eta\n2 toys, none of them NOT good.")
+    assert output.startswith("Toys of J/psi(1S) -> K+ K- eta\n2 toys, all good.")
     assert "written: model.toys.parquet" in output
     assert sorted(file.name for file in (folder / "figures").iterdir()) == [
         "toys-pulls.pdf",
@@ -48,7 +49,7 @@ def test_a_result(folder):
 
 def test_a_scan(folder):
     output = run("scan", "model.result.json", "phi(1680).mass", "--points", 3, "--sigmas", 1, "--figures", "figures")
-    assert output.startswith("Likelihood profile of J/psi(1S) -> K+ K- eta\n3 points, none of them NOT good. phi(1680).mass = ")
+    assert output.startswith("Likelihood profile of J/psi(1S) -> K+ K- eta\n3 points, all good. phi(1680).mass = ")
     assert "written: model.scan-phi-1680-mass.parquet" in output
     assert sorted(file.name for file in (folder / "figures").iterdir()) == ["scan.pdf", "scan.png"]
     content = json.loads(run("scan", "model.result.json", "phi(1680).mass", "--points", 3, "--sigmas", 1, "--json"))
@@ -67,6 +68,18 @@ def test_a_model_file_is_fitted_first(folder):
     text = (folder / "model.yml").read_text()
     (folder / "model.yml").write_text(text.replace("0.15", "0.16"))
     assert "is the result of another model" in run("bootstrap", "model.yml", code=1)
+
+
+def test_a_model_file_in_python(folder):
+    before = json.loads((folder / "model.result.json").read_text())["sha256"]
+    assert bootstrap("model.yml", 2, progress=False).about.result == before  # it was the result of this model
+    (folder / "model.result.json").unlink()
+    study = bootstrap(folder / "model.yml", 2, progress=False)
+    assert study.about.result == json.loads((folder / "model.result.json").read_text())["sha256"]
+    text = (folder / "model.yml").read_text()
+    (folder / "model.yml").write_text(text.replace("0.15", "0.16"))
+    with pytest.raises(CtpwaError, match="is the result of another model"):
+        bootstrap("model.yml", 2, progress=False)
 
 
 def test_another_study_is_refused_and_replaced_only_by_force(folder):

@@ -48,7 +48,7 @@ def test_crossings_are_those_of_minos(mass_scan, own_fit):
     assert found_by_minos.valid
     assert [lower, upper] == pytest.approx([found_by_minos.lower, found_by_minos.upper], rel=1e-5)
     assert found.better is None
-    assert "none of them NOT good" in found.headline
+    assert "all good" in found.headline
 
 
 def test_points_are_fits_with_the_parameter_fixed(mass_scan, own_fit):

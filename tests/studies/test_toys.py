@@ -1,5 +1,6 @@
 """Toys and replicas: distributed as they should be, the same for a seed, and none of them lost or repeated."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,10 +11,13 @@ from scipy.stats import kstest
 import ctpwa
 from ctpwa.analysis.reopen import open_fit
 from ctpwa.base.errors import CtpwaError, DataError
+from ctpwa.config.alternatives import jp_alternative
 from ctpwa.fitting.fittable import terms_of
 from ctpwa.studies import Bootstrap, Toys, bootstrap, load_study, toys
 from ctpwa.studies.baseline import baseline
 from ctpwa.studies.bootstrap_study import _replica
+from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.hypothesis_fits import Hypothesis
 from ctpwa.studies.spread import Spread
 from ctpwa.studies.toy_data import ToySource
 from studies.cases import DENSITY, PLAIN, SUBTRACTED, TWO
@@ -69,7 +73,7 @@ class TestToyData:
         own = baseline(fitted(samples), progress=False)
         source = ToySource(own.opened, seed=3)
         made = source.make(1)
-        picked = source.likelihood(own, 1)
+        picked = source.likelihood(own.likelihood, 1)
         again = own.each(lambda i, term: term.with_data(made[i].data, made[i].background))
         assert all(term.picks_events for term in terms_of(own.likelihood))
         for found, expected in zip(picked.value_grad_hessian(own.x), again.value_grad_hessian(own.x), strict=True):
@@ -78,6 +82,18 @@ class TestToyData:
         assert (picked.n_events, picked.weight, picked.unit) == (again.n_events, again.weight, again.unit)
         for a, b in zip(terms_of(picked), terms_of(again), strict=True):
             assert a.distinct_events("data") == b.distinct_events("data")
+
+    @pytest.mark.parametrize("samples", [DENSITY, SUBTRACTED], ids=["density", "subtracted"])
+    def test_picked_events_of_another_model(self, fitted, samples):
+        """A hypothesis with waves of its own has the same phase space: toys of the fit are picked from it."""
+        own = baseline(fitted(samples), progress=False)
+        other = Hypothesis(own, "phi(3)(1850)", jp_alternative("5-"), 1, 0, "reference", None).likelihood
+        source = ToySource(own.opened, seed=3)
+        made, picked = source.make(1), source.likelihood(other, 1)
+        again = other.with_data(made[0].data, made[0].background)
+        assert set(other.names) != set(own.likelihood.names)
+        for found, expected in zip(picked.value_grad_hessian(other.start), again.value_grad_hessian(other.start), strict=True):
+            assert found == pytest.approx(expected, rel=1e-11, abs=1e-11 * np.abs(expected).max())
 
     def test_events_that_cannot_be_picked(self, fitted):
         (term,) = terms_of(baseline(fitted(PLAIN), progress=False).likelihood)
@@ -101,7 +117,7 @@ class TestToys:
         assert abs(pulls.mean()) < 0.35
         assert pulls.std() == pytest.approx(1, abs=0.25)
         assert {own.name for own in study.spreads if own.kind == "fraction"} == {"phi(1680)", "phi(3)(1850)", "K(2)*(1430)"}
-        assert "16 toys, none of them NOT good." in study.headline
+        assert "16 toys, all good." in study.headline
 
     @pytest.mark.parametrize("samples", [DENSITY, SUBTRACTED, TWO], ids=["density", "subtracted", "two data sets"])
     def test_fits_of_every_kind(self, fitted, samples):
@@ -126,14 +142,28 @@ class TestToys:
         assert set(loaded.figures()) == {"toys-pulls", "toys-summary"}
         assert loaded._repr_html_() == study._repr_html_()
 
+    @pytest.mark.parametrize(
+        ("n", "mean", "width", "off"),
+        [(6, 0, 0.44, False), (6, 0, 0.04, True), (400, 0, 0.8, True), (400, 0, 1.05, False), (400, 0.25, 1, True), (6, 1.2, 1, False)],
+    )
+    def test_what_chance_hardly_makes_is_named(self, plain, n, mean, width, off):
+        """The width of six pulls may be 0.44, that of four hundred not 0.8."""
+        scatter = np.resize([-1.0, 1.0], n) * width * np.sqrt((n - 1) / n) + mean
+        about = toys(plain, 2, progress=False).about
+        name, error = "phi(1680).mass", 0.01
+        records = [
+            FitRecord(str(k), 0.0, True, "", {name: about.base.values[name] + error * pull}, {name: error})
+            for k, pull in enumerate(scatter)
+        ]
+        study = Toys(about, tuple(records))
+        assert (f"off: {name}." in study.headline) == off
+
     @pytest.mark.parametrize("n", [0, -1, 2.5, True])
     def test_wrong_numbers(self, plain, n):
         with pytest.raises(DataError, match="number of toys"):
             toys(plain, n)
 
     def test_a_fit_that_is_not_good_is_not_studied(self, plain):
-        from dataclasses import replace
-
         result = ctpwa.FitResult.load(plain)
         bad = replace(result, verdict=replace(result.verdict, good=False, reasons=("why not",)))
         with pytest.raises(CtpwaError, match="did not end good: why not"):

@@ -11,8 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.text import Text
 
-import ctpwa
-from ctpwa.analysis.analysis import Analysis
+from ctpwa.analysis.analysis import Analysis, load_analysis
 from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.locks import OutputLock
@@ -23,10 +22,8 @@ from ctpwa.cli.console import echo, out, print_json, say
 from ctpwa.cli.output_kinds import FIGURES, STUDY
 from ctpwa.cli.result_print import print_section
 from ctpwa.cli.settings import CommandSettings
-from ctpwa.fitting.checkpoint import hash_of_model
-from ctpwa.fitting.result import FitResult
-from ctpwa.studies.baseline import not_interrupted
 from ctpwa.studies.files import MODEL_FILES, study_path
+from ctpwa.studies.opened import result_of
 from ctpwa.studies.run import RunOptions
 from ctpwa.studies.study import Study
 
@@ -75,7 +72,7 @@ class StudyCall:
             work:    does it: given the fit, and how to run it
             more:    writes what else was asked for, and says which files
         """
-        self._run(suffix, lambda ranks: _opened(self.fit, ranks), work, more)
+        self._run(suffix, lambda ranks: open_fit(result_of(self.fit, ranks, tell=say)), work, more)
 
     def run_model(self, suffix: str, work: Callable[[Analysis, RunOptions], S]) -> None:
         """The same of a study of a model, which needs no fit.
@@ -146,36 +143,9 @@ def _check(call: StudyCall, path: Path) -> None:
         check_folder(call.figures, kinds, call.force)
 
 
-def _opened(given: Path, ranks: Ranks) -> OpenedFit:
-    """The fit that a study is of; a model file is fitted first, unless that was done already."""
-    if given.suffix not in MODEL_FILES:
-        return open_fit(given)
-    result = given.with_name(f"{given.stem}.result.json")
-
-    def fitted() -> None:
-        analysis = ctpwa.load_analysis(given, ONE)
-        if result.exists():
-            _check_fitted(analysis, result)
-            return
-        say(f"{given} is fitted first")
-        not_interrupted(analysis.fit()).save(result)
-
-    ranks.on_first(fitted)
-    return open_fit(result)
-
-
 def _analysis(given: Path) -> Analysis:
     """The model of a model file, or of a fit; each process has all its events."""
-    return ctpwa.load_analysis(given, ONE) if given.suffix in MODEL_FILES else open_fit(given).analysis
-
-
-def _check_fitted(analysis: Analysis, result: Path) -> None:
-    model = FitResult.load(result).model
-    if model is None or hash_of_model(model) != hash_of_model(analysis.description):
-        raise CtpwaError(
-            f"{str(result)!r} is the result of another model than {analysis.name!r}\n"
-            f" fix: give {result} itself, or fit again with  ctpwa fit {analysis.name} --force"
-        )
+    return load_analysis(given, ONE) if given.suffix in MODEL_FILES else open_fit(given).analysis
 
 
 def _print(study: Study, call: StudyCall, path: Path, more: list[Path]) -> None:

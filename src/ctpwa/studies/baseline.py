@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.analysis.analysis import Analysis
-from ctpwa.analysis.reopen import OpenedFit, open_fit
+from ctpwa.analysis.reopen import OpenedFit
 from ctpwa.base.errors import CtpwaError
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream
@@ -22,13 +21,12 @@ from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.fit import fit
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.labels import group_label, parameter_label
-from ctpwa.fitting.minimum import INTERRUPTED
 from ctpwa.fitting.result import CHECKSUM, FitResult
 from ctpwa.studies.about import About
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, not_interrupted, opened_fit
 from ctpwa.version import VERSION
 
-Fit = OpenedFit | FitResult | str | os.PathLike[str]
 BASE = "base"  # key of the fit that a study is of
 REPRODUCED = 1e-6  # of one standard deviation in −ln L: other machines round otherwise
 
@@ -131,17 +129,6 @@ def changed_terms(likelihood: Fittable, change: Callable[[int, Likelihood], Like
     return terms[0] if isinstance(likelihood, Likelihood) else LikelihoodSum(terms)
 
 
-def not_interrupted(result: FitResult) -> FitResult:
-    """A result that nobody has cut short: a study would take such a one for a finished fit.
-
-    Raises:
-        KeyboardInterrupt: if it was
-    """
-    if INTERRUPTED in result.verdict.reasons:
-        raise KeyboardInterrupt
-    return result
-
-
 def timed(key: str, work: Callable[[], FitRecord]) -> FitRecord:
     """What a fit leaves, with the time it took; what goes wrong is kept as well.
 
@@ -178,26 +165,11 @@ def about_fit(opened: OpenedFit, study: str, options: Mapping[str, Any], notes: 
     )
 
 
-def opened_fit(given: Fit) -> OpenedFit:
-    """The fit that a study is of, reopened if need be.
-
-    Raises:
-        CtpwaError: if it is not good enough to study
-    """
-    opened = given if isinstance(given, OpenedFit) else open_fit(given)
-    if not opened.result.verdict.good:
-        raise CtpwaError(
-            f"the fit did not end good: {'; '.join(opened.result.verdict.reasons) or 'it gives no reason'}\n"
-            " fix: mend it first; studies compare with its minimum and its errors"
-        )
-    return opened
-
-
 def baseline(given: Fit, *, engine: str | None = None, device: str | None = None, progress: bool | None = None) -> Baseline:
     """The fit that a study is of, with its likelihood.
 
     Args:
-        given:     a reopened fit, a result, or its file
+        given:     a reopened fit, a result, its file, or a model file
         engine:    instead of that of the model file
         device:    instead of that of the model file
         progress:  show progress bars; default: on a terminal when it takes more than two seconds
@@ -205,7 +177,7 @@ def baseline(given: Fit, *, engine: str | None = None, device: str | None = None
     Raises:
         CtpwaError: if the likelihood is not that of the fit
     """
-    opened = opened_fit(given)
+    opened = opened_fit(given, progress=progress)
     likelihood = opened.analysis.likelihood(engine, device, progress)
     result = opened.result
     if likelihood.names != result.names:

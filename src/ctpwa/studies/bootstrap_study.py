@@ -11,9 +11,10 @@ from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.observables.projections import event_weights
-from ctpwa.studies.baseline import Baseline, Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.spread import FRACTION, PARAMETER, Spread, SpreadStudy
 
@@ -79,13 +80,13 @@ def bootstrap(fit: Fit, n: int = REPLICAS, *, seed: int = 0, **run: Unpack[RunOp
     size of the simulation. A replica with the same seed and number is the same, however many there are.
 
     Args:
-        fit:   a reopened fit, a result, or its file
+        fit:   a reopened fit, a result, its file, or a model file, which is fitted first
         n:     number of replicas
         seed:  of the random numbers
         run:   how to run it, see ``RunOptions``
     """
     n, seed = checked_count("replicas", n, 2), checked_seed(seed)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     with StudyRun(opened, about_fit(opened, Bootstrap.name, {"seed": seed}, replicas=n), run) as study:
         keys = [str(number) for number in range(n)]
         if not study.has(keys):

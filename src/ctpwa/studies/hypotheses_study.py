@@ -17,11 +17,12 @@ from ctpwa.config.alternatives import Alternative, free_alternative, jp_alternat
 from ctpwa.fitting.text import Section
 from ctpwa.model.model import Model
 from ctpwa.observables.significance import probability, standard_deviations
-from ctpwa.studies.baseline import Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import about_fit
 from ctpwa.studies.calibration import Counted, NormalTail, smaller
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.hypothesis_fits import RATIO, Hypothesis, ToyPair, changed_analysis
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.refits import PARAMETERS, UNIT, ended
 from ctpwa.studies.removal import named_resonances, opened_at
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
@@ -248,7 +249,7 @@ def hypotheses(
     two best, each fitted by both, the difference of ln L gets a p-value under either of them.
 
     Args:
-        fit:        a reopened fit, a result, or its file
+        fit:        a reopened fit, a result, its file, or a model file, which is fitted first
         resonance:  what they are about
         jp:         other J^P, such as ``2+``, with all (L, S) that they allow
         lineshape:  other lineshapes, with the fitted mass and width where they have them
@@ -261,7 +262,7 @@ def hypotheses(
     """
     starts, seed = checked_count("starts", starts), checked_seed(seed)
     toys = checked_count("toys", toys, 0)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     about_it = named_resonances(opened.model, [resonance])[0]
     given = [*map(jp_alternative, _listed(jp, "jp")), *map(lineshape_alternative, _listed(lineshape, "lineshape"))]
     given += [*map(ls_alternative, _listed(ls, "ls")), *map(free_alternative, change)]

@@ -17,11 +17,11 @@ from ctpwa.fitting.fittable import Fittable
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.steps import Stop
-from ctpwa.studies.baseline import Baseline, changed_terms, timed
+from ctpwa.studies.baseline import Baseline, timed
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.refits import compared, fit_from, lowest_from, nothing_to_fit, record_of_toy
 from ctpwa.studies.removal import intensity_at
-from ctpwa.studies.toy_data import PickedData, ToySource
+from ctpwa.studies.toy_data import ToySource
 
 RATIO = "ratio"  # 2 ln(L of the truth / L of the other), in units in which one standard deviation adds 1
 TOY_STARTS = 2  # at most
@@ -115,14 +115,15 @@ class Hypothesis:
         found = model_values(self.likelihood, self._x(record))
         return intensity_at(self.analysis.model, found.couplings, found.parameters, self.engine, self.device)
 
-    def fit_toy(self, made: Sequence[PickedData], record: FitRecord) -> tuple[Fittable, Stop]:
+    def fit_toy(self, source: ToySource, number: int, record: FitRecord) -> tuple[Fittable, Stop]:
         """Its likelihood of a toy, and where the fit ends.
 
         Args:
-            made:    the toy
+            source:  makes the toy
+            number:  which toy
             record:  its fit to the data, where it starts
         """
-        likelihood = changed_terms(self.likelihood, lambda i, term: term.with_data(made[i].data, made[i].background))
+        likelihood = source.likelihood(self.likelihood, number)
         x, n = self._x(record), min(self.starts, TOY_STARTS)
         points = self.points(likelihood, x, [True] * len(x), n) if len(x) else x
         return likelihood, lowest_from(likelihood, points, self.analysis.settings.method, self.seed)
@@ -171,8 +172,7 @@ class ToyPair:
         return timed(key, lambda: self._fit(key, number))
 
     def _fit(self, key: str, number: int) -> FitRecord:
-        made = self.source.make(number)
-        likelihood, right = self.truth.fit_toy(made, self.fitted[0])
-        _, wrong = self.other.fit_toy(made, self.fitted[1])
+        likelihood, right = self.truth.fit_toy(self.source, number, self.fitted[0])
+        _, wrong = self.other.fit_toy(self.source, number, self.fitted[1])
         ratio = 2 * (wrong.value - right.value) / likelihood.unit
         return record_of_toy(key, likelihood, right, right.converged and wrong.converged, **{RATIO: ratio})

@@ -12,19 +12,17 @@ from scipy.stats import chi2, norm
 
 from ctpwa.analysis.reopen import OpenedFit
 from ctpwa.base.words import counted
-from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.engine.likelihood.values import model_values
-from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.observables.significance import log_p_value, standard_deviations
-from ctpwa.studies.baseline import Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import about_fit
 from ctpwa.studies.candidates import Candidate, checked_candidate
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.enlarged import EnlargedModels, fit_enlarged, number_of
 from ctpwa.studies.expected import expected_events
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.scanned import MassRange, expected_crossings, peaks_first, upcrossings
 from ctpwa.studies.score import score_test
@@ -209,7 +207,7 @@ def mass_scan(
     """Add a resonance of given J^P and width to the model of a fit, at many masses, and say what it gains at each.
 
     Args:
-        fit:     a reopened fit, a result, or its file
+        fit:     a reopened fit, a result, its file, or a model file, which is fitted first
         scan:    what is added and where, such as ``X: 1- in K+ K-, mass 1.0..2.5/60, width 0.1``
         refit:   at how many masses the model is fitted, those first where the score peaks; None: all
         toys:    number of toys of the model without the resonance that say how large a gain chance makes anywhere in the range
@@ -220,7 +218,7 @@ def mass_scan(
     scanned = MassRange.read(scan) if isinstance(scan, str) else scan
     seed, starts, n_toys = checked_seed(seed), checked_count("starts", starts), checked_count("toys", toys, 0)
     most = None if refit is None else checked_count("fits", refit, 0)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     candidates = scanned.candidates()
     for own in (candidates[-1], scanned.floating(scanned.low)):
         checked_candidate(opened.analysis, own)
@@ -269,15 +267,11 @@ def _run_toys(study: StudyRun, groups: list[list[Candidate]], opened: OpenedFit,
     source = ToySource(opened, study.intensity, seed)
 
     def toy(number: int, before: FitRecord | None) -> FitRecord:
-        own, made = study.baseline, source.make(number)
+        own = study.baseline
         numbers: dict[str, float] = {}
 
-        def with_toy(likelihood: Fittable) -> Fittable:
-            terms = [term.with_data(toy.data, toy.background) for term, toy in zip(terms_of(likelihood), made, strict=True)]
-            return terms[0] if isinstance(likelihood, Likelihood) else LikelihoodSum(terms)
-
         def work() -> FitResult:
-            base = with_toy(own.likelihood)
+            base = source.likelihood(own.likelihood, number)
             result = own.refit(base)
             if result.verdict.good:
                 S, values = [], model_values(base, result.x)
@@ -285,7 +279,8 @@ def _run_toys(study: StudyRun, groups: list[list[Candidate]], opened: OpenedFit,
                 for group in groups:
                     larger = models.of(group)
                     names = {name: larger.couplings(name) for name in larger.names}
-                    S += [score.S for score in score_test(with_toy(larger.likelihood), base, result.x, names, expected).values()]
+                    toy_with = source.likelihood(larger.likelihood, number)
+                    S += [score.S for score in score_test(toy_with, base, result.x, names, expected).values()]
                 ndf = 2 * len(next(iter(names.values())))
                 numbers.update(S=float(np.nanmax(S)), crossings=float(upcrossings(S, max(ndf - 1.0, 0.5))))
             return result

@@ -15,8 +15,8 @@ from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.search_settings import USUAL
 from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import SMALL_EDM, Verdict
-from ctpwa.studies.baseline import not_interrupted
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import not_interrupted
 
 ENDED = "ended"  # 1 if −ln L is at a minimum, whether or not all parameters are determined there
 PARAMETERS = "parameters"  # how many parameters the data determine

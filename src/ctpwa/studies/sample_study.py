@@ -14,10 +14,11 @@ from ctpwa.base.words import counted
 from ctpwa.fitting.fittable import terms_of
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.text import Section, with_error
-from ctpwa.studies.baseline import Baseline, Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.diagnostics import effective_size, split_r_hat
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.posterior import Posterior, draw
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.study import Study
@@ -187,7 +188,7 @@ def sample(
     are almost as good. With more points later the chains go on.
 
     Args:
-        fit:      a reopened fit, a result, or its file
+        fit:      a reopened fit, a result, its file, or a model file, which is fitted first
         n:        number of points of every chain
         chains:   number of chains
         warm_up:  points of every chain that are thrown away, while the size of its steps is found
@@ -197,7 +198,7 @@ def sample(
     """
     n, chains, seed = checked_count("points", n, 4), checked_count("chains", chains), checked_seed(seed)
     warm_up = checked_count("points to warm up", warm_up, 10)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     known = {*opened.result.names}
     for name in shown:
         if name not in known:

@@ -18,13 +18,14 @@ from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.words import counted
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section, with_error
-from ctpwa.studies.baseline import Baseline, Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.profile import LOWER, SURPRISING, Profile, number
 from ctpwa.studies.quantity_names import Asked, read_quantity
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
-from ctpwa.studies.study import Study
+from ctpwa.studies.study import Study, how_many_good
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
@@ -156,7 +157,7 @@ class Scan(Study):
             words.append(self._doubtful())
         every = [self.record_at(*place) for place in np.ndindex(self.rises.shape)]
         done, bad = sum(own is not None for own in every), sum(own is not None and not own.good for own in every)
-        words.append(f"{counted(done, 'point')}, {bad or 'none'} of them NOT good.")
+        words.append(how_many_good(counted(done, "point"), bad))
         if len(self.quantities) == 1 and self.better is None:
             ends = {own.side: own for own in self.crossings if own.sigmas == 1}
             if len(ends) == len(SIDES):
@@ -290,7 +291,7 @@ def scan(fit: Fit, *quantities: str, points: int | None = None, sigmas: float = 
     −ln L has risen by 1, 2, … standard deviations, as MINOS defines them.
 
     Args:
-        fit:         a reopened fit, a result, or its file
+        fit:         a reopened fit, a result, its file, or a model file, which is fitted first
         quantities:  one or two
         points:      along every axis; default: 25 for one quantity, 13 for two
         sigmas:      how far to go in standard deviations, where no range is given
@@ -303,7 +304,7 @@ def scan(fit: Fit, *quantities: str, points: int | None = None, sigmas: float = 
         raise DataError(f"{n} points along an axis\n fix: give at most {MOST_POINTS}")
     if not isinstance(sigmas, (int, float)) or isinstance(sigmas, bool) or not 1 <= sigmas <= MOST_SIGMAS:
         raise DataError(f"a scan of {sigmas!r} standard deviations\n fix: give a number from 1 to {MOST_SIGMAS:g}")
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     asked = [read_quantity(text, opened.result, opened.model) for text in quantities]
     if len({one.name for one in asked}) < len(asked):
         raise DataError(f"{asked[0].name} is named twice\n fix: name two different quantities")

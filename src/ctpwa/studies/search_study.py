@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from ctpwa.base.words import counted
 from ctpwa.fitting.text import Section, with_error
-from ctpwa.studies.baseline import Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import about_fit
 from ctpwa.studies.candidates import Given, read_candidates
 from ctpwa.studies.checks import checked_count, checked_seed
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.run import RunOptions, StudyRun
 from ctpwa.studies.tried import REFIT, STARTS, Trials, Tried, TriedStudy, after_trials, extent_of
 
@@ -83,7 +84,7 @@ def search(
     ones are fitted.
 
     Args:
-        fit:         a reopened fit, a result, or its file
+        fit:         a reopened fit, a result, its file, or a model file, which is fitted first
         candidates:  names of the PDG or texts as under ``resonances`` of a model file, or a mapping of that form; default: all states that
                      ``ctpwa init`` lists for the decay and that the model does not have
         refit:       how many are fitted, those with the most significant score; None: all
@@ -93,7 +94,7 @@ def search(
     """
     seed, starts = checked_seed(seed), checked_count("starts", starts)
     most = None if refit is None else checked_count("fits", refit, 0)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     found = read_candidates(opened.analysis, candidates)
     options = {"seed": seed, "starts": starts}
     extent: dict[str, Any] = {"candidates": extent_of(found.members), "refused": dict(found.refused), "refit": most}

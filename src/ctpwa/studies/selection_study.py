@@ -26,12 +26,13 @@ from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section
 from ctpwa.model.couplings import WAVE, coupling_names
 from ctpwa.model.parameter import PARTS, as_cartesian
-from ctpwa.studies.baseline import Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import about_fit
 from ctpwa.studies.candidates import Candidate, Given, added_to, described, read_candidates
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.enlarged import Enlarged, EnlargedModels, fit_enlarged, number_of
 from ctpwa.studies.expected import expected_events
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.score import score_test
 from ctpwa.studies.selection import ADD, AIC, BIC, CRITERIA, SIGNIFICANCE, Rules, State, Taken, Wanted, key_of, moved
@@ -195,7 +196,7 @@ def select_model(
     changes.
 
     Args:
-        fit:         a reopened fit, a result, or its file
+        fit:         a reopened fit, a result, its file, or a model file, which is fitted first
         candidates:  as for ``search``
         by:          ``aic`` or ``bic``, which have to fall; or ``significance``
         threshold:   standard deviations that every resonance needs, for ``significance``; default: 5
@@ -210,7 +211,7 @@ def select_model(
         raise DataError(f"a threshold of {threshold!r} with the criterion {by!r}\n fix: give a positive number, with significance alone")
     seed, starts = checked_seed(seed), checked_count("starts", starts)
     most = None if refit is None else checked_count("fits", refit)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     analysis, result = opened.analysis, opened.result
     found = read_candidates(analysis, candidates)
     rules = Rules(

@@ -13,10 +13,11 @@ import numpy as np
 from ctpwa.base.words import counted
 from ctpwa.fitting.text import Section
 from ctpwa.observables.significance import log_p_value, probability, standard_deviations
-from ctpwa.studies.baseline import Baseline, Fit, about_fit, opened_fit, timed
+from ctpwa.studies.baseline import Baseline, about_fit, timed
 from ctpwa.studies.calibration import ChiSquareTail, Counted, larger
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.refits import PARAMETERS, UNIT, compared, ended, nothing_to_fit
 from ctpwa.studies.removal import Removal, named_resonances, opened_at
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
@@ -217,7 +218,7 @@ def significance(
     each fitted without and with it, and from several masses if its mass floats, p-values do not rest on Wilks' theorem.
 
     Args:
-        fit:         a reopened fit, a result, or its file
+        fit:         a reopened fit, a result, its file, or a model file, which is fitted first
         resonances:  those that are removed one by one; default: each, or none if there are sets
         together:    sets of resonances that are removed together
         toys:        how many toys of the fit without each; default: none
@@ -227,7 +228,7 @@ def significance(
     """
     starts, seed = checked_count("starts", starts), checked_seed(seed)
     toys = checked_count("toys", toys, 0)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     single = named_resonances(opened.model, resonances) if resonances or not together else ()
     sets = list(dict.fromkeys([*((name,) for name in single), *(named_resonances(opened.model, names) for names in together if names)]))
     notes = [WEIGHTED] if opened.result.corrected else []

@@ -59,7 +59,7 @@ class NullToys:
 
     def _fit(self, key: str, number: int) -> FitRecord:
         own, method = self.removal.own, self.removal.own.analysis.settings.method
-        full = changed_terms(self.source.likelihood(own, number), lambda _, term: self._in_range(term))
+        full = changed_terms(self.source.likelihood(own.likelihood, number), lambda _, term: self._in_range(term))
         reduced = changed_terms(full, lambda _, term: without(term, self.removal.names))
         smaller = lowest_from(reduced, [self.fitted.values[name] for name in reduced.names], method)
         random = np.random.default_rng([self.seed, number, STREAM])

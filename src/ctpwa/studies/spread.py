@@ -12,7 +12,7 @@ from scipy.stats import norm
 from ctpwa.base.words import counted
 from ctpwa.fitting.text import Section
 from ctpwa.studies.fit_record import FitRecord
-from ctpwa.studies.study import Study
+from ctpwa.studies.study import Study, how_many_good
 
 PARAMETER, FRACTION = "parameter", "fraction"
 ONE, TWO = (float(1 - 2 * norm.sf(k)) for k in (1, 2))  # what intervals of 1 and 2 standard deviations should cover
@@ -130,7 +130,7 @@ class SpreadStudy(Study):
 
     def count(self, noun: str) -> str:
         """How many fits there are, and how many of them are not good."""
-        return f"{counted(len(self.records), noun)}, {len(self.records) - len(self.good) or 'none'} of them NOT good."
+        return how_many_good(counted(len(self.records), noun), len(self.records) - len(self.good))
 
     def label(self, spread: Spread) -> str:
         """Of a parameter or fraction, with LaTeX between dollar signs."""

@@ -118,6 +118,16 @@ class Study(ABC):
         return [file for name, figure in self.figures().items() for file in save_figure(figure, Path(folder) / name)]
 
 
+def how_many_good(words: str, bad: int) -> str:
+    """A sentence: how many fits there are, and whether all of them are good.
+
+    Args:
+        words:  how many there are
+        bad:    how many of them are not good
+    """
+    return f"{words}, {f'{bad} of them NOT good' if bad else 'all good'}."
+
+
 def load_study(path: str | os.PathLike[str]) -> Study:
     """A study from its file, finished or not.
 

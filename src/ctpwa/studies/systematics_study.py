@@ -29,9 +29,10 @@ from ctpwa.fitting.take_over import of_coupling, take_over
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.report.content import SystematicErrors
 from ctpwa.report.export.systematics import SystematicRow, systematics_csv, systematics_latex
-from ctpwa.studies.baseline import Baseline, Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.shifts import (
     GROUPS,
@@ -46,7 +47,7 @@ from ctpwa.studies.shifts import (
     shift_of,
 )
 from ctpwa.studies.spread import FRACTION, PARAMETER
-from ctpwa.studies.study import Study
+from ctpwa.studies.study import Study, how_many_good
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
@@ -133,7 +134,7 @@ class Systematics(Study):
         """How many, and how large the errors are."""
         n = sum(len(varied.keys) for varied in self.variations)
         done = sum(key in self.by_key for varied in self.variations for key in varied.keys)
-        words = f"{counted(len(self.variations), 'variation')} in {counted(n, 'fit')}, {len(self.bad) or 'none'} of them NOT good."
+        words = how_many_good(f"{counted(len(self.variations), 'variation')} in {counted(n, 'fit')}", len(self.bad))
         if done < n:
             words += f" {n - done} of them have not been done yet."
         if self.bad:
@@ -287,7 +288,7 @@ def systematics(
     variation changes a sample, a shift counts if it is larger than chance alone makes it.
 
     Args:
-        fit:         a reopened fit, a result, or its file
+        fit:         a reopened fit, a result, its file, or a model file, which is fitted first
         variations:  a YAML file with a list of variations, or such a list
         two_sided:   what counts of two sides: ``larger``, or ``half`` of their difference
         groups:      what counts of the variations of a group: the ``largest``, or half of their ``envelope``
@@ -302,7 +303,7 @@ def systematics(
     for what, given, known in (("two_sided", two_sided, TWO_SIDED), ("groups", groups, GROUPS)):
         if given not in known:
             raise DataError(f"{what} is {given!r}\n fix: give {' or '.join(known)}")
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     planned = _plan(opened, variations)
     extent = [to_plain(varied) for varied in planned]
     about = about_fit(opened, Systematics.name, {"starts": starts, "seed": seed}, variations=extent, two_sided=two_sided, groups=groups)

@@ -24,7 +24,7 @@ from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.fitting.fittable import Fittable
 from ctpwa.observables.projections import event_weights
 from ctpwa.observe.mass_resolution import measured_events
-from ctpwa.studies.baseline import Baseline
+from ctpwa.studies.baseline import changed_terms
 
 DATA, MEASURED, SIDEBAND = range(3)  # streams of random numbers
 PHASE_SPACE, BACKGROUND = "phase space", "background"  # samples that are picked from
@@ -143,12 +143,12 @@ class ToySource:
             found[component.sample] = np.concatenate([found.get(component.sample, numbers[:0]), numbers])
         return found
 
-    def likelihood(self, baseline: Baseline, number: int) -> Fittable:
+    def likelihood(self, fitted: Fittable, number: int) -> Fittable:
         """The likelihood of a toy, on the same normalisation.
 
         Args:
-            baseline:  whose model is fitted; its samples are those that toys are picked from
-            number:    which toy
+            fitted:  of any model; its phase space and what it subtracts are the samples that toys are picked from
+            number:  which toy
         """
 
         def of_toy(i: int, term: Likelihood) -> Likelihood:
@@ -157,7 +157,7 @@ class ToySource:
             made = self._pick(i, self._samples[i], number)
             return term.with_data(made.data, made.background)
 
-        return baseline.each(of_toy)
+        return changed_terms(fitted, of_toy)
 
 
 def _check(samples: LoadedSamples) -> None:

@@ -6,11 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
+from scipy.stats import chi2, norm
 
 from ctpwa.fitting.text import Section
-from ctpwa.studies.baseline import Baseline, Fit, about_fit, opened_fit
+from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.spread import FRACTION, ONE, PARAMETER, TWO, Spread, SpreadStudy
 from ctpwa.studies.toy_data import ToySource
@@ -36,7 +38,7 @@ class Toys(SpreadStudy):
             return words
         widths = [own.pull_width[0] for own in self.spreads]
         words += f" Pulls have widths of {np.nanmean(widths):.3f} on average, from {np.nanmin(widths):.2f} to {np.nanmax(widths):.2f}."
-        off = [own.name for own in self.spreads if _off(own.pull_mean, 0) or _off(own.pull_width, 1)]
+        off = [own.name for own in self.spreads if _off(own)]
         if off:
             return words + f" More than {SUSPICIOUS:g} standard errors off: {', '.join(off)}."
         return words + f" No mean or width is off by more than {SUSPICIOUS:g} standard errors."
@@ -68,8 +70,14 @@ class Toys(SpreadStudy):
         return {"toys-pulls": draw_pulls(groups), "toys-summary": draw_pull_summary(rows)}
 
 
-def _off(measured: tuple[float, float], ideal: float) -> bool:
-    return abs(measured[0] - ideal) > SUSPICIOUS * measured[1]
+def _off(own: Spread) -> bool:
+    """Whether mean or width is as far from 0 and 1 as those of normal pulls hardly ever are; the width of a few scatters much."""
+    n, width = len(own.pulls), own.pull_width[0]
+    if n < 2:
+        return False
+    sum_of_squares = (n - 1) * width**2
+    tail = min(chi2.cdf(sum_of_squares, n - 1), chi2.sf(sum_of_squares, n - 1))
+    return bool(abs(own.pull_mean[0]) * np.sqrt(n) > SUSPICIOUS or tail < norm.sf(SUSPICIOUS))
 
 
 def _row(own: Spread) -> tuple[str, ...]:
@@ -94,13 +102,13 @@ def toys(fit: Fit, n: int = TOYS, *, seed: int = 0, **run: Unpack[RunOptions]) -
     the same seed and number is the same, however many there are.
 
     Args:
-        fit:   a reopened fit, a result, or its file
+        fit:   a reopened fit, a result, its file, or a model file, which is fitted first
         n:     number of toys
         seed:  of the random numbers
         run:   how to run it, see ``RunOptions``
     """
     n, seed = checked_count("toys", n), checked_seed(seed)
-    opened = opened_fit(fit)
+    opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     notes = ["toy data are picked from the phase-space samples, so errors do not count the size of the simulation"]
     with StudyRun(opened, about_fit(opened, Toys.name, {"seed": seed}, notes, toys=n), run) as study:
         keys = [str(number) for number in range(n)]
@@ -111,4 +119,4 @@ def toys(fit: Fit, n: int = TOYS, *, seed: int = 0, **run: Unpack[RunOptions]) -
 
 
 def _fit_toy(own: Baseline, source: ToySource, key: str, before: FitRecord | None) -> FitRecord:
-    return own.recorded(key, lambda: own.refit(source.likelihood(own, int(key))))
+    return own.recorded(key, lambda: own.refit(source.likelihood(own.likelihood, int(key))))
