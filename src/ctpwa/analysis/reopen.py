@@ -219,7 +219,7 @@ def open_with_data(result: FitResult | str | os.PathLike[str], data: Sequence[st
         )
     folders = _folders(found, path)
     candidates = []
-    for folder in folders:
+    for folder in [folder for folder in folders if folder.is_dir()] or folders:
         analysis = analysis_of(load_document(found.model, folder, changes=Changes(data=tuple(data))), name=found.model_file)
         missing = [file for file in event_patterns(analysis.data_sets) if not matches(file)]
         if not missing:
@@ -240,8 +240,14 @@ def described_analysis(result: FitResult, path: str) -> Analysis:
         result:  what was found; it holds its model
         path:    its file
     """
-    analyses = [analysis_of(load_document(result.model or {}, folder), name=result.model_file) for folder in _folders(result, path)]
-    return next((own for own in analyses if all(map(matches, event_patterns(own.data_sets)))), analyses[0])
+    first: Analysis | None = None
+    for folder in _folders(result, path):
+        own = analysis_of(load_document(result.model or {}, folder), name=result.model_file)
+        if all(map(matches, event_patterns(own.data_sets))):
+            return own
+        first = first or own
+    assert first is not None
+    return first
 
 
 def _loaded(samples: SampleSet, phase_space: int | None, labels: Sequence[str]) -> LoadedSamples:

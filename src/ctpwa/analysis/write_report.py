@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ import numpy as np
 
 from ctpwa.analysis.reopen import LoadedSamples, OpenedFit, open_fit
 from ctpwa.base.errors import DataError
-from ctpwa.base.parts import one_torch_thread
 from ctpwa.base.progress import Progress
 from ctpwa.base.timing import phase
 from ctpwa.base.words import counted
@@ -74,7 +72,7 @@ def write_report(
         from ctpwa.report.html.page import write_page
 
     opened = result if isinstance(result, OpenedFit) else open_fit(result)
-    with _one_thread():
+    with one_thread():
         with phase("projections"):
             projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
         with Progress("report", None, show=progress):
@@ -110,19 +108,9 @@ def fit_figures(
     from ctpwa.report.figures.all_figures import draw_figures, other_figures
 
     opened = result if isinstance(result, OpenedFit) else open_fit(result)
-    with _one_thread():
+    with one_thread():
         projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
         return draw_figures(opened.model, projected, other_figures(report_content(opened, projected, phase_space)))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Threads of torch and of linear algebra: pieces are so small that on a busy machine they only wait for each other.
-
-    Those of spin amplitudes and kernels, which are worth it, are others.
-    """
-    with one_torch_thread(), one_thread():
-        yield
 
 
 def report_content(opened: OpenedFit, projected: Mapping[str, Projected], phase_space: int | None = None) -> ReportContent:

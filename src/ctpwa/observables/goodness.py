@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from scipy import stats
 from scipy.spatial import cKDTree
 
 from ctpwa.base.errors import DataError
+from ctpwa.base.parts import sum_in_parts
 from ctpwa.base.words import counted
+from ctpwa.minimise.drive import one_thread
 
 Array = np.ndarray
 MIN_SAMPLE = 50  # events below which a test without bins says nothing
 MODEL_PER_DATA = 10  # model events for each data event in the mixed-sample test
 CORE = 1e-3  # −ln r stops growing below this distance, in standard deviations
-BLOCK = 2**22  # numbers of a matrix that are in memory at a time
+BLOCK = 2**21  # numbers of a matrix that are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -298,18 +301,21 @@ def point_to_point(
 
 
 def _energies(points: Array, charges: Array, block: int = BLOCK) -> Array:
-    """Σ_{i<j} q_i q_j ψ_ij for every column of charges; the matrix ψ is made in blocks of ``block`` numbers."""
-    total = np.zeros(charges.shape[1])
+    """Σ_{i<j} q_i q_j ψ_ij for every column of charges; the matrix ψ is made in blocks of ``block`` numbers, which threads share."""
     squares = (points**2).sum(axis=1)
     step = max(1, block // len(points))
-    for start in range(0, len(points), step):
+
+    def energies(part: int) -> torch.Tensor:
+        start = part * step
         rows, later = slice(start, min(start + step, len(points))), slice(start, None)
         r2 = squares[rows, None] + squares[None, later] - 2 * points[rows] @ points[later].T
         psi = -0.5 * np.log(np.maximum(r2, 0) + CORE**2)  # r² of close points may be negative by rounding, far below the core
         n = rows.stop - start
         psi[:, :n] = np.triu(psi[:, :n], 1)
-        total += (charges[rows] * (psi @ charges[later])).sum(axis=0)
-    return total
+        return torch.from_numpy((charges[rows] * (psi @ charges[later])).sum(axis=0))
+
+    with one_thread():
+        return sum_in_parts(energies, -(-len(points) // step), torch.get_num_threads()).numpy()
 
 
 def unweighted(weights: Any, most: int, rng: np.random.Generator) -> Array:

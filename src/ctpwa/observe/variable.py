@@ -19,14 +19,17 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import torch
 
+from ctpwa.base.errors import DataError
+from ctpwa.base.parts import in_parts, one_torch_thread
 from ctpwa.data.momenta import read_momenta
 from ctpwa.decay.chain import Decay, Held
 from ctpwa.observe.expression import Term, finite
 from ctpwa.observe.frames import Momenta, shuffle
 from ctpwa.observe.parse import parse
 
-CHUNK = 2**18  # events at a time
+CHUNK = 2**16  # events at a time, in each thread
 BINS, ANGLE_BINS = 60, 40
 FINE_EVENTS = 4_000
 
@@ -65,10 +68,21 @@ class Variable:
         groups = self.decay.identical_groups
         used = [self.decay.final[group[0]].name in self._shuffled for group in groups]
         values = np.empty(len(tensors[0]))
-        for start in range(0, len(values), chunk):
+
+        def compute(part: int) -> None:
+            start = part * chunk
             p4 = [tensor[start : start + chunk].T.cpu() for tensor in tensors]
             momenta = Momenta(shuffle(p4, groups, used, start) if any(used) else p4, start)
             values[start : start + chunk] = finite(self._tree.value(momenta), self.name, momenta)
+
+        threads = torch.get_num_threads()
+        n_parts = -(-len(values) // chunk)
+        with one_torch_thread():
+            try:
+                in_parts(compute, n_parts, threads)
+            except DataError:  # of any event: name the first
+                in_parts(compute, n_parts, 1)
+                raise
         return values
 
     @property
