@@ -30,7 +30,6 @@ from ctpwa.interchange.serialization.description import (
 )
 from ctpwa.interchange.serialization.functions import barrier_of, lineshape_of
 
-Barriers = tuple[tuple[tuple[str, Any], ...], ...]  # of every vertex, as pairs of key and value
 NO_BARRIER = (("form", "none"),)
 
 
