@@ -56,6 +56,10 @@ HOME = {
     "mici": {"studies"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
+TWICE = {
+    "Candidate",  # a resonance that a model may get: for propose a hadron of the PDG, for studies a change of a model file
+    "Sample",  # events ready for the kernels; in studies, named after its function, points of the posterior
+}
 
 
 def layer_of(path):
@@ -114,6 +118,17 @@ def test_rooms_of_the_engine(path):
     for name, line in imports(path.read_text(encoding="utf-8")):
         inside = name.removeprefix("ctpwa.engine.").partition(".")[0]
         assert not name.startswith("ctpwa.engine.") or inside in allowed, f"{line}: {room_of(path)!r} may not import {name!r}"
+
+
+def test_one_word_one_class():
+    """Two classes of one name must be opened to be told apart."""
+    names = [
+        node.name
+        for path in FILES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert {name for name in names if names.count(name) > 1} == TWICE
 
 
 def test_no_import_cycles():

@@ -7,7 +7,7 @@ import pytest
 
 import ctpwa
 from ctpwa.engine.likelihood.build import build_likelihood
-from ctpwa.fitting.physical import AT_EDGE, Edge
+from ctpwa.fitting.physical import AT_EDGE, PhysicalEdge
 from ctpwa.generate import ToyGenerator, ToySettings
 from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import judge, without_what_is_flat
@@ -139,7 +139,7 @@ def test_what_is_not_determined_is_seen_at_the_edge_as_well():
     like = likelihood(model(("rho_11", "rho_00"), "jpsi"), data, "jpsi")
     x = like.start.copy()
     x[like.names.index("rho_11")] = 0.6666
-    edge = Edge.of(like)
+    edge = PhysicalEdge.of(like)
     stop = Stop(x, like.value(x), True, AT_EDGE, 0)
     found = edge.undetermined(like, stop, like.start)
     assert found.undetermined == ("rho_11",)
@@ -159,10 +159,10 @@ def test_the_barrier_has_exact_derivatives():
     relations = {"relations": {"P_x": "0.9*sin(t)", "P_z": "0.8*cos(t)"}}
     own = ctpwa.load_model(LAMBDAC | {"polarisation": {"P_x": 0.0, "P_y": "float", "P_z": 0.0}, "parameters": start, "fit": relations})
     like = likelihood(own, toy(dict.fromkeys(VECTOR, 0.0), 1, 20))
-    edge, x, h = Edge.of(like), like.start, 1e-5
+    edge, x, h = PhysicalEdge.of(like), like.start, 1e-5
     value, grad, H = edge.barrier(x)
     assert value == pytest.approx(-np.log((1 - (0.9 * np.sin(0.6)) ** 2 - (0.8 * np.cos(0.6)) ** 2) / 4), rel=1e-12)
     ends = [[edge.barrier(x + sign * step) for sign in (1, -1)] for step in h * np.eye(len(x))]
     np.testing.assert_allclose([(up[0] - down[0]) / (2 * h) for up, down in ends], grad, atol=1e-7)
     np.testing.assert_allclose([(up[1] - down[1]) / (2 * h) for up, down in ends], H, atol=1e-6)
-    assert Edge.of(likelihood(model("unpolarised"), toy(dict.fromkeys(VECTOR, 0.0), 1, 20))) is None
+    assert PhysicalEdge.of(likelihood(model("unpolarised"), toy(dict.fromkeys(VECTOR, 0.0), 1, 20))) is None

@@ -8,7 +8,7 @@ import pytest
 
 import ctpwa
 from ctpwa.base.errors import ConfigError
-from ctpwa.decay.helicity_couplings import chain_helicities, chain_matrix, to_helicity, to_ls
+from ctpwa.decay.helicity_couplings import chain_helicities, chain_matrix, helicity_matrix, helicity_pairs, to_ls
 from ctpwa.decay.rules import angular_momentum_couplings
 from ctpwa.interchange import helicity_couplings
 from ctpwa.interchange.particles import spin_state
@@ -23,7 +23,8 @@ def test_ls_and_helicities_are_one_space(two_J, two_s1, two_s2):
     pairs = angular_momentum_couplings(two_J, two_s1, two_s2)
     random = np.random.default_rng(1)
     c = {ls: complex(*random.normal(size=2)) for ls in pairs}
-    H = to_helicity(two_J, first, second, c)
+    values = helicity_matrix(two_J, first, second, pairs) @ np.array([c[ls] for ls in pairs])
+    H = dict(zip(helicity_pairs(two_J, first, second), values.tolist(), strict=True))
     assert len(H) == len(pairs)
     again = to_ls(two_J, first, second, H)
     assert all(abs(again[ls] - c[ls]) < 1e-12 for ls in pairs)

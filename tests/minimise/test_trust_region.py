@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg.lapack import dposv
 
 from ctpwa.minimise import region
-from ctpwa.minimise.region import Curvature, Region
+from ctpwa.minimise.region import Curvature, TrustRegion
 
 
 def gain(g, H, s):
@@ -136,7 +136,7 @@ def test_a_newton_step_inside_is_exact():
 def test_a_step_of_a_region_gains_almost_as_much_as_the_best(values, slopes, log_radius, log_guess, seed):
     H, Q = symmetric(values, seed)
     g, radius = Q @ np.array(slopes[: len(values)]), 10.0**log_radius
-    end, at_edge = Region(g, H, np.ones(len(g)), 10.0**log_guess).step(np.zeros(len(g)), radius)
+    end, at_edge = TrustRegion(g, H, np.ones(len(g)), 10.0**log_guess).step(np.zeros(len(g)), radius)
     best, _ = Curvature(H).exact_minimum(g, radius)
     assert np.linalg.norm(end) <= 1.2 * radius * (1 + 1e-9)
     assert gain(g, H, end) >= 0.6 * gain(g, H, best) - 1e-9 * (np.abs(g) @ np.abs(best) + 1e-300)
@@ -150,13 +150,13 @@ def test_a_good_guess_saves_decompositions(monkeypatch):
     g = Q @ np.array([0.3, -1.0, 0.2, 2.0, 1.0])
     tried = []
     monkeypatch.setattr(region, "dposv", lambda *a, **k: tried.append(1) or dposv(*a, **k))
-    first = Region(g, H, np.ones(5))
+    first = TrustRegion(g, H, np.ones(5))
     end, at_edge = first.step(np.zeros(5), 1.0)
     assert at_edge
     assert np.linalg.norm(end) == pytest.approx(1.0, rel=0.2)
     assert first.shift > 2.0
     before = len(tried)
-    again, _ = Region(g, H, np.ones(5), first.shift).step(np.zeros(5), 1.0)
+    again, _ = TrustRegion(g, H, np.ones(5), first.shift).step(np.zeros(5), 1.0)
     assert before > 1
     assert len(tried) - before == 1
     np.testing.assert_array_equal(again, end)
@@ -164,6 +164,6 @@ def test_a_good_guess_saves_decompositions(monkeypatch):
 
 def test_a_saddle_point_without_slope_is_left():
     H, _ = symmetric([-1.0, 1.0, 2.0], 2)
-    end, at_edge = Region(np.zeros(3), H, np.ones(3)).step(np.zeros(3), 0.5)
+    end, at_edge = TrustRegion(np.zeros(3), H, np.ones(3)).step(np.zeros(3), 0.5)
     assert at_edge
     assert gain(np.zeros(3), H, end) == pytest.approx(0.125)

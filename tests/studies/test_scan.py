@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import ctpwa
 from ctpwa.base.errors import CtpwaError
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
-from ctpwa.minimise.constrained import Held, constrained_minimum
+from ctpwa.minimise.constrained import Condition, constrained_minimum
 from ctpwa.minimise.minos import minos
 from ctpwa.minimise.objective import Scaled
 from ctpwa.studies import Scan, load_study, scan
@@ -200,7 +200,7 @@ class _Circle:
 @pytest.mark.parametrize("start", [(0.5, 0.6, 0.7), (0.45, 0.1, 1.0)])
 def test_constrained_minimum_obeys_lagrange(lower, start):
     bowl, target = _Bowl(lower), 1.5
-    stop = constrained_minimum(bowl, np.array(start), {}, [Held(_Circle(), target, 0.5)])
+    stop = constrained_minimum(bowl, np.array(start), {}, [Condition(_Circle(), target, 0.5)])
     value, slope = _Circle().at(stop.x)
     assert stop.converged
     assert value == pytest.approx(target, abs=1e-8)
@@ -227,7 +227,7 @@ def test_a_value_that_cannot_be_reached_is_not_good():
         def second(self, x):
             return 2 * np.eye(3)
 
-    stop = constrained_minimum(_Bowl(), np.array([0.5, 0.5, 0.5]), {}, [Held(Square(), -1.0, 0.5)])
+    stop = constrained_minimum(_Bowl(), np.array([0.5, 0.5, 0.5]), {}, [Condition(Square(), -1.0, 0.5)])
     assert not stop.converged
     assert "no point" in stop.reason
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ctpwa.analysis.sample_sets import SampleReader, SampleSet
+from ctpwa.analysis.sample_sets import DataSetReader, SampleSet
 from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.memory import parse_bytes
 from ctpwa.base.ranks import ONE, Ranks, current_ranks
@@ -355,11 +355,11 @@ class Analysis:
         return Limits.read(self._part("device_memory"), self._part("host_memory"), self.settings.scratch)
 
     @property
-    def _reader(self) -> SampleReader:
+    def _reader(self) -> DataSetReader:
         proposal = self.model if self._like is None else self._like.model
-        return SampleReader(self.model, self.ranks, self._part("host_memory"), proposal)
+        return DataSetReader(self.model, self.ranks, self._part("host_memory"), proposal)
 
-    def _checked_reader(self) -> SampleReader:
+    def _checked_reader(self) -> DataSetReader:
         """What reads events, after a look at whether some would count twice."""
         refuse_repeated_files(self.data_sets)
         return self._reader

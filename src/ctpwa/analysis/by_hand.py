@@ -14,7 +14,7 @@ from ctpwa.config.read import load_document
 from ctpwa.config.samples import event_sources
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.fitting.by_hand import ByHand
-from ctpwa.fitting.conclusion import About, at_point, over_other_data
+from ctpwa.fitting.conclusion import HowFound, at_point, over_other_data
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import of_coupling
 from ctpwa.minimise.drive import Record
@@ -64,7 +64,7 @@ def open_by_hand(
     likelihood = other.likelihood(engine, device, progress)
     settings = {key: value for key, value in fitted.settings.items() if key != "minima"} | about.settings
     truths = [other.read(data_set.name, progress=progress).truth for data_set in other.data_sets]
-    found = at_point(likelihood, other.start(likelihood), truths, About(fitted.method, likelihood.start, Record(), (), settings))
+    found = at_point(likelihood, other.start(likelihood), truths, HowFound(fitted.method, likelihood.start, Record(), (), settings))
     return OpenedFit(other.with_origin(found), other, opened.path)
 
 

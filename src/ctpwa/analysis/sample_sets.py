@@ -89,7 +89,7 @@ class SampleSet:
 
 
 @dataclass(frozen=True)
-class SampleReader:
+class DataSetReader:
     """Reads or generates the samples of data sets; with several ranks the part of this one.
 
     Attributes:

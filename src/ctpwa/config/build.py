@@ -34,7 +34,7 @@ from ctpwa.config.written import direct_chain, written_chains
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise
-from ctpwa.generate.shares import Share, SharedCouplings
+from ctpwa.generate.shares import GivenFraction, SharedCouplings
 from ctpwa.model.model import Model, Wave
 from ctpwa.spin.production import Production
 
@@ -77,7 +77,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     formulas = written_formulas(spec, problems)
     waves = _waves(draft, formulas)
     values: dict[str, complex] = {}
-    shares: tuple[Share, ...] = ()
+    shares: tuple[GivenFraction, ...] = ()
     if not problems.found:  # names of couplings are only known once all waves are there
         spec = FullNames(spec, problems).of_couplings(waves)
         formulas = written_formulas(spec, problems)

@@ -18,7 +18,7 @@ NEXT = ";"
 MOST_FINAL = 4 * MAX_FINAL  # that are read: a few too many get a message with their names
 
 
-class Word(NamedTuple):
+class LineParticle(NamedTuple):
     """A particle of the line: ``name``, or ``label:name``."""
 
     label: str
@@ -36,8 +36,8 @@ class DecayLine:
     """
 
     parent: str
-    final: list[Word] = field(default_factory=list)
-    held: list[tuple[Word, tuple[int, ...]]] = field(default_factory=list)
+    final: list[LineParticle] = field(default_factory=list)
+    held: list[tuple[LineParticle, tuple[int, ...]]] = field(default_factory=list)
 
     @property
     def names(self) -> list[str]:
@@ -55,14 +55,14 @@ def read_line(text: str, spelled: Callable[[str], str]) -> DecayLine:
     steps = [_read_step(part, text) for part in text.split(NEXT)]
     (parent, daughters), *others = steps
     line = DecayLine(parent)
-    below: dict[str, list[list[Word]]] = {}
+    below: dict[str, list[list[LineParticle]]] = {}
     written: dict[str, str] = {}
     for name, words in others:
         below.setdefault(spelled(name), []).append(words)
         written.setdefault(spelled(name), name)
     uses: Counter[str] = Counter()
 
-    def expand(words: Sequence[Word], above: tuple[str, ...]) -> None:
+    def expand(words: Sequence[LineParticle], above: tuple[str, ...]) -> None:
         for word in words:
             key = next((key for key in map(spelled, (word.label or word.name, word.name)) if key in below), None)
             if key is None:
@@ -86,7 +86,7 @@ def read_line(text: str, spelled: Callable[[str], str]) -> DecayLine:
     return line
 
 
-def _read_step(part: str, text: str) -> tuple[str, list[Word]]:
+def _read_step(part: str, text: str) -> tuple[str, list[LineParticle]]:
     left, arrow, right = part.partition(ARROW)
     if not arrow or len(left.split()) != 1 or not right.split():
         if NEXT in text:
@@ -99,6 +99,6 @@ def _read_step(part: str, text: str) -> tuple[str, list[Word]]:
     return left.strip(), words
 
 
-def _split_label(word: str) -> Word:
+def _split_label(word: str) -> LineParticle:
     label, colon, name = word.partition(":")
-    return Word(label, name) if colon and label and name else Word("", word)
+    return LineParticle(label, name) if colon and label and name else LineParticle("", word)

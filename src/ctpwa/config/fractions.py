@@ -9,7 +9,7 @@ from ctpwa.base.errors import suggest
 from ctpwa.config.couplings import refuse_tied
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import ModelSpec, ShareSpec
-from ctpwa.generate.shares import Share
+from ctpwa.generate.shares import GivenFraction
 from ctpwa.model.couplings import VERTEX, coupling_names
 from ctpwa.model.model import Wave
 
@@ -18,9 +18,9 @@ LARGEST = 2.0  # more is a percentage without its sign
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
 
-def read_shares(spec: ModelSpec, waves: Sequence[Wave], problems: Problems) -> tuple[Share, ...]:
+def read_shares(spec: ModelSpec, waves: Sequence[Wave], problems: Problems) -> tuple[GivenFraction, ...]:
     """What resonances and waves make up; unknown names, numbers that are no fractions and waves with two of them become problems."""
-    found: dict[str, Share] = {}
+    found: dict[str, GivenFraction] = {}
     if spec.fractions:
         with problems.collect(("fractions",)):
             _check_alone(spec)
@@ -29,7 +29,7 @@ def read_shares(spec: ModelSpec, waves: Sequence[Wave], problems: Problems) -> t
             couplings = _couplings(name, waves)
             fraction = share_of(own)
             _check_once(name, couplings, found)
-            found[name] = Share(name, couplings, fraction, own.phase)
+            found[name] = GivenFraction(name, couplings, fraction, own.phase)
     if (
         found
         and not any(share.fraction for share in found.values())
@@ -39,7 +39,7 @@ def read_shares(spec: ModelSpec, waves: Sequence[Wave], problems: Problems) -> t
     return tuple(found.values())
 
 
-def share_note(shares: Sequence[Share], waves: Sequence[Wave]) -> str:
+def share_note(shares: Sequence[GivenFraction], waves: Sequence[Wave]) -> str:
     """What the user should know about couplings that follow from fractions."""
     text = ", ".join(f"{share.name} {100 * share.fraction:g} %" for share in shares)
     named = {name for share in shares for name in share.couplings}
@@ -88,7 +88,7 @@ def share_of(own: ShareSpec) -> float:
     return value
 
 
-def _check_once(name: str, couplings: Sequence[str], found: Mapping[str, Share]) -> None:
+def _check_once(name: str, couplings: Sequence[str], found: Mapping[str, GivenFraction]) -> None:
     for other in found.values():
         both = [coupling for coupling in couplings if coupling in other.couplings]
         if both:

@@ -18,7 +18,7 @@ _ADVICE = "write the name of a YAML file, or a list of them"
 
 
 @dataclass(frozen=True)
-class Parts:
+class JoinedParts:
     """A model file with all parts that it includes.
 
     Attributes:
@@ -48,7 +48,7 @@ class Parts:
         return here[0][0]
 
 
-def read_parts(path: FilePath, most: int = MAX_FILES) -> Parts:
+def read_parts(path: FilePath, most: int = MAX_FILES) -> JoinedParts:
     """Read a model file, and what it includes.
 
     Args:
@@ -65,7 +65,7 @@ def read_parts(path: FilePath, most: int = MAX_FILES) -> Parts:
         data = {key: value for key, value in data.items() if key != INCLUDE}
         for source, _ in found[1:]:
             data = _merged(data, {key: value for key, value in source.data.items() if key != INCLUDE})
-    return Parts(tuple(source for source, _ in found), data, tuple(file for _, file in found[1:]))
+    return JoinedParts(tuple(source for source, _ in found), data, tuple(file for _, file in found[1:]))
 
 
 class _Count:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ctpwa.base.errors import Path, PhysicsError
-from ctpwa.config.decay_line import Word, read_line
+from ctpwa.config.decay_line import LineParticle, read_line
 from ctpwa.config.problems import SpecError, SpecErrors
 from ctpwa.config.schema import ParticleSpec
 from ctpwa.decay.chain import Decay, Held
@@ -128,7 +128,7 @@ def _known(name: str, table: ParticleTable) -> Particle:
     return particle
 
 
-def _labels(words: Sequence[Word]) -> tuple[str, ...]:
+def _labels(words: Sequence[LineParticle]) -> tuple[str, ...]:
     """The names as written; repeated ones are numbered: pi+_1 pi- pi+_2."""
     labels = []
     names = [word.name for word in words]

@@ -49,13 +49,6 @@ def to_ls(two_J: int, first: Particle, second: Particle, H: Mapping[tuple[int, i
     return {ls: complex(c) for ls, c in zip(pairs, found, strict=True) if abs(c) > NEGLIGIBLE * size}
 
 
-def to_helicity(two_J: int, first: Particle, second: Particle, couplings: Mapping[LS, complex]) -> dict[tuple[int, int], complex]:
-    """The helicity amplitudes that (L, S) couplings give."""
-    pairs = list(couplings)
-    values = helicity_matrix(two_J, first, second, pairs) @ np.array([couplings[ls] for ls in pairs], dtype=complex)
-    return {row: complex(value) for row, value in zip(helicity_pairs(two_J, first, second), values, strict=True)}
-
-
 def helicity_text(two_lam: int) -> str:
     """``-1/2`` or ``1``."""
     return str(two_lam // 2) if two_lam % 2 == 0 else f"{two_lam}/2"

@@ -15,7 +15,6 @@ from ctpwa.decay.particle import Flavour, Particle, charge_suffix, combined_flav
 if TYPE_CHECKING:
     from particle import Particle as PdgEntry
 
-UNDEFINED = 5  # how the PDG tables of ``particle`` mark a quantum number that is undefined or unknown
 NEUTRAL_KAONS = {130, 310}  # K_L and K_S are mixtures of both strangeness values
 # parities that entries of the tables lack or have wrong: a(2)(1700)+ and D(1)(2420)+ disagree with their neutral partners; D(s)*+ is 1-
 # (BESIII, 2023), and D(s2)*(2573)+, of spin 2, decays to D K

@@ -20,7 +20,7 @@ from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, chain_groups, wave_groups
 from ctpwa.fitting.holes import hole
 from ctpwa.fitting.minimum import INTERRUPTED
-from ctpwa.fitting.physical import Edge
+from ctpwa.fitting.physical import PhysicalEdge
 from ctpwa.fitting.precision import measure_bias
 from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
@@ -35,7 +35,7 @@ ROUNDING = 1e-13  # of a derivative of |c| or arg c, relative to that of c: less
 
 
 @dataclass(frozen=True)
-class About:
+class HowFound:
     """How a minimum was found."""
 
     method: str
@@ -46,7 +46,7 @@ class About:
 
 
 def conclude(
-    likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: About, progress: bool | None, simulation: bool = True
+    likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: HowFound, progress: bool | None, simulation: bool = True
 ) -> FitResult:
     """Everything that follows from the point where the fit ended; ``simulation``: whether errors count the finite phase-space sample."""
     with Progress("errors and fractions", None, show=progress):
@@ -57,7 +57,7 @@ def conclude(
                 " fix: check the start values of the parameters, and give limits to those that must not leave a range"
             )
         endless = "" if stop.converged else hole(likelihood, stop.x)
-        edge = Edge.of(likelihood)
+        edge = PhysicalEdge.of(likelihood)
         slope, curvature = (gradient, H) if edge is None else edge.at_barrier(likelihood, stop, gradient, H)
         judged = _judge(likelihood, stop, slope, curvature, endless)
         if edge is not None:
@@ -110,7 +110,7 @@ def conclude(
         )
 
 
-def at_point(likelihood: Fittable, x: np.ndarray, truths: Sequence[Any], about: About) -> FitResult:
+def at_point(likelihood: Fittable, x: np.ndarray, truths: Sequence[Any], about: HowFound) -> FitResult:
     """What follows from a point that no fit has found: values, −ln L and fractions, all of them without errors."""
     nothing = np.full((len(x), len(x)), np.nan)
     limits = tuple(name for name, value, pair in zip(likelihood.names, x, likelihood.bounds, strict=True) if value in pair)

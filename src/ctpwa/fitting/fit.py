@@ -15,7 +15,7 @@ from ctpwa.base.words import counted
 from ctpwa.data.stream import EventStream
 from ctpwa.engine.likelihood.likelihood_sum import advice
 from ctpwa.engine.samples.own_events import SampleInput
-from ctpwa.fitting.conclusion import About, conclude
+from ctpwa.fitting.conclusion import HowFound, conclude
 from ctpwa.fitting.consistent import METHODS
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.journal import Journal
@@ -124,7 +124,7 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     if options.search.distance is not None:
         settings |= {"minima": options.search.distance * likelihood.unit}
     given = {} if learn else {"points": points}
-    about = About(method, points, record, minima, settings | _machine(likelihood) | given)
+    about = HowFound(method, points, record, minima, settings | _machine(likelihood) | given)
     with phase("errors"):
         try:
             result = conclude(likelihood, stop, truths, about, progress, options.simulation)

@@ -15,7 +15,7 @@ from ctpwa.fitting.fittable import Fittable
 from ctpwa.fitting.holes import hole, may_have_holes
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.one_form import one_form
-from ctpwa.fitting.physical import AT_EDGE, EVEN, HEIGHTS, Edge, WithBarrier
+from ctpwa.fitting.physical import AT_EDGE, EVEN, HEIGHTS, PhysicalEdge, WithBarrier
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.search_settings import SearchSettings
 from ctpwa.fitting.starts import Coarse, coarse_search
@@ -226,7 +226,7 @@ def _run(likelihood: Fittable, x: np.ndarray, how: How, watch: Watch | None) -> 
         if not stop.converged and stop.reason != INTERRUPTED:
             stop, more = run(scaled, stop.x, watch=told)
             _add(record, more)
-    edge = Edge.of(likelihood)
+    edge = PhysicalEdge.of(likelihood)
     if edge is not None and stop.reason != INTERRUPTED and edge.stops(scaled, stop):
         stop = _along_edge(scaled, edge, x, stop, record, partial(run, watch=None))
         if told is not None:
@@ -235,7 +235,7 @@ def _run(likelihood: Fittable, x: np.ndarray, how: How, watch: Watch | None) -> 
 
 
 def _along_edge(
-    scaled: Scaled, edge: Edge, start: np.ndarray, stuck: Stop, record: Record, run: Callable[..., tuple[Stop, Record]]
+    scaled: Scaled, edge: PhysicalEdge, start: np.ndarray, stuck: Stop, record: Record, run: Callable[..., tuple[Stop, Record]]
 ) -> Stop:
     """The lowest point within what is physical, from where a fit has met the edge of it; adds to the record what that took."""
     x, room, shrinks = edge.inside(stuck.x, start), np.inf, 0.0

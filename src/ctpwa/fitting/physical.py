@@ -28,7 +28,7 @@ EVEN = 0.5  # the lowest eigenvalue falls in proportion to μ at the edge, and s
 
 
 @dataclass(frozen=True)
-class Edge:
+class PhysicalEdge:
     """Where the density matrices of a likelihood stop being positive.
 
     Attributes:
@@ -40,7 +40,7 @@ class Edge:
     parts: tuple[Parameters, ...]
 
     @classmethod
-    def of(cls, likelihood: Fittable) -> Edge | None:
+    def of(cls, likelihood: Fittable) -> PhysicalEdge | None:
         """The edge of a likelihood; None if it has none."""
         parts: dict[tuple[str, ...], Parameters] = {}
         for term in terms_of(likelihood):
@@ -137,7 +137,7 @@ class WithBarrier:
         height:  μ
     """
 
-    def __init__(self, whole: Objective, edge: Edge, height: float) -> None:
+    def __init__(self, whole: Objective, edge: PhysicalEdge, height: float) -> None:
         self.whole, self.edge, self.height = whole, edge, height
         self.names, self.bounds, self.rounding = whole.names, whole.bounds, whole.rounding
 

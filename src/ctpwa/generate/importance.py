@@ -23,7 +23,19 @@ from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
 from ctpwa.generate.phase_space import cascade_stages, checked_device, particle_masses, phase_space_sampler
-from ctpwa.generate.proposal import UNKNOWN_WIDTHS, Branch, Edge, EventProposal, Flat, MassDensity, Mixed, Peak, System, Tree, chain_tree
+from ctpwa.generate.proposal import (
+    UNKNOWN_WIDTHS,
+    Branch,
+    EdgeMass,
+    EventProposal,
+    FlatMass,
+    MassDensity,
+    Mixed,
+    PeakMass,
+    System,
+    Tree,
+    chain_tree,
+)
 from ctpwa.generate.room import check_count
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.model import Model
@@ -228,12 +240,12 @@ def _mass_density(resonance: Resonance, system: System, tree: Tree) -> MassDensi
     """How the mass of a resonance is distributed: its peak and tails; uniform if it has no mass."""
     mass, width = resonance.mass, resonance.width
     if not mass or not np.isfinite(mass) or mass < 0:
-        return Flat()
-    edge: MassDensity = Flat() if system in tree[0] else Edge()  # its mother is a resonance, not the parent
+        return FlatMass()
+    edge: MassDensity = FlatMass() if system in tree[0] else EdgeMass()  # its mother is a resonance, not the parent
     if not width or not np.isfinite(width) or width < 0:
         peaks = [(1 / len(UNKNOWN_WIDTHS), guess) for guess in UNKNOWN_WIDTHS]
     else:
         known = max(MARGIN * width, SMALLEST_WIDTH * mass)
         peaks = [(share, factor * known) for share, factor in NARROW_PARTS] if width < NARROW else [(1.0, known)]
     scale = (1 - TAIL_SHARE) / sum(share for share, _ in peaks)
-    return Mixed((*((scale * share, Peak(mass, w)) for share, w in peaks), (TAIL_SHARE, edge)))
+    return Mixed((*((scale * share, PeakMass(mass, w)) for share, w in peaks), (TAIL_SHARE, edge)))

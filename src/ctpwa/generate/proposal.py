@@ -47,7 +47,7 @@ class MassDensity(Protocol):
 
 
 @dataclass(frozen=True)
-class Flat:
+class FlatMass:
     """Uniform."""
 
     def draw(self, u: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ class Flat:
 
 
 @dataclass(frozen=True)
-class Edge:
+class EdgeMass:
     """Rising like 1/√(high − m) to the upper limit.
 
     As a resonance decays to a heavier and heavier system, the phase space of its own decay, and with it its running width, goes to zero:
@@ -77,7 +77,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Peak:
+class PeakMass:
     """A Breit-Wigner of constant width, cut off at the limits.
 
     Attributes:
@@ -292,7 +292,7 @@ def _channels(model: Model, parameters: Mapping[str, float], most: int) -> tuple
             options = [_options(wave, tree_systems.index(system), system, tree, parameters) for system in systems]
             for choice in product(*options):
                 combined[Branch(tree, tuple(zip(systems, choice, strict=True)))] = None
-            peaks = [next((h for h in own if isinstance(h, Peak)), own[0]) for own in options]
+            peaks = [next((h for h in own if isinstance(h, PeakMass)), own[0]) for own in options]
             for few in (peaks, [own[0] for own in options]):
                 plain[Branch(tree, tuple(zip(systems, few, strict=True)))] = None
     return tuple(combined if len(combined) <= most else plain)
@@ -302,13 +302,13 @@ def _options(wave: Wave, index: int, system: System, tree: Tree, parameters: Map
     """Densities that may suit the mass of a resonance, the flat one first."""
     name = wave.resonances[index].name
     mass, width = parameters.get(f"{name}.mass"), parameters.get(f"{name}.width")
-    options: list[MassDensity] = [Flat()]
+    options: list[MassDensity] = [FlatMass()]
     if mass and width:
-        options += [Peak(mass, factor * width) for factor in (1, *(WIDER if width < NARROW else ()))]
+        options += [PeakMass(mass, factor * width) for factor in (1, *(WIDER if width < NARROW else ()))]
     elif mass:
-        options += [Peak(mass, guess) for guess in UNKNOWN_WIDTHS]
+        options += [PeakMass(mass, guess) for guess in UNKNOWN_WIDTHS]
     if system not in tree[0]:  # its mother is a resonance, not the parent
-        options.append(Edge())
+        options.append(EdgeMass())
     return options
 
 

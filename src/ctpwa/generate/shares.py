@@ -33,7 +33,7 @@ SWEEPS, RESTARTS = 200, 20  # of the search for the largest and smallest Q
 
 
 @dataclass(frozen=True)
-class Share:
+class GivenFraction:
     """Waves that together make up a fraction of all events.
 
     Attributes:
@@ -60,7 +60,7 @@ class SharedCouplings(Mapping[str, complex]):
     """
 
     model: Model
-    shares: tuple[Share, ...]
+    shares: tuple[GivenFraction, ...]
     n_events: int = N_EVENTS
 
     @cached_property
@@ -110,7 +110,7 @@ def wave_products(model: Model, n: int = N_EVENTS, seed: int = SEED) -> np.ndarr
     return (M / weight.sum()).numpy()
 
 
-def shared_couplings(names: Sequence[str], M: np.ndarray, shares: Sequence[Share]) -> np.ndarray:
+def shared_couplings(names: Sequence[str], M: np.ndarray, shares: Sequence[GivenFraction]) -> np.ndarray:
     """The couplings; the first of them that is not 0 has modulus 1.
 
     Args:
@@ -129,14 +129,14 @@ def shared_couplings(names: Sequence[str], M: np.ndarray, shares: Sequence[Share
     given = np.array([share.phase or 0.0 for share in shares])
     if rest:
         c = (sizes * np.exp(1j * given)) @ u
-        c = c + _size_of_rest(c, M, r := _unit(names, M, Share("the rest", rest, 0.0)), shares) * r
+        c = c + _size_of_rest(c, M, r := _unit(names, M, GivenFraction("the rest", rest, 0.0)), shares) * r
     else:
         c = (sizes * np.exp(1j * _phases(products, given, _free(shares), shares))) @ u
     first = c[np.flatnonzero(np.abs(c) > 0)[0]]
     return _rounded(c / abs(first))
 
 
-def _unit(names: Sequence[str], M: np.ndarray, share: Share) -> np.ndarray:
+def _unit(names: Sequence[str], M: np.ndarray, share: GivenFraction) -> np.ndarray:
     """Couplings of a share with equal integrals, u† M u = 1."""
     u = np.zeros(len(names), dtype=complex)
     for name in share.couplings:
@@ -150,7 +150,7 @@ def _unit(names: Sequence[str], M: np.ndarray, share: Share) -> np.ndarray:
     return u / np.sqrt(norm)
 
 
-def _size_of_rest(c: np.ndarray, M: np.ndarray, u: np.ndarray, shares: Sequence[Share]) -> float:
+def _size_of_rest(c: np.ndarray, M: np.ndarray, u: np.ndarray, shares: Sequence[GivenFraction]) -> float:
     """The size a ≥ 0 of a² + 2ab + Q − 1 = 0; the smaller one if there are two."""
     Q, b = (c.conj() @ M @ c).real, (u.conj() @ M @ c).real
     if Q > 1 + TOLERANCE and (b >= 0 or b * b < Q - 1):
@@ -162,13 +162,13 @@ def _size_of_rest(c: np.ndarray, M: np.ndarray, u: np.ndarray, shares: Sequence[
     return float(-b - root if Q > 1 and b < 0 else max(root - b, 0.0))
 
 
-def _free(shares: Sequence[Share]) -> list[int]:
+def _free(shares: Sequence[GivenFraction]) -> list[int]:
     """Shares whose phases may be turned; that of all of them together means nothing."""
     free = [k for k, share in enumerate(shares) if share.phase is None]
     return free[1:] if len(free) == len(shares) else free
 
 
-def _phases(products: np.ndarray, given: np.ndarray, free: Sequence[int], shares: Sequence[Share]) -> np.ndarray:
+def _phases(products: np.ndarray, given: np.ndarray, free: Sequence[int], shares: Sequence[GivenFraction]) -> np.ndarray:
     """Phases with Q = 1, on the way from those that are given to the ones with the largest or smallest Q."""
     here = _Q(products, given)
     if abs(here - 1) <= 1e-12:
@@ -213,7 +213,7 @@ def _extreme(products: np.ndarray, given: np.ndarray, free: Sequence[int], sign:
     return best
 
 
-def _impossible(products: np.ndarray, given: np.ndarray, free: Sequence[int], shares: Sequence[Share]) -> GenerationError:
+def _impossible(products: np.ndarray, given: np.ndarray, free: Sequence[int], shares: Sequence[GivenFraction]) -> GenerationError:
     total = sum(share.fraction for share in shares)
     low, high = sorted(total / _Q(products, _extreme(products, given, free, sign)) for sign in (1.0, -1.0))
     if not free:
@@ -227,7 +227,7 @@ def _impossible(products: np.ndarray, given: np.ndarray, free: Sequence[int], sh
     return GenerationError(f"fractions: {what}: waves interfere\n fix: {fix}")
 
 
-def _words(shares: Sequence[Share]) -> str:
+def _words(shares: Sequence[GivenFraction]) -> str:
     return ", ".join(f"{share.name} {100 * share.fraction:g} %" for share in shares)
 
 

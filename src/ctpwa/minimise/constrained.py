@@ -33,7 +33,7 @@ NOT_REACHED = "no point with this value was found"
 BELOW = "on the way to this value there are points below the fit"
 
 
-class Quantity(Protocol):
+class SmoothQuantity(Protocol):
     """A smooth function of the parameters."""
 
     @property
@@ -48,7 +48,7 @@ class Quantity(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class Condition:
     """A quantity with a given value.
 
     Attributes:
@@ -57,7 +57,7 @@ class Held:
         error:     what counts as 1 in q − t
     """
 
-    quantity: Quantity
+    quantity: SmoothQuantity
     value: float
     error: float
 
@@ -67,7 +67,7 @@ class Held:
         return apart(self.quantity, value, self.value), slope
 
 
-def apart(quantity: Quantity, value: float, other: float) -> float:
+def apart(quantity: SmoothQuantity, value: float, other: float) -> float:
     """The difference of two values, of an angle by the shorter way."""
     away, period = value - other, quantity.period
     return away if period is None else float((away + period / 2) % period - period / 2)
@@ -77,7 +77,7 @@ def constrained_minimum(
     objective: Objective,
     start: np.ndarray,
     fixed: Mapping[int, float],
-    held: Sequence[Held],
+    held: Sequence[Condition],
     *,
     patient: bool = True,
     least: float = -np.inf,
@@ -99,7 +99,7 @@ def constrained_minimum(
     restricted = Restricted(objective, x, moving)
     if not held or not len(moving):
         return _without_quantities(objective, restricted, x, held)
-    own = [Held(_Part(entry.quantity, restricted), entry.value, entry.error) for entry in held]
+    own = [Condition(_Part(entry.quantity, restricted), entry.value, entry.error) for entry in held]
     with one_thread():
         y = x[moving]
         stop = _equations(restricted, y, own, None)
@@ -108,7 +108,7 @@ def constrained_minimum(
     return Stop(restricted.full(stop.x), stop.value, stop.converged, stop.reason, stop.iterations)
 
 
-def _without_quantities(objective: Objective, restricted: Restricted, x: np.ndarray, held: Sequence[Held]) -> Stop:
+def _without_quantities(objective: Objective, restricted: Restricted, x: np.ndarray, held: Sequence[Condition]) -> Stop:
     if not len(restricted.index):
         value = float(objective.value(x))
         reached = all(abs(entry.off(x)[0]) <= EXACT * entry.error for entry in held)
@@ -120,7 +120,7 @@ def _without_quantities(objective: Objective, restricted: Restricted, x: np.ndar
 class _Part:
     """A quantity as a function of the parameters that move."""
 
-    def __init__(self, whole: Quantity, restricted: Restricted) -> None:
+    def __init__(self, whole: SmoothQuantity, restricted: Restricted) -> None:
         self.whole, self.restricted, self.period = whole, restricted, whole.period
 
     def at(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -134,14 +134,14 @@ class _Part:
         return self.whole.second(self.restricted.full(x))[np.ix_(index, index)]
 
 
-def _off(held: Sequence[Held], y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _off(held: Sequence[Condition], y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All q − t [quantity] in units of errors, and their gradients [quantity, parameter]."""
     found = [entry.off(y) for entry in held]
     errors = np.array([entry.error for entry in held])
     return np.array([value for value, _ in found]) / errors, np.array([slope for _, slope in found]) / errors[:, None]
 
 
-def _equations(objective: Objective, y: np.ndarray, held: Sequence[Held], multipliers: np.ndarray | None) -> Stop | None:
+def _equations(objective: Objective, y: np.ndarray, held: Sequence[Condition], multipliers: np.ndarray | None) -> Stop | None:
     """Newton's method for all equations at once; None if it does not get there. Parameters at limits stay there."""
     bounds = objective.bounds
     free = np.flatnonzero((y > bounds[:, 0]) & (y < bounds[:, 1]))
@@ -172,7 +172,7 @@ def _equations(objective: Objective, y: np.ndarray, held: Sequence[Held], multip
     return None
 
 
-def _curvatures(held: Sequence[Held], y: np.ndarray) -> np.ndarray:
+def _curvatures(held: Sequence[Condition], y: np.ndarray) -> np.ndarray:
     """Hessians of the quantities in units of errors [quantity, parameter, parameter]."""
     return np.array([entry.quantity.second(y) / entry.error for entry in held])
 
@@ -227,7 +227,7 @@ def _stays(y: np.ndarray, slope: np.ndarray, free: np.ndarray, bounds: np.ndarra
 class _Augmented:
     """f + λ·(q − t) + ½ w (q − t)²."""
 
-    def __init__(self, whole: Objective, held: Sequence[Held], multipliers: np.ndarray, stiffness: float) -> None:
+    def __init__(self, whole: Objective, held: Sequence[Condition], multipliers: np.ndarray, stiffness: float) -> None:
         self.whole, self.held, self.multipliers, self.stiffness = whole, held, multipliers, stiffness
         self.names, self.bounds, self.rounding = whole.names, whole.bounds, whole.rounding
 
@@ -252,7 +252,7 @@ class _Augmented:
         return value + own, grad + slope, H + self.stiffness * J.T @ J + np.tensordot(pull, _curvatures(self.held, p), axes=1)
 
 
-def _augmented(objective: Objective, y: np.ndarray, held: Sequence[Held], least: float) -> Stop:
+def _augmented(objective: Objective, y: np.ndarray, held: Sequence[Condition], least: float) -> Stop:
     """Minimise with a stiff spring to q = t, and correct its pull until it is there; or until f is below ``least``."""
     multipliers, stiffness, before, done = np.zeros(len(held)), STIFF, np.inf, 0
     for k in range(ROUNDS):

@@ -91,7 +91,6 @@ def drive(objective: Objective, steps: Steps, watch: Watch | None = None, give_u
 def drive_many(
     objective: Objective,
     steps: Iterable[Steps | None],
-    watch: Watch | None = None,
     ended: Callable[[int, Stop], None] | None = None,
     at_once: int | None = None,
     give_up: GiveUp | None = None,
@@ -101,12 +100,11 @@ def drive_many(
     Args:
         objective:  what is minimised
         steps:      the minimisers; the next one is taken when there is room for it. None: not before another one has ended
-        watch:      called with every improved point
         ended:      called at every end, with the number of the minimiser, from 0
         at_once:    how many run at a time; default: all
         give_up:    asked at every point that improves a minimiser; a reason ends this minimiser there
     """
-    record, best, begin = Record(), _Best(watch), time.perf_counter()
+    record, best, begin = Record(), _Best(), time.perf_counter()
     source = iter(steps)
     stops: list[Stop | None] = []
     running: dict[int, tuple[Steps, _Best]] = {}
@@ -117,7 +115,7 @@ def drive_many(
                 for generator in islice(source, None if at_once is None else at_once - len(running)):
                     if generator is None:
                         break
-                    running[len(stops)] = generator, _Best(None)
+                    running[len(stops)] = generator, _Best()
                     asks[len(stops)] = next(generator)
                     stops.append(None)
                 if not asks:
@@ -153,7 +151,7 @@ def drive_many(
 class _Best:
     """The best point so far."""
 
-    def __init__(self, watch: Watch | None) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
         self.x: np.ndarray | None = None
         self.value = np.inf
         self._watch = watch

@@ -11,7 +11,7 @@ from math import isfinite
 
 import numpy as np
 
-from ctpwa.minimise.region import Region, length_of
+from ctpwa.minimise.region import TrustRegion, length_of
 from ctpwa.minimise.steps import HESSIAN, VALUE, Answer, Ask, Steps, Stop, inside
 
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75  # of the predicted gain
@@ -46,7 +46,7 @@ def newton(
         if radius < 0:
             radius = max(length_of(scale * g), 1.0)
         shrunk = False
-        region = Region(g, H, scale, shift)
+        region = TrustRegion(g, H, scale, shift)
         while True:
             trial, at_edge = region.bounded_step(x, radius, bounds) if bounded else region.step(x, radius)
             step = trial - x

@@ -25,7 +25,7 @@ LEAST_SHIFT = 1e-6  # of the largest curvature: below, curvatures are so small t
 Step = tuple[np.ndarray, bool]  # a step or its end, and whether it is at the edge of the region
 
 
-class Region:
+class TrustRegion:
     """The model in units ``scale`` of the parameters; what steps have in common is kept.
 
     Args:

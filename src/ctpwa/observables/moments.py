@@ -120,14 +120,14 @@ def angular_moments(
     expected, spread, flat = (np.array(part) for part in zip(*sums["model"], strict=True))
     expected, spread, flat = scale * expected, scale**2 * spread, scale * flat
     plain = background is None and data.weights is None
-    chi2, ndf = _chi2(first - expected, (flat if plain else second) + spread, expected[0] / spherical_harmonic(0, 0, np.ones(1)), indices)
+    chi2, ndf = _chi2(first - expected, (flat if plain else second) + spread, expected[0] / spherical_harmonic(0, 0, np.ones(1)))
     whole = samples["data"].inside(bins).all() and samples["model"].inside(bins).all()
     ndf = np.array([n - 1 if whole and index == (0, 0) else n for n, index in zip(ndf, indices, strict=True)])
     p_values = np.array([float(stats.chi2.sf(c, n)) if n > 0 else 1.0 for c, n in zip(chi2, ndf, strict=True)])
     return AngularMoments(bins, indices, first, np.sqrt(second), expected, np.sqrt(spread), chi2, ndf, p_values)
 
 
-def _chi2(difference: Array, variance: Array, events: Array, indices: tuple[tuple[int, int], ...]) -> tuple[Array, Array]:
+def _chi2(difference: Array, variance: Array, events: Array) -> tuple[Array, Array]:
     """χ² and number of bins for each moment; bins with few expected events do not count."""
     counted = (events >= MIN_EXPECTED)[None, :] & (variance > 0)
     pulls = np.where(counted, difference, 0.0) / np.sqrt(np.where(counted, variance, 1.0))

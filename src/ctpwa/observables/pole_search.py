@@ -31,7 +31,7 @@ MAX_CHANNELS = 6  # all of whose sheets are looked at
 
 
 @dataclass(frozen=True)
-class Edge:
+class SheetEdge:
     """A sheet and the part of the real axis that it touches.
 
     Attributes:
@@ -64,7 +64,7 @@ class Root:
     """
 
     w: complex
-    edge: Edge
+    edge: SheetEdge
     at: float
     residues: np.ndarray
     slopes: np.ndarray
@@ -76,7 +76,7 @@ class Root:
         return abs(self.w - self.at)
 
 
-def near_edges(F: Continuation, lowest: float) -> list[Edge]:
+def near_edges(F: Continuation, lowest: float) -> list[SheetEdge]:
     """The sheets that touch the physical axis, from low to high masses; channels that are switched off have sign 0.
 
     Args:
@@ -85,32 +85,32 @@ def near_edges(F: Continuation, lowest: float) -> list[Edge]:
     """
     thresholds = sorted({channel.threshold for channel in F.channels})
     ends = [lowest, *sorted(t for t in {*thresholds, *_turns(F, lowest)} if t > lowest + INSIDE), np.inf]
-    edges: list[Edge] = []
+    edges: list[SheetEdge] = []
     for low, high in pairwise(ends):
         inside = low + min(1e-3, (min(high, low + 1.0) - low) / 2)
         sheet = _touching(F, inside)
         begin = low
         if edges and edges[-1].sheet == sheet:  # the channel that opens here is switched off
             begin = edges.pop().low or low
-        edges.append(Edge(sheet, begin, min(high, 1e3)))
+        edges.append(SheetEdge(sheet, begin, min(high, 1e3)))
     return edges
 
 
-def below_threshold(F: Continuation, lowest: float) -> Edge:
+def below_threshold(F: Continuation, lowest: float) -> SheetEdge:
     """The sheet on which bound states of the own channel are, which touches the physical axis at its first point only."""
     sheet = tuple(
         1 if channel.own else sign for channel, sign in zip(F.channels, _touching(F, max(lowest - 1e-6, lowest / 2)), strict=True)
     )
-    return Edge(sheet, lowest, lowest)
+    return SheetEdge(sheet, lowest, lowest)
 
 
-def all_edges(F: Continuation, lowest: float) -> list[Edge]:
+def all_edges(F: Continuation, lowest: float) -> list[SheetEdge]:
     """Every sheet, those that touch the axis first."""
     near = near_edges(F, lowest)
     if len(F.channels) > MAX_CHANNELS:
         return near
     known = {edge.sheet for edge in near}
-    return near + [Edge(sheet) for sheet in product((-1, 1), repeat=len(F.channels)) if sheet not in known]
+    return near + [SheetEdge(sheet) for sheet in product((-1, 1), repeat=len(F.channels)) if sheet not in known]
 
 
 def _turns(F: Continuation, lowest: float) -> list[float]:
@@ -135,7 +135,7 @@ def _touching(F: Continuation, mass: float) -> Sheet:
     return tuple(0 if o else (-1 if channel.threshold < mass else 1) for channel, o in zip(F.channels, off, strict=True))
 
 
-def find_roots(F: Continuation, edge: Edge, starts: Sequence[complex], enough: float = 0.0) -> list[Root]:
+def find_roots(F: Continuation, edge: SheetEdge, starts: Sequence[complex], enough: float = 0.0) -> list[Root]:
     """The poles on one sheet to which Newton's method leads, each once.
 
     Args:
@@ -159,7 +159,7 @@ def find_roots(F: Continuation, edge: Edge, starts: Sequence[complex], enough: f
     return found
 
 
-def _attracted(F: Continuation, edge: Edge, starts: Sequence[complex]) -> list[complex]:
+def _attracted(F: Continuation, edge: SheetEdge, starts: Sequence[complex]) -> list[complex]:
     """Where a few steps from many starts at once lead to, each place once."""
     pieces: dict[tuple[int, ...], list[complex]] = {}
     for start in starts:
@@ -183,7 +183,7 @@ def _attracted(F: Continuation, edge: Edge, starts: Sequence[complex]) -> list[c
     return distinct
 
 
-def _settle(F: Continuation, edge: Edge, start: complex) -> complex | None:
+def _settle(F: Continuation, edge: SheetEdge, start: complex) -> complex | None:
     """Newton's method in the piece of the formula that holds at the point of the axis from which its end is reached."""
     w, at = start, edge.nearest(start)
     for _ in range(4):
@@ -222,7 +222,7 @@ def _newton(F: Continuation, sheet: Sheet, at: float, start: complex) -> complex
     return None
 
 
-def _prove(F: Continuation, edge: Edge, w: complex) -> Root | None:
+def _prove(F: Continuation, edge: SheetEdge, w: complex) -> Root | None:
     """The residue of a pole of first order; None if 1/F has no simple zero there, or the way to it from the axis crosses a cut.
 
     Res F = (1/2πi) ∮ F dw, and its derivatives are those of F under the integral. The winding number of 1/F is 1.
@@ -247,7 +247,7 @@ def _prove(F: Continuation, edge: Edge, w: complex) -> Root | None:
     return Root(w, edge, at, residues, -derivatives[1:] / derivatives[0], residue_slopes)
 
 
-def _crosses(F: Continuation, edge: Edge, w: complex, at: float) -> bool:
+def _crosses(F: Continuation, edge: SheetEdge, w: complex, at: float) -> bool:
     """Whether a logarithm or a root that belongs to no channel leaves its branch between the axis and w."""
     if edge.low is None:
         return False

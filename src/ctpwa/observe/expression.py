@@ -37,7 +37,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Term:
+class ExpressionNode:
     """A node of the tree.
 
     Attributes:
@@ -61,25 +61,25 @@ class Term:
         return self.latex if self.binds >= binds else f"({self.latex})"
 
 
-def quantity(found: Quantity, limits: Limits) -> Term:
+def quantity(found: Quantity, limits: Limits) -> ExpressionNode:
     """A quantity of the final state as a node."""
     power = KINDS[found.name].power
-    return Term(found.value, found.latex, ATOM, Unit(power or 0.0, radians=power is None), limits)
+    return ExpressionNode(found.value, found.latex, ATOM, Unit(power or 0.0, radians=power is None), limits)
 
 
-def number(value: float) -> Term:
+def number(value: float) -> ExpressionNode:
     """A number as a node."""
-    return Term(lambda momenta: value, f"{value:g}", ATOM, number=value)
+    return ExpressionNode(lambda momenta: value, f"{value:g}", ATOM, number=value)
 
 
-def negative(term: Term) -> Term:
+def negative(term: ExpressionNode) -> ExpressionNode:
     """−x"""
     flipped = None if term.limits is None else (-term.limits[1], -term.limits[0])
     value = None if term.number is None else -term.number
-    return Term(lambda momenta: -term.value(momenta), f"-{term.bracketed(SIGN)}", SIGN, term.unit, flipped, value)
+    return ExpressionNode(lambda momenta: -term.value(momenta), f"-{term.bracketed(SIGN)}", SIGN, term.unit, flipped, value)
 
 
-def binary(symbol: str, left: Term, right: Term, text: str) -> Term:
+def binary(symbol: str, left: ExpressionNode, right: ExpressionNode, text: str) -> ExpressionNode:
     """Sum, difference, product, quotient or power.
 
     Args:
@@ -104,7 +104,7 @@ def binary(symbol: str, left: Term, right: Term, text: str) -> Term:
             latex = rf"{left.bracketed(PRODUCT)} / {right.bracketed(POWER)}"
         case _:
             latex = f"{left.bracketed(SUM)} {symbol} {right.bracketed(PRODUCT)}"
-    return Term(value, latex, binds, _unit(symbol, left, right))
+    return ExpressionNode(value, latex, binds, _unit(symbol, left, right))
 
 
 def _power(left: Array | float, right: Array | float) -> Array | float:
@@ -120,7 +120,7 @@ OPERATORS: dict[str, tuple[Callable[[Array | float, Array | float], Array | floa
 }
 
 
-def _unit(symbol: str, left: Term, right: Term) -> Unit:
+def _unit(symbol: str, left: ExpressionNode, right: ExpressionNode) -> Unit:
     """The unit of a sum, product or power; unknown if its parts do not fit together."""
     a, b = left.unit, right.unit
     if symbol in "+-":
@@ -162,10 +162,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Array | float], str]] = {
     "max": (_largest, r"\max(%s)"),
 }
 MANY = ("min", "max")  # functions of two or more arguments
-CONSTANTS = {"pi": Term(lambda momenta: pi, r"\pi", ATOM, number=pi)}
+CONSTANTS = {"pi": ExpressionNode(lambda momenta: pi, r"\pi", ATOM, number=pi)}
 
 
-def function(name: str, arguments: Sequence[Term], text: str) -> Term:
+def function(name: str, arguments: Sequence[ExpressionNode], text: str) -> ExpressionNode:
     """A function of one argument, or the smallest or largest of several.
 
     Args:
@@ -180,10 +180,10 @@ def function(name: str, arguments: Sequence[Term], text: str) -> Term:
             return finite(compute(*(argument.value(momenta) for argument in arguments)), text, momenta)
 
     latex = pattern % ", ".join(argument.latex for argument in arguments)
-    return Term(value, latex, ATOM, _unit_of_function(name, arguments), _limits_of_function(name, arguments))
+    return ExpressionNode(value, latex, ATOM, _unit_of_function(name, arguments), _limits_of_function(name, arguments))
 
 
-def _unit_of_function(name: str, arguments: Sequence[Term]) -> Unit:
+def _unit_of_function(name: str, arguments: Sequence[ExpressionNode]) -> Unit:
     unit = arguments[0].unit
     if name == "acos":
         return Unit(radians=True)
@@ -194,7 +194,7 @@ def _unit_of_function(name: str, arguments: Sequence[Term]) -> Unit:
     return Unit()
 
 
-def _limits_of_function(name: str, arguments: Sequence[Term]) -> Limits:
+def _limits_of_function(name: str, arguments: Sequence[ExpressionNode]) -> Limits:
     known = [argument.limits for argument in arguments if argument.limits is not None]
     if len(known) < len(arguments):
         return None

@@ -14,7 +14,7 @@ import re
 from ctpwa.base.errors import suggest
 from ctpwa.decay.chain import Decay
 from ctpwa.observe.errors import VariableError, error_at
-from ctpwa.observe.expression import CONSTANTS, FUNCTIONS, MANY, Term, binary, function, negative, number, quantity
+from ctpwa.observe.expression import CONSTANTS, FUNCTIONS, MANY, ExpressionNode, binary, function, negative, number, quantity
 from ctpwa.observe.particles import Names
 from ctpwa.observe.quantities import KINDS, Quantity, check_groups, limits
 
@@ -26,7 +26,7 @@ _CALL = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z_]\w*) *\(")
 _SHOWN = "mass(K+, K-), cos_theta(K+; K+ K-), numbers, + - * / ** and functions"
 
 
-def parse(text: str, decay: Decay) -> tuple[Term, Names]:
+def parse(text: str, decay: Decay) -> tuple[ExpressionNode, Names]:
     """The tree of a text, and the names of particles it uses."""
     _check_letters(text)
     names = Names(decay)
@@ -63,9 +63,9 @@ def _check_letters(text: str) -> None:
             raise error_at(text, start, letter, f"character {letter!r} is not allowed", "write the variable on one line, without comments")
 
 
-def _read_quantities(text: str, names: Names) -> tuple[str, dict[str, Term], dict[int, int]]:
+def _read_quantities(text: str, names: Names) -> tuple[str, dict[str, ExpressionNode], dict[int, int]]:
     """The text with a name in place of every quantity, what these names stand for, and where a name ends → where its quantity ends."""
-    found: dict[str, Term] = {}
+    found: dict[str, ExpressionNode] = {}
     ends: dict[int, int] = {}
     replaced, here = "", 0
     while (match := _CALL.search(text, here)) is not None:
@@ -111,11 +111,11 @@ def _particle_advice(name: str) -> str:
 class _Walker:
     """Translates a syntax tree, node by node."""
 
-    def __init__(self, text: str, shift: int, names: Names, quantities: dict[str, Term], ends: dict[int, int]) -> None:
+    def __init__(self, text: str, shift: int, names: Names, quantities: dict[str, ExpressionNode], ends: dict[int, int]) -> None:
         self.text, self.shift, self.particles, self.ends = text, shift, names.known, ends
         self.names = {**CONSTANTS, **quantities}
 
-    def walk(self, node: ast.expr, depth: int) -> Term:
+    def walk(self, node: ast.expr, depth: int) -> ExpressionNode:
         if depth > MAX_DEPTH:
             raise VariableError("the variable is nested too deeply", f"keep nesting below {MAX_DEPTH}")
         match node:
@@ -136,14 +136,14 @@ class _Walker:
                 return self.call(node, name, depth)
         raise self.error(node, f"{self.word(node)!r} is not allowed", f"write {_SHOWN}")
 
-    def constant(self, node: ast.expr, value: object) -> Term:
+    def constant(self, node: ast.expr, value: object) -> ExpressionNode:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(node, f"{self.word(node)!r} is not a real number", f"write {_SHOWN}")
         if abs(value) > MAX_NUMBER or not math.isfinite(value):
             raise self.error(node, f"number {self.word(node)} is too large", f"keep numbers below {MAX_NUMBER:.0e}")
         return number(float(value))
 
-    def call(self, node: ast.Call, name: str, depth: int) -> Term:
+    def call(self, node: ast.Call, name: str, depth: int) -> ExpressionNode:
         n_arguments, many = len(node.args), name in MANY
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             raise self.error(node, f"{name!r} takes plain arguments", f"write {name}(x)")

@@ -25,7 +25,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.parts import in_parts, one_torch_thread
 from ctpwa.data.momenta import read_momenta
 from ctpwa.decay.chain import Decay, Held
-from ctpwa.observe.expression import Term, finite
+from ctpwa.observe.expression import ExpressionNode, finite
 from ctpwa.observe.frames import Momenta, shuffle
 from ctpwa.observe.parse import parse
 
@@ -51,7 +51,7 @@ class Variable:
     unit: str
     limits: tuple[float, float] | None
     decay: Decay = field(repr=False)
-    _tree: Term = field(repr=False, compare=False)
+    _tree: ExpressionNode = field(repr=False, compare=False)
     _shuffled: frozenset[str] = field(repr=False, compare=False, default=frozenset())
 
     def __call__(self, events: Mapping[str, Any], *, chunk: int = CHUNK) -> np.ndarray:

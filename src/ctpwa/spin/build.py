@@ -16,7 +16,7 @@ from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
 from ctpwa.spin.amplitudes import SpinAmplitudes, WaveTerm
 from ctpwa.spin.production import Production
-from ctpwa.spin.stage import Parts, SpinStage
+from ctpwa.spin.stage import SpinStage, StructureParts
 
 
 def build_spin_amplitudes(
@@ -48,12 +48,12 @@ def build_spin_amplitudes(
     return SpinAmplitudes(K, structures, terms, tuple(waves), rows)
 
 
-def collect_structures(waves: Sequence[Any], barrier: bool) -> tuple[tuple[Parts, ...], tuple[tuple[WaveTerm, ...], ...]]:
+def collect_structures(waves: Sequence[Any], barrier: bool) -> tuple[tuple[StructureParts, ...], tuple[tuple[WaveTerm, ...], ...]]:
     """Every distinct structure once, and for each wave the terms that refer to them.
 
     Without barrier factors those of a vertex do not matter, and structures that differ only in them are one.
     """
-    index: dict[Parts, int] = {}
+    index: dict[StructureParts, int] = {}
     terms = []
     for wave in waves:
         own = []

@@ -25,7 +25,7 @@ from ctpwa.spin.production import Rows
 from ctpwa.spin.rotate import RowRotation
 from ctpwa.spin.storage import Storage
 
-Parts = tuple[tuple[Structure, int], ...]
+StructureParts = tuple[tuple[Structure, int], ...]
 
 GPU_CHUNK_BYTES = 128 << 20  # temporary memory of a chunk; recorded ones need no more
 CPU_CHUNK_BYTES = 32 << 20  # that of a chunk on a CPU, where every thread has one
@@ -57,7 +57,7 @@ class SpinStage:
     def __init__(
         self,
         decay: Decay,
-        structures: Sequence[Parts],
+        structures: Sequence[StructureParts],
         rows: Rows,
         device: torch.device,
         rotation: RowRotation | None = None,
@@ -316,7 +316,7 @@ def events_per_thread(per_event: int, most_bytes: int | None = None) -> int:
     return min(max(size, MIN_CHUNK), MAX_CHUNK)
 
 
-def _sum_parts(evaluator: Evaluator, parts: Parts, two_ms: Sequence[int]) -> Tensor:
+def _sum_parts(evaluator: Evaluator, parts: StructureParts, two_ms: Sequence[int]) -> Tensor:
     (first, count), *others = parts
     A = evaluator.top_amplitude(first, two_ms)
     if count != 1:

@@ -11,8 +11,8 @@ import numpy as np
 from ctpwa.base.errors import CtpwaError
 from ctpwa.fitting.counted_events import too_few_at
 from ctpwa.fitting.holes import hole, may_have_holes
-from ctpwa.fitting.physical import HEIGHTS, Edge, WithBarrier
-from ctpwa.minimise.constrained import BELOW, Held, apart, constrained_minimum
+from ctpwa.fitting.physical import HEIGHTS, PhysicalEdge, WithBarrier
+from ctpwa.minimise.constrained import BELOW, Condition, apart, constrained_minimum
 from ctpwa.minimise.objective import Objective, Scaled
 from ctpwa.studies.baseline import Baseline
 from ctpwa.studies.fit_record import FitRecord
@@ -76,7 +76,7 @@ class Profile:
     def __init__(self, own: Baseline, asked: Sequence[Asked]) -> None:
         self._own, self._asked = own, tuple(asked)
         likelihood, result = own.likelihood, own.result
-        self._edge = Edge.of(likelihood)
+        self._edge = PhysicalEdge.of(likelihood)
         scaled = Scaled(likelihood, likelihood.unit)
         self._objective: Objective = scaled if self._edge is None else WithBarrier(scaled, self._edge, HEIGHTS[-1])
         value, self._gradient, self._H = self._objective.value_grad_hessian(own.x)
@@ -188,12 +188,12 @@ class Profile:
         if not np.isfinite(self._objective.value(start)):
             start = x
         fixed: dict[int, float] = {}
-        held: list[Held] = []
+        held: list[Condition] = []
         for quantity, value, scale in zip(self.quantities, values, scales, strict=True):
             if isinstance(quantity, FreeParameter):
                 fixed[quantity.index] = value
             else:
-                held.append(Held(quantity, value, scale))
+                held.append(Condition(quantity, value, scale))
         stop = constrained_minimum(self._objective, start, fixed, held, patient=patient, least=self._least)
         unit, likelihood = self._own.likelihood.unit, self._own.likelihood
         nll = unit * (stop.value - (0.0 if self._edge is None else HEIGHTS[-1] * self._edge.barrier(stop.x)[0]))

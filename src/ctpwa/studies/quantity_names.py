@@ -24,7 +24,7 @@ from ctpwa.fitting.fittable import terms_of
 from ctpwa.fitting.fractions import wave_groups
 from ctpwa.fitting.labels import group_latex, parameter_label
 from ctpwa.fitting.result import FitResult
-from ctpwa.minimise.constrained import Quantity
+from ctpwa.minimise.constrained import SmoothQuantity
 from ctpwa.model.model import Model
 from ctpwa.studies.baseline import Baseline
 from ctpwa.studies.quantities import DerivedQuantity, Fraction, FreeParameter, PhaseDifference, PolePart
@@ -146,7 +146,7 @@ def _bare(name: str, result: FitResult) -> str:
     return next(own for known, _, own in _fractions(result) if known == name)
 
 
-def make_quantity(asked: Asked, own: Baseline, steps: np.ndarray) -> Quantity:
+def make_quantity(asked: Asked, own: Baseline, steps: np.ndarray) -> SmoothQuantity:
     """The quantity as a function of the free parameters.
 
     Args:

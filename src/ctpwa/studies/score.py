@@ -77,7 +77,7 @@ def score_test(
         CtpwaError: if the larger model without them is not the smaller one
     """
     new = [_NewNumbers.of(large, small) for large, small in zip(terms_of(larger), terms_of(smaller), strict=True)]
-    members = {name: _members(new, terms_of(larger), couplings) for name, couplings in candidates.items()}
+    members = {name: _members(new, couplings) for name, couplings in candidates.items()}
     free = {number for own in members.values() for number in own or ()}
     terms = [
         replace(large, parameters=own.opened(large, small, free))
@@ -137,7 +137,7 @@ class _NewNumbers:
         return replace(old, all=with_formulas(parts), cartesian=self.zero)
 
 
-def _members(new: Sequence[_NewNumbers], terms: Sequence[Likelihood], couplings: Sequence[str]) -> tuple[str, ...] | None:
+def _members(new: Sequence[_NewNumbers], couplings: Sequence[str]) -> tuple[str, ...] | None:
     """Numbers that make the couplings of a candidate, one each; None if some are products of several."""
     found: dict[str, None] = {}
     for own in new:

@@ -46,7 +46,7 @@ class VariedFits:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class FittedQuantity:
     """A parameter or fraction of the fit.
 
     Attributes:
@@ -87,15 +87,15 @@ class Shift:
         return self.value if self.counted or math.isnan(self.value) else 0.0
 
 
-def quantities(base: FitRecord) -> list[Quantity]:
+def quantities(base: FitRecord) -> list[FittedQuantity]:
     """All parameters and fractions of a fit."""
     return [
-        *(Quantity(name, PARAMETER, value, base.errors.get(name)) for name, value in base.values.items()),
-        *(Quantity(name, FRACTION, value, base.fraction_errors.get(name)) for name, value in base.fractions.items()),
+        *(FittedQuantity(name, PARAMETER, value, base.errors.get(name)) for name, value in base.values.items()),
+        *(FittedQuantity(name, FRACTION, value, base.fraction_errors.get(name)) for name, value in base.fractions.items()),
     ]
 
 
-def shift_of(own: Quantity, varied: VariedFits, base: FitRecord, records: Mapping[str, FitRecord], two_sided: str = LARGER) -> Shift:
+def shift_of(own: FittedQuantity, varied: VariedFits, base: FitRecord, records: Mapping[str, FitRecord], two_sided: str = LARGER) -> Shift:
     """By how much a variation moves a quantity.
 
     Args:
@@ -119,15 +119,15 @@ def shift_of(own: Quantity, varied: VariedFits, base: FitRecord, records: Mappin
     return Shift(sides, signed[k], scatters[k])
 
 
-def _values(own: Quantity, record: FitRecord) -> Mapping[str, float]:
+def _values(own: FittedQuantity, record: FitRecord) -> Mapping[str, float]:
     return record.values if own.kind == PARAMETER else record.fractions
 
 
-def _apart(own: Quantity, record: FitRecord) -> float:
+def _apart(own: FittedQuantity, record: FitRecord) -> float:
     return float(deviations(own.name, np.array(_values(own, record)[own.name]), own.value))
 
 
-def _scatter(own: Quantity, varied: VariedFits, base: FitRecord, record: FitRecord) -> float:
+def _scatter(own: FittedQuantity, varied: VariedFits, base: FitRecord, record: FitRecord) -> float:
     """What chance gives the difference of two fits with partly other events; 0 if errors are not known.
 
     If the events of one fit are among those of the other, σ² = |σ₁² − σ₂²|; if none is, σ² = σ₁² + σ₂².
@@ -145,7 +145,7 @@ def _scatter(own: Quantity, varied: VariedFits, base: FitRecord, record: FitReco
     return math.sqrt(variance) if math.isfinite(variance) else 0.0
 
 
-def _error_of_data(own: Quantity, record: FitRecord) -> float:
+def _error_of_data(own: FittedQuantity, record: FitRecord) -> float:
     if own.kind == FRACTION:
         return record.fraction_errors.get(own.name, math.nan)
     return record.statistical.get(own.name, record.errors.get(own.name, math.nan))

@@ -39,7 +39,7 @@ from ctpwa.studies.shifts import (
     LARGER,
     LARGEST,
     TWO_SIDED,
-    Quantity,
+    FittedQuantity,
     Shift,
     VariedFits,
     group_effect,
@@ -70,7 +70,7 @@ class Systematics(Study):
         return tuple(build(VariedFits, entry) for entry in self.about.extent["variations"])
 
     @cached_property
-    def quantities(self) -> tuple[Quantity, ...]:
+    def quantities(self) -> tuple[FittedQuantity, ...]:
         """Parameters and fractions of the fit."""
         return tuple(quantities(self.about.base))
 
@@ -96,7 +96,7 @@ class Systematics(Study):
         ]
         return np.array(rows).reshape(len(causes), len(self.quantities))
 
-    def _effect(self, varied: VariedFits, own: Quantity) -> float:
+    def _effect(self, varied: VariedFits, own: FittedQuantity) -> float:
         return self.shifts[varied.name][own.kind, own.name].effect
 
     @cached_property
@@ -184,7 +184,7 @@ class Systematics(Study):
                 rows.append((own.name, with_error(own.value, own.error), f"{self.totals[k]:.2g}", ratio, self._largest(own)))
         return Section(title, ("", "fit", "systematic", "systematic / fit", "largest from"), tuple(rows))
 
-    def _largest(self, own: Quantity) -> str:
+    def _largest(self, own: FittedQuantity) -> str:
         found = {varied.name: abs(self._effect(varied, own)) for varied in self.variations}
         there = {name: effect for name, effect in found.items() if effect > 0}
         return max(there, key=lambda name: there[name]) if there else ""
@@ -227,7 +227,7 @@ class Systematics(Study):
         rows = [(self._label(own), total / error) for own, error, total in shown]
         return {"systematics": draw_shifts(rows, marks)} if rows and marks else {}
 
-    def _label(self, own: Quantity) -> str:
+    def _label(self, own: FittedQuantity) -> str:
         return self.about.labels.get(own.name, own.name)
 
     def write_csv(self, folder: str | os.PathLike[str]) -> list[Path]:

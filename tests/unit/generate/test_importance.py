@@ -11,7 +11,7 @@ import ctpwa
 from ctpwa.generate import sample_phase_space
 from ctpwa.generate.importance import FLAT_SHARE, PhaseSpaceMixture, phase_space_volume
 from ctpwa.generate.phase_space import PhaseSpaceSampler
-from ctpwa.generate.proposal import Edge, Flat, Mixed, Peak
+from ctpwa.generate.proposal import EdgeMass, FlatMass, Mixed, PeakMass
 from ranks.threads import on_ranks
 
 CPU = torch.device("cpu")
@@ -211,7 +211,7 @@ def test_narrow_states_get_events_of_their_own():
     model = ctpwa.load_model(PHI | {"resonances": {"phi(1020)": {"in": "K+ K-", "width": 0.004}}})
     ((_, h),) = PhaseSpaceMixture(model, CPU).chains.channels[0].densities
     assert isinstance(h, Mixed)
-    assert h.parts[-1][1] == Flat()
+    assert h.parts[-1][1] == FlatMass()
     assert [part.width for _, part in h.parts[:-1]] == pytest.approx([0.006, 0.024, 0.096])
 
 
@@ -227,7 +227,7 @@ def test_events_do_not_depend_on_what_floats():
 def test_a_resonance_inside_another_one_reaches_the_edge():
     model = ctpwa.load_model(FIVE)
     inner = {h for c in PhaseSpaceMixture(model, CPU).chains.channels for system, h in c.densities if len(system) == 2 and 2 in system}
-    assert any(h.parts[-1][1] == Edge() and h.parts[0][1] == Peak(0.99, pytest.approx(0.09)) for h in inner)
+    assert any(h.parts[-1][1] == EdgeMass() and h.parts[0][1] == PeakMass(0.99, pytest.approx(0.09)) for h in inner)
 
 
 @pytest.mark.parametrize("lineshape", ["constant", "s/(1 + s)"])
@@ -245,7 +245,9 @@ def test_two_particles_and_no_events():
     assert sample_phase_space(ctpwa.load_model(PHI), 0, seed=1).n_events == 0
 
 
-@pytest.mark.parametrize("parts", [((0.3, Flat()), (0.7, Peak(1.02, 0.004))), ((0.5, Peak(1.5, 0.3)), (0.25, Edge()), (0.25, Flat()))])
+@pytest.mark.parametrize(
+    "parts", [((0.3, FlatMass()), (0.7, PeakMass(1.02, 0.004))), ((0.5, PeakMass(1.5, 0.3)), (0.25, EdgeMass()), (0.25, FlatMass()))]
+)
 def test_mixed_densities_are_normalised_and_drawn(parts):
     density = Mixed(parts)
     low, high = torch.tensor(0.99, dtype=torch.float64), torch.tensor(2.5, dtype=torch.float64)

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import ctpwa
-from ctpwa.generate.proposal import Edge, EventProposal, Flat, Peak
+from ctpwa.generate.proposal import EdgeMass, EventProposal, FlatMass, PeakMass
 
 MODELS = {
     2: {"decay": "J/psi(1S) -> p p~"},
@@ -119,7 +119,7 @@ def test_channels_of_a_model():
 def test_a_lineshape_without_a_width_is_tried_with_several():
     content = MODELS[3] | {"resonances": {"X": {"in": "K+ K-", "JP": "1-", "mass": 1.5, "lineshape": "1/(mass**2 - s - 0.01*i)"}}}
     proposal = EventProposal(ctpwa.load_model(content), {"X.mass": 1.5}, torch.device("cpu"))
-    assert [channel.densities[0][1] for channel in proposal.channels] == [Flat(), Peak(1.5, 0.03), Peak(1.5, 0.15)]
+    assert [channel.densities[0][1] for channel in proposal.channels] == [FlatMass(), PeakMass(1.5, 0.03), PeakMass(1.5, 0.15)]
 
 
 def test_too_many_combinations_are_not_made():
@@ -130,7 +130,9 @@ def test_too_many_combinations_are_not_made():
     np.testing.assert_allclose(ratio.numpy(), 1, atol=0.1)
 
 
-@pytest.mark.parametrize("density", [Flat(), Edge(), Peak(1.02, 0.004), Peak(1.5, 0.3), Peak(0.8, 0.02), Peak(3.0, 0.05)])
+@pytest.mark.parametrize(
+    "density", [FlatMass(), EdgeMass(), PeakMass(1.02, 0.004), PeakMass(1.5, 0.3), PeakMass(0.8, 0.02), PeakMass(3.0, 0.05)]
+)
 def test_mass_densities_are_normalised_and_drawn(density):
     low, high = torch.tensor(0.99, dtype=torch.float64), torch.tensor(2.5, dtype=torch.float64)
 
@@ -147,7 +149,7 @@ def test_mass_densities_are_normalised_and_drawn(density):
     drawn = density.draw(u, low, high)
     assert ((drawn >= 0.99) & (drawn <= 2.5)).all()
     found = np.array([cumulative(float(m)) for m in drawn])
-    expected = 1 - u.numpy() if isinstance(density, Edge) else u.numpy()
+    expected = 1 - u.numpy() if isinstance(density, EdgeMass) else u.numpy()
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

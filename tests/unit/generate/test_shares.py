@@ -7,7 +7,7 @@ import pytest
 
 import ctpwa
 from ctpwa.base.errors import GenerationError
-from ctpwa.generate.shares import Share, SharedCouplings, shared_couplings, wave_products
+from ctpwa.generate.shares import GivenFraction, SharedCouplings, shared_couplings, wave_products
 
 NAMES = ("a", "b", "c", "d")
 
@@ -30,25 +30,30 @@ class TestPhases:
     @pytest.mark.parametrize("seed", range(8))
     def test_all_are_named_and_phases_are_found(self, seed):
         M, wanted = products(seed), [0.4, 0.3, 0.2, 0.1]
-        c = shared_couplings(NAMES, M, [Share(name, (name,), f) for name, f in zip(NAMES, wanted, strict=True)])
+        c = shared_couplings(NAMES, M, [GivenFraction(name, (name,), f) for name, f in zip(NAMES, wanted, strict=True)])
         np.testing.assert_allclose(fractions(M, c, NAMES), wanted, rtol=1e-8)
         assert abs(c[0]) == pytest.approx(1, abs=1e-9)
 
     def test_those_that_are_given_stay(self):
         M = products(3)
-        shares = [Share("a", ("a",), 0.3, 0.5), Share("b", ("b",), 0.3, -1.0), Share("c", ("c",), 0.3), Share("d", ("d",), 0.2)]
+        shares = [
+            GivenFraction("a", ("a",), 0.3, 0.5),
+            GivenFraction("b", ("b",), 0.3, -1.0),
+            GivenFraction("c", ("c",), 0.3),
+            GivenFraction("d", ("d",), 0.2),
+        ]
         c = shared_couplings(NAMES, M, shares)
         np.testing.assert_allclose(fractions(M, c, NAMES), [0.3, 0.3, 0.3, 0.2], rtol=1e-8)
         np.testing.assert_allclose(np.angle(c[:2]), [0.5, -1.0], atol=1e-9)
 
     def test_without_interference_nothing_is_turned(self):
         M = np.diag([1.0, 100.0, 1e-4, 9.0]).astype(complex)
-        c = shared_couplings(NAMES, M, [Share(name, (name,), 0.25) for name in NAMES])
+        c = shared_couplings(NAMES, M, [GivenFraction(name, (name,), 0.25) for name in NAMES])
         np.testing.assert_allclose(c, [1, 0.1, 100, 1 / 3], rtol=1e-9)
 
     def test_the_waves_of_a_resonance_have_equal_integrals(self):
         M = products(5)
-        c = shared_couplings(NAMES, M, [Share("ab", ("a", "b"), 0.5), Share("cd", ("c", "d"), 0.5)])
+        c = shared_couplings(NAMES, M, [GivenFraction("ab", ("a", "b"), 0.5), GivenFraction("cd", ("c", "d"), 0.5)])
         np.testing.assert_allclose(fractions(M, c, [("a", "b"), ("c", "d")]), [0.5, 0.5], rtol=1e-8)
         own = np.abs(c) ** 2 * np.diag(M).real
         assert own[0] == pytest.approx(own[1], rel=1e-8)
@@ -59,14 +64,14 @@ class TestRest:
     @pytest.mark.parametrize("seed", range(8))
     def test_waves_that_nobody_named_share_it(self, seed):
         M = products(seed)
-        c = shared_couplings(NAMES, M, [Share("b", ("b",), 0.3, 0.7), Share("c", ("c",), 0.1)])
+        c = shared_couplings(NAMES, M, [GivenFraction("b", ("b",), 0.3, 0.7), GivenFraction("c", ("c",), 0.1)])
         np.testing.assert_allclose(fractions(M, c, "bc"), [0.3, 0.1], rtol=1e-8)
         own = np.abs(c) ** 2 * np.diag(M).real
         assert own[0] == pytest.approx(own[3], rel=1e-8)
 
     def test_of_waves_that_do_not_interfere(self):
         M = np.diag([1.0, 4.0, 16.0, 1.0]).astype(complex)
-        c = shared_couplings(NAMES, M, [Share("a", ("a",), 0.4), Share("b", ("b",), 0.2)])
+        c = shared_couplings(NAMES, M, [GivenFraction("a", ("a",), 0.4), GivenFraction("b", ("b",), 0.2)])
         np.testing.assert_allclose(fractions(M, c, NAMES), [0.4, 0.2, 0.2, 0.2], rtol=1e-9)
 
 
@@ -83,30 +88,30 @@ class TestImpossible:
     )  # fmt: skip
     def test_sums(self, shares, message):
         with pytest.raises(GenerationError) as caught:
-            shared_couplings(NAMES, self.orthogonal, [Share(name, (name,), f) for name, f in zip(NAMES, shares, strict=False)])
+            shared_couplings(NAMES, self.orthogonal, [GivenFraction(name, (name,), f) for name, f in zip(NAMES, shares, strict=False)])
         assert message in str(caught.value)
 
     def test_with_all_phases_given_the_sum_follows(self):
         """cos of the angle between two waves is 0.6: ½ + ½ + 2·½·0.6 = 1.6."""
         M = np.array([[1, 0.6], [0.6, 1]], dtype=complex)
-        shares = [Share("a", ("a",), 0.5, 0.0), Share("b", ("b",), 0.5, 0.0)]
+        shares = [GivenFraction("a", ("a",), 0.5, 0.0), GivenFraction("b", ("b",), 0.5, 0.0)]
         with pytest.raises(
             GenerationError, match=r"add up to 62.5 %, not to 100.0 %: waves interfere\n fix: multiply all of them by 0.625"
         ):
             shared_couplings(NAMES[:2], M, shares)
-        c = shared_couplings(NAMES[:2], M, [Share("a", ("a",), 0.3125, 0.0), Share("b", ("b",), 0.3125, 0.0)])
+        c = shared_couplings(NAMES[:2], M, [GivenFraction("a", ("a",), 0.3125, 0.0), GivenFraction("b", ("b",), 0.3125, 0.0)])
         np.testing.assert_allclose(fractions(M, c, "ab"), [0.3125, 0.3125], rtol=1e-9)
 
     def test_few_digits_are_enough(self):
-        c = shared_couplings(NAMES, self.orthogonal, [Share(name, (name,), 0.249) for name in NAMES])
+        c = shared_couplings(NAMES, self.orthogonal, [GivenFraction(name, (name,), 0.249) for name in NAMES])
         np.testing.assert_allclose(fractions(self.orthogonal, c, NAMES), 0.25, rtol=1e-9)
 
     def test_waves_that_vanish(self):
         M = np.diag([1.0, 0.0]).astype(complex)
         with pytest.raises(GenerationError, match="the wave 'b' vanishes everywhere"):
-            shared_couplings(NAMES[:2], M, [Share("a", ("a",), 0.5), Share("b", ("b",), 0.5)])
+            shared_couplings(NAMES[:2], M, [GivenFraction("a", ("a",), 0.5), GivenFraction("b", ("b",), 0.5)])
         with pytest.raises(GenerationError, match="the waves of 'X' cancel everywhere"):
-            shared_couplings(NAMES[:2], np.array([[1, -1], [-1, 1]], dtype=complex), [Share("X", ("a", "b"), 1.0)])
+            shared_couplings(NAMES[:2], np.array([[1, -1], [-1, 1]], dtype=complex), [GivenFraction("X", ("a", "b"), 1.0)])
 
 
 class TestModels:
@@ -133,7 +138,7 @@ class TestModels:
 
     def test_they_are_computed_when_they_are_asked_for(self):
         values = SharedCouplings(
-            ctpwa.load_model(self.content | {"fractions": {}}), (Share("phi(1680)", ("phi(1680)[K+ K-] (1,1)(1,0)",), 0.5),), 500
+            ctpwa.load_model(self.content | {"fractions": {}}), (GivenFraction("phi(1680)", ("phi(1680)[K+ K-] (1,1)(1,0)",), 0.5),), 500
         )
         assert len(values) == len(list(values)) == 3
         assert "_values" not in vars(values)

@@ -306,11 +306,6 @@ class Plan:
         inputs = sum(2 + len(columns) for *_, columns in {callback.inputs for callback in self.callbacks})
         return number * self.n_structures * self.n_rows * (1 if self.real else 2) + 8 * (self.n_event_rows + 1 + inputs)
 
-    @property
-    def n_native(self) -> int:
-        """Length of the native parameter vector x = (Re c, Im c, θ)."""
-        return 2 * self.n_couplings + len(self.parameters)
-
     @cached_property
     def factors(self) -> np.ndarray:
         """Constant factors of the channels."""

@@ -25,7 +25,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Vertex:
+class VertexEntry:
     """How a state decays.
 
     Attributes:
@@ -46,7 +46,7 @@ class Vertex:
 
 
 @dataclass(frozen=True)
-class Propagator:
+class PropagatorEntry:
     """An inner state: its doubled spin and the name of its lineshape."""
 
     two_J: int
@@ -61,8 +61,8 @@ class ChainDescription:
     name: str
     topology: Node
     weight: complex
-    vertices: Mapping[Node, Vertex]
-    propagators: Mapping[Node, Propagator]
+    vertices: Mapping[Node, VertexEntry]
+    propagators: Mapping[Node, PropagatorEntry]
     entry: Entry
 
 
@@ -231,7 +231,7 @@ def _chain(entry: Entry, final: Mapping[int, State]) -> ChainDescription:
     propagators = {}
     for propagator in entry["propagators"]:
         node = _among(propagator["node"], final, inner[1:])
-        propagators[node] = Propagator(propagator["spin"].two_spin, propagator["parametrization"].text, propagator)
+        propagators[node] = PropagatorEntry(propagator["spin"].two_spin, propagator["parametrization"].text, propagator)
     for node in inner:
         if node not in vertices:
             raise entry["vertices"].error(f"there is no vertex for {list_of(node)}", "give one for every node of the topology")
@@ -247,12 +247,12 @@ def _among(entry: Entry, final: Mapping[int, State], nodes: Sequence[Node]) -> N
     return node
 
 
-def _vertex(entry: Entry) -> Vertex:
+def _vertex(entry: Entry) -> VertexEntry:
     kind = entry["type"].text
     factor = entry.get("formfactor")
     form_factor = "" if factor is None else factor.text
     if kind == "ls":
-        return Vertex(kind, LS(entry["l"].whole, Fraction(entry["s"].two_spin, 2)), (0, 0), 0, form_factor, entry)
+        return VertexEntry(kind, LS(entry["l"].whole, Fraction(entry["s"].two_spin, 2)), (0, 0), 0, form_factor, entry)
     if kind not in ("helicity", "parity"):
         raise entry["type"].error(f"a vertex of type {kind!r} is not known", "ls, helicity and parity are")
     helicities = [helicity.two_spin for helicity in entry["helicities"]]
@@ -264,7 +264,7 @@ def _vertex(entry: Entry) -> Vertex:
         if text not in ("+", "-"):
             raise entry["parity_factor"].error(f"{text!r} is not a sign", "write + or -")
         sign = 1 if text == "+" else -1
-    return Vertex(kind, None, (helicities[0], helicities[1]), sign, form_factor, entry)
+    return VertexEntry(kind, None, (helicities[0], helicities[1]), sign, form_factor, entry)
 
 
 def leaves_of(node: Node) -> Iterator[int]:

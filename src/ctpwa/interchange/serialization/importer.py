@@ -25,12 +25,11 @@ from ctpwa.interchange.serialization.description import (
     Function,
     Node,
     State,
-    Vertex,
+    VertexEntry,
     vertices_of,
 )
 from ctpwa.interchange.serialization.functions import barrier_of, lineshape_of
 
-Barriers = tuple[tuple[tuple[str, Any], ...], ...]  # of every vertex, as pairs of key and value
 NO_BARRIER = (("form", "none"),)
 
 
@@ -123,7 +122,7 @@ class _Importer:
             c = chain.weight * math.prod(choice[pair] for choice, pair in zip(choices, ls, strict=True))
             wave.couplings[ls] = wave.couplings.get(ls, 0.0) + c
 
-    def _barrier(self, vertex: Vertex) -> tuple[tuple[tuple[str, Any], ...], float]:
+    def _barrier(self, vertex: VertexEntry) -> tuple[tuple[tuple[str, Any], ...], float]:
         if not vertex.form_factor:
             return NO_BARRIER, 1.0
         if vertex.form_factor not in self.functions:

@@ -53,7 +53,7 @@ class Constraints:
             raise self.configuration.error(f"float of {particle.name!r} is {said!r}", (*particle.path, "float"), "write m, g or mg")
         if said and particle.model not in ("default", "BWR", "BWR2", "BW", "LASS"):
             raise self.configuration.error(f"{particle.name!r} has no mass and width to fit", (*particle.path, "float"), "remove it")
-        free = [self._parameter(name, ("free_var",)) for name in self._list("free_var")]
+        free = [self._parameter(name) for name in self._list("free_var")]
         related = self.section.get("from_trans") or {}
         found = [full for letter, full in (("m", "mass"), ("g", "width")) if letter in said or (particle.name, full) in free]
         return [full for full in found if f"{particle.name}_{full}" not in related]
@@ -143,7 +143,7 @@ class Constraints:
         values = [value for key, value in given.items() if SHORT[key] == full]
         return self.configuration.number(values[0], (*particle.path, "gauss_constr")) if values else None
 
-    def _parameter(self, name: Any, path: Path) -> tuple[str, str]:
+    def _parameter(self, name: Any) -> tuple[str, str]:
         """Resonance and parameter of a name such as R_BC_mass."""
         text = str(name)
         for full in ("mass", "width"):
@@ -155,7 +155,7 @@ class Constraints:
 
     def _full(self, name: str, firsts: Mapping[str, tuple[str, complex]], titles: Mapping[str, str], path: Path) -> str:
         """The name of a parameter in the model file."""
-        owner, full = self._parameter(name, path)
+        owner, full = self._parameter(name)
         if full:
             return f"{titles[owner]}.{full}"
         for ending, part in ((REAL, "abs"), (IMAGINARY, "phase")):

@@ -23,7 +23,7 @@ import sympy as sp
 from ctpwa.model.lineshapes import kmatrix
 from ctpwa.model.lineshapes.barrier import breakup_q2
 from ctpwa.model.lineshapes.formula import Basis, Formula, Lineshape, Vertex, columns_of, csqrt, q2, s
-from ctpwa.model.lineshapes.parts import NotAnalytic, Parts, Walk, of_event
+from ctpwa.model.lineshapes.parts import FormulaParts, NotAnalytic, Walk, of_event
 
 SAME_THRESHOLD = 1e-9  # GeV
 
@@ -128,7 +128,7 @@ class FormulaContinuation(Continuation):
         except NotAnalytic as refusal:
             self.refusal, self.channels, self._channel_of = refusal, (), {}
         self.switches = any(isinstance(argument, sp.Piecewise) for argument in self._channel_of)
-        self._parts = Parts(formula.name, vertex, self._symbols, self._channel_of)
+        self._parts = FormulaParts(formula.name, vertex, self._symbols, self._channel_of)
         self._whole = self._parts.add(formula.expression)
         self._conditional = [self._parts.index[node] for node in _conditional(formula.expression)]
 

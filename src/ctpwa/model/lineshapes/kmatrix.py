@@ -84,17 +84,6 @@ class KMatrix:
             return np.zeros((*s.shape, *self.scattering.shape))
         return (self.adler_factor(s) * (1 - self.s0) / (s - self.s0))[:, None, None] * self.scattering
 
-    def k(self, s: Array) -> Array:
-        """K [event, channel, channel]; infinite at the poles."""
-        residues = np.einsum("ai,aj->aij", self.couplings, self.couplings)
-        poles = np.einsum("ea,aij->eij", 1 / (self.masses**2 - s[:, None]), residues)
-        return self.adler_factor(s)[:, None, None] * poles + self.smooth(s)
-
-    def t(self, s: Array, q2: Array) -> Array:
-        """T = (1 − iKρ)⁻¹ K [event, channel, channel]."""
-        k = self.k(s)
-        return np.linalg.solve(np.eye(len(self.phase_space)) - 1j * k * self.rho(s, q2)[:, None, :], k)
-
     def production(self, s: Array, q2: Array, channel: int, chunk: int = CHUNK) -> Array:
         """F_channel per unit of every production coupling [pole then channel, event].
 

@@ -68,7 +68,7 @@ class Part:
     tests: tuple[Any, ...] = ()
 
 
-class Parts:
+class FormulaParts:
     """A formula as a list of parts, each once, so that evaluations need no symbols.
 
     Args:

@@ -11,7 +11,6 @@ from ctpwa.report.figures.style import STYLE, WIDTH, Figure, figure_label
 from ctpwa.report.palette import COLOURS, FIT_COLOUR
 
 ROW = 0.17  # inches
-LEVELS = (1, 2, 3, 4, 5)  # standard deviations that are marked
 SMALL = 3.5  # of markers
 
 
