@@ -14,7 +14,7 @@ from ctpwa.base.lazy import on_demand as _on_demand  # noqa: E402
 from ctpwa.version import VERSION as __version__  # noqa: E402, F401
 
 if _typing.TYPE_CHECKING:
-    from ctpwa import analysis, base, data, engine, generate, interchange, model, observables, observe, spin, studies  # noqa: F401
+    from ctpwa import analysis, base, data, engine, fitting, generate, interchange, model, observables, observe, spin, studies  # noqa: F401
     from ctpwa.analysis.analysis import Analysis, load_analysis
     from ctpwa.analysis.export import export
     from ctpwa.analysis.reopen import open_fit

@@ -9,7 +9,8 @@ if _typing.TYPE_CHECKING:
     from ctpwa.engine.backends.registry import Backend, register_backend
     from ctpwa.engine.likelihood.backgrounds import Background
     from ctpwa.engine.likelihood.values import ModelValues, free_parameters, model_values
+    from ctpwa.engine.plan.plan import Plan
 else:
     __getattr__, __dir__ = _on_demand(__name__)
 
-__all__ = ["Backend", "Background", "Engine", "ModelValues", "free_parameters", "model_values", "register_backend"]
+__all__ = ["Backend", "Background", "Engine", "ModelValues", "Plan", "free_parameters", "model_values", "register_backend"]

@@ -11,7 +11,9 @@ from ctpwa.model.lineshapes.channels import DecayChannel, besides_own, read_chan
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, LineshapeParameter, Vertex, csqrt, q2, s
 
 MASS = LineshapeParameter("mass", "GeV", "m_0", lower=0.0)
+"""The parameter m0, from the PDG unless a model gives it."""
 WIDTH = LineshapeParameter("width", "GeV", r"\Gamma_0", lower=0.0)
+"""The parameter Γ0, from the PDG unless a model gives it."""
 REFERENCE = "J. M. Blatt and V. F. Weisskopf, Theoretical Nuclear Physics (1952); F. von Hippel and C. Quigg, PRD 5, 624 (1972)"
 
 

@@ -15,9 +15,10 @@ class EventVariable(sp.Symbol):
     """A symbol with its own value in every event."""
 
 
-# the event variables of a decay vertex R → 1 2
-s = EventVariable("s", positive=True)  # invariant mass squared of R in the event, GeV²
-q2 = EventVariable("q2", nonnegative=True)  # squared break-up momentum in the event, GeV²; never negative
+s = EventVariable("s", positive=True)
+"""The symbol of the invariant mass squared of a resonance in the event, GeV²."""
+q2 = EventVariable("q2", nonnegative=True)
+"""The symbol of its squared break-up momentum in the event, GeV²; never negative."""
 
 
 def column_variable(name: str) -> EventVariable:
