@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from ctpwa.base.errors import PhysicsError
+from ctpwa.model.make_parameters import make_parameters
 from ctpwa.model.parameter import Parameter
-from ctpwa.model.parameters import Product, make_parameters
+from ctpwa.model.parameters import Product
 
 THETA = (
     Parameter("R.mass", 1.2, lower=0.0),

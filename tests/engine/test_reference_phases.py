@@ -11,8 +11,9 @@ import ctpwa
 from ctpwa.engine import free_parameters, model_values
 from ctpwa.engine.likelihood.interference import PROBE_EVENTS, ROUNDING, ProbedAmplitudes
 from ctpwa.engine.plan.channels import model_channels
+from ctpwa.model.make_parameters import make_parameters
 from ctpwa.model.parameter import Parameter
-from ctpwa.model.parameters import Product, make_parameters
+from ctpwa.model.parameters import Product
 from ctpwa.model.reference_phases import NONE, Observed, find_reference_phases
 from engine.cases import EXAMPLES, columns, example
 

@@ -11,9 +11,10 @@ from ctpwa.engine.plan.channels import ModelChannels
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.amounts import is_amount
 from ctpwa.model.couplings import VERTEX, WAVE, Ties, map_couplings
+from ctpwa.model.make_parameters import make_parameters
 from ctpwa.model.model import Model
 from ctpwa.model.parameter import CARTESIAN, PARTS, POLAR, Parameter
-from ctpwa.model.parameters import Parameters, make_parameters
+from ctpwa.model.parameters import Parameters
 
 AGREEMENT = 1e-9  # relative difference of couplings of the result and those that its free parameters make
 

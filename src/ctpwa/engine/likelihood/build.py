@@ -34,9 +34,10 @@ from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.engine.samples.streamer import Streamer
 from ctpwa.model.couplings import WAVE, CouplingMap, Ties, map_couplings
 from ctpwa.model.fixing import fixed_model, related_model
+from ctpwa.model.make_parameters import make_parameters
 from ctpwa.model.model import Model
 from ctpwa.model.parameter import CARTESIAN, Parameter
-from ctpwa.model.parameters import Parameters, make_parameters
+from ctpwa.model.parameters import Parameters
 from ctpwa.model.reference_phases import Observed, find_reference_phases
 from ctpwa.spin.rotate import RowRotation
 

@@ -29,9 +29,10 @@ from ctpwa.engine.samples.sample import Sample, checked_weights
 from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.subsample import random_part_of
 from ctpwa.model.couplings import Ties, map_couplings
+from ctpwa.model.make_parameters import make_parameters
 from ctpwa.model.model import Wave
 from ctpwa.model.parameter import PARTS, asymmetry_parts, undetermined_parts
-from ctpwa.model.parameters import Parameters, make_parameters
+from ctpwa.model.parameters import Parameters
 from ctpwa.model.reference_phases import Observed, find_reference_phases, freed
 
 if TYPE_CHECKING:
