@@ -8,7 +8,7 @@ import pytest
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.text import COUNTS_TWICE, result_text, with_error
 from ctpwa.minimise.verdict import Verdict
-from ctpwa.model.short_names import short_names
+from ctpwa.model.short_names import short_names, shorten
 from fitting.made_up import make_result
 
 
@@ -75,7 +75,10 @@ def test_cascades_have_short_names_and_fractions_of_chains():
     couplings = tuple(replace(c, name=name) for c, name in zip(plain.couplings, long, strict=False))
     entry = plain.fractions[0]
     chains = replace(entry.groups["resonances"], names=("a(1)(1260) rho(770)", *entry.groups["resonances"].names[1:]))
-    text = str(replace(plain, couplings=couplings, fractions=(replace(entry, groups=entry.groups | {"chains": chains}),)))
+    verdict = plain.verdict.with_reasons(last=[f"{long[1]}.re is odd"])
+    groups = entry.groups | {"chains": chains}
+    text = str(replace(plain, couplings=couplings, verdict=verdict, fractions=(replace(entry, groups=groups),)))
+    assert "a(1)(1260)+ rho(770)0 (2,1)(0,1)(1,0).re is odd" in text
     assert "  a(1)(1260)+ rho(770)0 (0,1)(0,1)(1,0)  " in text
     assert "[pi+ pi- pi+]" not in text
     assert text.index(": chains\n  a(1)(1260) rho(770) ") < text.index(": resonances")
@@ -83,3 +86,4 @@ def test_cascades_have_short_names_and_fractions_of_chains():
     assert "  sum " not in text.partition(": resonances")[2].partition(": J^P")[0]
     same = ("R[a b] S[a] (0,0)", "R[b a] S[b] (0,0)", "T[a b] (1,1)")
     assert short_names(same) == dict(zip(same, same, strict=True))
+    assert shorten(f"{long[0]} and {same[2]}", [*long, *same]) == "a(1)(1260)+ rho(770)0 (0,1)(0,1)(1,0) and T[a b] (1,1)"

@@ -16,7 +16,7 @@ from ctpwa.fitting.fittable import terms_of
 from ctpwa.studies import Bootstrap, Toys, bootstrap, load_study, toys
 from ctpwa.studies.baseline import baseline
 from ctpwa.studies.bootstrap_study import _replica
-from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.fit_record import PARTS, FitRecord
 from ctpwa.studies.hypothesis_fits import Hypothesis
 from ctpwa.studies.spread import Spread
 from ctpwa.studies.toy_data import ToySource
@@ -157,6 +157,21 @@ class TestToys:
         ]
         study = Toys(about, tuple(records))
         assert (f"off: {name}." in study.headline) == off
+
+    def test_couplings_of_cascades_have_short_names(self, plain):
+        study = toys(plain, 2, progress=False)
+        assert study.shown() == (study.headline, study.sections())
+        long = "a(1)(1260)+[pi+ pi- pi+] rho(770)0[pi+ pi-] (0,1)(0,1)(1,0)"
+        old = next(name for name in study.records[0].values if name.endswith(".re"))
+        renamed = [
+            replace(record, **{part: {f"{long}.re" if n == old else n: v for n, v in getattr(record, part).items()} for part in PARTS})
+            for record in (*study.records, study.about.base)
+        ]
+        cascade = replace(study, records=tuple(renamed[:-1]), about=replace(study.about, base=renamed[-1]))
+        assert long in str(cascade.sections())
+        for text in (str(cascade), cascade._repr_html_(), str(cascade.view())):
+            assert "a(1)(1260)+ rho(770)0 (0,1)(0,1)(1,0).re" in text
+            assert long not in text
 
     @pytest.mark.parametrize("n", [0, -1, 2.5, True])
     def test_wrong_numbers(self, plain, n):

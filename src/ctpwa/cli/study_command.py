@@ -154,8 +154,9 @@ def _print(study: Study, call: StudyCall, path: Path, more: list[Path]) -> None:
     elif CommandSettings.of(call.context).tables:
         console = out()
         console.print(Text(f"{study.title} of {study.about.decay}", style="bold"))
-        console.print(Text(study.headline))
-        for section in study.sections():
+        found, sections = study.shown()
+        console.print(Text(found))
+        for section in sections:
             print_section(console, section)
         for note in study.notes:
             console.print(Text(f"note: {note}", style="yellow"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from ctpwa.base.words import counted
 from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.simulation import size_line
-from ctpwa.model.short_names import short_names
+from ctpwa.model.short_names import short_names, shorten
 
 SMALL_INTERFERENCE = 0.5  # %, and less is only counted
 SMALL_CORRELATION = 0.1
@@ -39,6 +39,15 @@ class Section:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     foot: str = ""
+
+    def shortened(self, names: Collection[str]) -> Section:
+        """The same with the names of cascades shortened.
+
+        Args:
+            names:  of all couplings or waves that may be in it
+        """
+        rows = tuple(tuple(shorten(cell, names) for cell in row) for row in self.rows)
+        return Section(shorten(self.title, names), tuple(shorten(name, names) for name in self.columns), rows, shorten(self.foot, names))
 
     def __str__(self) -> str:
         rows = [tuple(map(on_one_line, row)) for row in self.rows]
@@ -82,7 +91,8 @@ def changed_lines(result: Any) -> list[str]:
 
 def verdict_lines(result: Any, reasons: bool = False) -> list[str]:
     """The verdict on the fit; none where values were changed by hand."""
-    return [] if _moved(result) else [f"verdict: {result.verdict.text(reasons)}"]
+    names = [coupling.name for coupling in result.couplings]
+    return [] if _moved(result) else [f"verdict: {shorten(result.verdict.text(reasons), names)}"]
 
 
 def headline(result: Any) -> str:

@@ -16,6 +16,7 @@ from ctpwa.decay.spin import LS, format_parity, format_spin
 from ctpwa.decay.symmetry import Term, symmetrised_terms
 from ctpwa.model.parameter import Parameter
 from ctpwa.model.resonance import Resonance
+from ctpwa.model.short_names import short_names
 from ctpwa.spin.amplitudes import SpinAmplitudes
 from ctpwa.spin.build import build_spin_amplitudes
 from ctpwa.spin.polarisation import Polarisation
@@ -170,8 +171,8 @@ class Model:
 
     def __str__(self) -> str:
         lines = [f"{self.decay}: {counted(len(self.waves), 'wave')}, {counted(len(self.couplings), 'complex coupling')}, {self.production}"]
-        lines += [
-            f"  {wave.name}" + ("" if wave.factor == 1 and wave.coupling == wave.name else f"   = {'+-'[wave.factor < 0]} {wave.coupling}")
-            for wave in self.waves
-        ]
+        shown = short_names([*(wave.name for wave in self.waves), *self.couplings])
+        for wave in self.waves:
+            own = wave.factor == 1 and wave.coupling == wave.name
+            lines.append(f"  {wave.name}" + ("" if own else f"   = {'+-'[wave.factor < 0]} {shown[wave.coupling]}"))
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])

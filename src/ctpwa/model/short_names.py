@@ -21,6 +21,19 @@ def short_names(names: Collection[str]) -> dict[str, str]:
     return {name: short_form(name) if is_long(name) and count[short_form(name)] == 1 else name for name in names}
 
 
+def shorten(text: str, names: Collection[str]) -> str:
+    """A text with the names of cascades in it shortened.
+
+    Args:
+        text:   any text
+        names:  of all couplings or waves that may be in it
+    """
+    shown = short_names(names)
+    for name in sorted((name for name in shown if shown[name] != name), key=len, reverse=True):
+        text = text.replace(name, shown[name])
+    return text
+
+
 def is_long(name: str) -> bool:
     """Whether it is the name of a cascade."""
     return len(_SYSTEM.findall(name)) >= SEVERAL

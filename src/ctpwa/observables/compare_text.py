@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctpwa.fitting.text import Section, with_error
+from ctpwa.model.short_names import short_names
 from ctpwa.observables.significance import probability
 
 
@@ -30,8 +31,9 @@ def comparison_sections(comparison: Any) -> Iterator[Section]:
         yield _nested(comparison)
     names = tuple(fit.name for fit in comparison.fits)
     for kind in dict.fromkeys(value.kind for value in comparison.values):
-        rows = tuple((value.name, *_cells(value)) for value in comparison.values if value.kind == kind)
-        yield Section(kind, ("", *names), rows)
+        own = [value for value in comparison.values if value.kind == kind]
+        shown = short_names([value.name for value in own])
+        yield Section(kind, ("", *names), tuple((shown[value.name], *_cells(value)) for value in own))
 
 
 def _fits(comparison: Any) -> Section:

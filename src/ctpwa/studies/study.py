@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ctpwa.base.errors import CtpwaError, printable
 from ctpwa.base.markup import element, simple_table, together
 from ctpwa.fitting.text import Section
+from ctpwa.model.short_names import is_long, shorten
 from ctpwa.report.content import FigureView, StudyView
 from ctpwa.studies.about import About
 from ctpwa.studies.fit_record import FitRecord
@@ -67,6 +68,17 @@ class Study(ABC):
     def figures(self) -> dict[str, AnyFigure]:
         """Figures by the names of their files."""
 
+    @cached_property
+    def _cascades(self) -> list[str]:
+        """Couplings with long names."""
+        names = {name.rpartition(".")[0] for record in self.records for name in record.values}
+        return sorted(name for name in names if is_long(name))
+
+    def shown(self) -> tuple[str, tuple[Section, ...]]:
+        """What was found, and tables, in which couplings of cascades have short names."""
+        tables = self.sections()
+        return shorten(self.headline, self._cascades), tuple(own.shortened(self._cascades) for own in tables) if self._cascades else tables
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What one should know to read the numbers."""
@@ -77,18 +89,18 @@ class Study(ABC):
         return {"study": self.name, "options": dict(self.about.options), "fits": [record.as_dict() for record in self.records]}
 
     def __str__(self) -> str:
-        tables = [str(Section(own.title, own.columns, (own.columns, *own.rows), own.foot)) for own in self.sections()]
-        return printable(
-            "\n\n".join([f"{self.title} of {self.about.decay}\n{self.headline}", *tables, *map("note: {}".format, self.notes)])
-        )
+        found, shown = self.shown()
+        tables = [str(Section(own.title, own.columns, (own.columns, *own.rows), own.foot)) for own in shown]
+        return printable("\n\n".join([f"{self.title} of {self.about.decay}\n{found}", *tables, *map("note: {}".format, self.notes)]))
 
     def __repr__(self) -> str:
-        return printable(f"{type(self).__name__}: {self.headline}")
+        return printable(f"{type(self).__name__}: {shorten(self.headline, self._cascades)}")
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        tables = [(element("p", element("strong", own.title)), simple_table(own.columns, own.rows)) for own in self.sections()]
-        return together(element("p", self.headline), tables, (element("p", note) for note in self.notes)).source
+        found, shown = self.shown()
+        tables = [(element("p", element("strong", own.title)), simple_table(own.columns, own.rows)) for own in shown]
+        return together(element("p", found), tables, (element("p", note) for note in self.notes)).source
 
     def view(self) -> StudyView:
         """Its chapter of a report, for ``ctpwa.write_report(…, studies=[…])``.
@@ -103,7 +115,7 @@ class Study(ABC):
                 FigureView(png_of(figure, DPI), f"{self.title}: {name.replace('-', ' ')}", PAGE_DPI / DPI)
                 for name, figure in self.figures().items()
             )
-            return StudyView(self.title, self.headline, self.sections(), self.notes, figures)
+            return StudyView(self.title, *self.shown(), self.notes, figures)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise CtpwaError(f"the study {self.name!r} cannot be shown: its numbers make no sense together ({error})") from None
 

@@ -441,11 +441,11 @@ const explain = (node, width, height, describe, up) => {
   node.addEventListener("pointerleave", hideTip);
 };
 // A matrix: one half of it, as the other one is the same. Names at both sides, numbers in the cells if there is room.
-const LONGEST = 30, WIDEST = 1130; // letters of a name; pixels
+const LONGEST = 30, WIDEST = 1130, SMALLEST = 0.7; // letters of a name; pixels; how much smaller a matrix is drawn to fit
 for (const host of document.querySelectorAll("[data-matrix]")) {
   const { title, names, labels, tips, values, digits, largest, root } = DATA.matrices[host.dataset.matrix];
   const part = (v) => (root ? Math.sqrt(v) : v); // small interferences next to large fractions
-  const n = names.length, share = (v) => 0.5 + (Math.sign(v) * part(Math.abs(v) / largest)) / 2, number = (v) => signed(v.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
+  const n = names.length, share = (v) => 0.5 + (Math.sign(v) * part(Math.abs(v) / largest)) / 2, number = (v) => signed(v.toFixed(Math.abs(v) < 99.95 ? digits : 0).replace(/^-(0\.?0*)$/, "$1"));
   const letters = Math.min(LONGEST, Math.max(...tips.map((tip) => tip.length)));
   const cell = n <= 12 ? 40 : n <= 25 ? 33 : Math.max(10, Math.min(20, (WIDEST - 200) / n)), size = n <= 25 ? 12 : Math.min(11, cell - 1);
   const side = 12 + 0.56 * size * letters, whole = n * cell, wide = side + Math.max(whole, 90) + 6;
@@ -466,6 +466,7 @@ for (const host of document.querySelectorAll("[data-matrix]")) {
   }));
   if (n > 4) bar(svg, [wide - 62, 3, 12, 0.42 * whole], [-largest, largest], share, "diverging", (v) => signed(short(v))); // where the other half would be
   svg.setAttribute("width", wide);
+  svg.style.minWidth = `${SMALLEST * wide}px`; // where there is less room, it can be scrolled
   host.append(element("div", { class: "tools" }, saving(title, svg, () => [["", ...names], values.map((row, y) => [names[y], ...row])])), element("div", { class: "heat scroll bare" }, svg));
 }
 for (const host of document.querySelectorAll("[data-dalitz]")) {
