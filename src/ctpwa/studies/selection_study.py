@@ -97,7 +97,7 @@ class Selection(Study):
         left = tuple(self._row(f"not {action}ed" if action == ADD else "not removed", name, move) for action, name, move in found if move)
         bad = tuple((own.key.removeprefix(FIT), own.reasons) for own in self.records if not own.good)
         return (
-            Section("steps", columns, steps),
+            *([Section("steps", columns, steps)] if steps else []),
             *([Section("in the end", columns, left)] if left else []),
             *([Section("NOT good", ("model", "reasons"), bad)] if bad else []),
         )
