@@ -78,6 +78,11 @@ class Selection(Study):
         return tuple(sorted(self.steps[-1].state if self.steps else self.rules.base))
 
     @property
+    def chapter(self) -> str:
+        """Title of its chapter of a report."""
+        return f"{self.title} by {WORDS[self.rules.by]}"
+
+    @property
     def headline(self) -> str:
         """What the final model is."""
         added = [own for own in self.resonances if own not in self.rules.base]
