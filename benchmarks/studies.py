@@ -3,9 +3,10 @@
     python benchmarks/studies.py [--device cpu|cuda] [--quick] [--only toys,scan] [--agreement] [--out FILE.json]
 
 J/psi -> K+ K- eta as in ``ctpwa demo``, 15 000 events and 75 000 of phase space, 24 free parameters. 500 toys, a scan of 40 points,
-significances of all resonances and 100 bootstrap replicas. Times of a fit are compared with that of a single warm fit: the same
-likelihood from the start of the toys, errors and fractions included, spin amplitudes and kernels not. With ``--agreement`` the table of
-errors follows, of every parameter: Hessian, MINOS, profile, bootstrap, toys and posterior side by side.
+significances of all resonances and 100 bootstrap replicas. Times of a fit are compared with that of a single warm fit: a toy from the
+truth, errors and fractions included, spin amplitudes and kernels not; those without a resonance, each from several starts, with the fit of
+a model file that lacks it, from as many starts. Times of the processor are given as well, for computers that do other things. With
+``--agreement`` the table of errors follows, of every parameter: Hessian, MINOS, profile, bootstrap, toys and posterior side by side.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,14 @@ import ctpwa
 from common import hardware, print_table, timed
 from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.cli.demonstration import MODEL
+from ctpwa.config.changes import Changes
+from ctpwa.fitting.fittable import terms_of
+from ctpwa.fitting.take_over import take_over
 from ctpwa.minimise.minos import minos
 from ctpwa.minimise.objective import Scaled
 from ctpwa.studies import Study, bootstrap, sample, scan, significance, toys
 from ctpwa.studies.baseline import Baseline, baseline
+from ctpwa.studies.removal import named_resonances
 from ctpwa.studies.significance_study import STARTS
 from ctpwa.studies.toy_data import ToySource
 
@@ -69,36 +75,68 @@ def make_fit(folder: Path, size: Size, device: str) -> OpenedFit:
     return open_fit(folder / "model.result.json")
 
 
-def single_fit(own: Baseline, source: ToySource, device: str) -> float:
-    """Median seconds of single fits of toys from the truth, with errors and fractions; no initialisation, and nothing that studies know."""
+@dataclass(frozen=True)
+class Seconds:
+    """How long something took: by the clock, and on all cores together."""
+
+    clock: float
+    cpu: float
+
+
+def taken(work: Callable[[], Any], device: str) -> Seconds:
+    """How long it takes."""
+    begin = time.process_time()
+    clock = timed(work, device)[0]
+    return Seconds(clock, time.process_time() - begin)
+
+
+def single_fit(own: Baseline, source: ToySource, device: str) -> Seconds:
+    """Median of single fits of toys from the truth, with errors and fractions; no initialisation, and nothing that studies know."""
 
     def fit(number: int) -> Callable[[], Any]:
         likelihood = source.likelihood(own.likelihood, number)
         return lambda: own.refit(likelihood, curvature=None)
 
     fit(0)()
-    return statistics.median(timed(fit(k), device)[0] for k in range(SINGLE))
+    found = [taken(fit(k), device) for k in range(SINGLE)]
+    return Seconds(statistics.median(each.clock for each in found), statistics.median(each.cpu for each in found))
 
 
-def measure(names: list[str], opened: OpenedFit, size: Size, device: str, single: float) -> tuple[list[dict[str, Any]], dict[str, Study]]:
-    """Do the studies, and say how long each of them took."""
+def fits_without(own: Baseline, folder: Path, device: str) -> Seconds:
+    """Mean of single fits of model files that lack a resonance, from several starts, of which the first has the fitted values."""
+    found = []
+    for name in named_resonances(own.opened.model):
+        likelihood = ctpwa.load_analysis(folder / "model.yml", changes=Changes(without=(name,))).likelihood(device=device, progress=False)
+        start = take_over(likelihood, own.result).values
+        for term in terms_of(likelihood):
+            term.engine.prepare()
+        likelihood.value_grad_hessian(likelihood.start)
+        found.append(taken(partial(ctpwa.fit, likelihood, STARTS, start=start, simulation=False, progress=False), device))
+    return Seconds(statistics.mean(each.clock for each in found), statistics.mean(each.cpu for each in found))
+
+
+def measure(
+    names: list[str], opened: OpenedFit, size: Size, device: str, single: Callable[[str], Seconds]
+) -> tuple[list[dict[str, Any]], dict[str, Study]]:
+    """Do the studies, and say how long each of them took, also in units of the single fit that belongs to it."""
     run: dict[str, Any] = {"device": device, "progress": None}
-    studies: dict[str, tuple[Callable[[], Study], int]] = {
-        "toys": (lambda: toys(opened, size.toys, **run), 1),
-        "scan": (lambda: scan(opened, SCANNED, points=size.points, **run), 1),
-        "significance": (lambda: significance(opened, **run), STARTS),
-        "bootstrap": (lambda: bootstrap(opened, size.replicas, **run), 1),
+    studies: dict[str, Callable[[], Study]] = {
+        "toys": lambda: toys(opened, size.toys, **run),
+        "scan": lambda: scan(opened, SCANNED, points=size.points, **run),
+        "significance": lambda: significance(opened, **run),
+        "bootstrap": lambda: bootstrap(opened, size.replicas, **run),
     }
     rows, found = [], {}
     for name in names:
-        work, starts = studies[name]
-        begin = time.perf_counter()
-        found[name] = work()
-        whole = time.perf_counter() - begin
-        taken = [own.seconds for own in found[name].records if own.seconds > 0]
-        each = sum(taken) / len(taken) / starts
-        row = {"study": name, "fits": len(taken), "starts each": starts, "whole s": whole, "s per fit": each, "single fits": each / single}
-        rows.append(row | {"not good": sum(not own.good for own in found[name].records)})
+        own = single(name)
+        begin, cpu = time.perf_counter(), time.process_time()
+        study = found[name] = studies[name]()
+        whole = Seconds(time.perf_counter() - begin, time.process_time() - cpu)
+        seconds = [record.seconds for record in study.records if record.seconds > 0]
+        each = statistics.mean(seconds)
+        row = {"study": name, "fits": len(seconds), "whole s": whole.clock, "s per fit": each, "single fit s": own.clock}
+        row |= {"single fits": each / own.clock, "CPU s": whole.cpu, "single fits of CPU": whole.cpu / len(seconds) / own.cpu}
+        rows.append(row | {"not good": sum(not record.good for record in study.records)})
         print(rows[-1], flush=True)
     return rows, found
 
@@ -145,15 +183,26 @@ def main() -> None:
         opened = make_fit(Path(folder), size, device)
         own = baseline(opened, device=device)
         single = single_fit(own, ToySource(opened, opened.intensity("auto", device)), device)
-        print(f"a single warm fit of {len(own.likelihood.names)} parameters to {size.events} events: {single:.3f} s", flush=True)
-        rows, done = measure([name for name in arguments.only.split(",") if name], opened, size, device, single)
+        words = f"a single warm fit of {len(own.likelihood.names)} parameters to {size.events} events"
+        print(f"{words}: {single.clock:.3f} s, {single.cpu:.3f} s of CPU", flush=True)
+        names = [name for name in arguments.only.split(",") if name]
+        rows, done = measure(
+            names, opened, size, device, lambda name: fits_without(own, Path(folder), device) if name == "significance" else single
+        )
         total = sum(row["whole s"] for row in rows)
         print_table(f"studies, {total:.1f} s in all", rows)
         errors = agreement(opened, size, device, done) if arguments.agreement else []
         if errors:
             print_table("errors in units of those of the Hessian", errors)
     if arguments.out is not None:
-        content = {"hardware": hardware(device), "single_s": single, "total_s": total, "studies": rows, "errors": errors}
+        content = {
+            "hardware": hardware(device),
+            "single_s": single.clock,
+            "single_cpu_s": single.cpu,
+            "total_s": total,
+            "studies": rows,
+            "errors": errors,
+        }
         arguments.out.write_text(json.dumps(content, indent=1), encoding="utf-8")
     if not arguments.quick:
         slow = [row["study"] for row in rows if row["single fits"] > MOST_TIMES]

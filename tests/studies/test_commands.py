@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from ctpwa.base.errors import CtpwaError
 from ctpwa.cli.main import app
+from ctpwa.fitting.result import FitResult
 from ctpwa.studies import bootstrap, load_study
+from ctpwa.studies.files import find_studies
 from ctpwa.studies.store import read_study
 
 
@@ -80,6 +82,16 @@ def test_a_model_file_in_python(folder):
     (folder / "model.yml").write_text(text.replace("0.15", "0.16"))
     with pytest.raises(CtpwaError, match="is the result of another model"):
         bootstrap("model.yml", 2, progress=False)
+
+
+def test_chapters_of_a_report(folder):
+    """Errors before questions about the model; two of a kind are told apart."""
+    run("scan", "model.result.json", "phi(1680).mass", "--points", 3, "--sigmas", 1)
+    run("scan", "model.result.json", "fraction(phi(1680))", "--points", 3, "--sigmas", 1)
+    run("toys", "model.result.json", "-n", 2)
+    found = find_studies("model.result.json", FitResult.load("model.result.json")).studies
+    titles = ["Toys", "Likelihood profile of fraction(phi(1680))", "Likelihood profile of phi(1680).mass"]
+    assert [study.view().title for study in found.values()] == titles
 
 
 def test_another_study_is_refused_and_replaced_only_by_force(folder):

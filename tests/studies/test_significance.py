@@ -11,7 +11,7 @@ from ctpwa.analysis.reopen import open_fit
 from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
 from ctpwa.studies import Significance, load_study, significance
 from ctpwa.studies.baseline import baseline
-from ctpwa.studies.refits import ENDED, UNIT
+from ctpwa.studies.refits import ENDED, UNIT, has_ended
 from ctpwa.studies.removal import Removal, without
 from ctpwa.studies.significance_study import NDF
 from studies.cases import DENSITY, SUBTRACTED, TWO
@@ -42,6 +42,20 @@ def test_a_strong_resonance_is_significant_and_an_absent_one_is_not(found):
     assert own["X"].sigmas < 3
     assert found.removed[-1].name == "X"
     assert "Least significant: X" in found.headline
+
+
+@pytest.mark.parametrize(
+    ("fall", "steps", "edm", "known"),
+    [(1e-4, 60, 1e-5, True), (1e-3, 60, 1e-5, False), (1e-4, 20, 1e-5, False), (1e-4, 60, 1e-2, False)],
+    ids=["it hardly falls", "it still falls", "too short", "far from the minimum"],
+)
+def test_a_fit_that_does_not_end(absent, fall, steps, edm, known):
+    """Two poles become one without a resonance: couplings grow for ever, and −ln L is known all the same."""
+    result = absent.result
+    verdict = replace(result.verdict, good=False, reasons=("not converged after 300 iterations",), edm=edm)
+    record = replace(result.record, history=[result.nll - fall * k for k in range(steps)])
+    assert has_ended(replace(result, verdict=verdict, record=record), 1.0) == known
+    assert not has_ended(replace(result, verdict=replace(verdict, negative=({"a": 1.0},)), record=record), 1.0)
 
 
 def test_numbers_are_those_of_a_model_without_it(absent, found):

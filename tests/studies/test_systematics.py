@@ -228,7 +228,7 @@ def test_couplings_are_not_compared_with_those_relative_to_another_reference(ope
 
 
 def test_chance_where_events_are_others(opened, base):
-    """Three quarters of the events: what chance gives is σ² = |σ₁² − σ₂²|, and shifts below it do not count."""
+    """Three quarters of the events: what chance gives is σ² = |σ₁² − σ₂²|, which is taken out of shifts."""
     study = systematics(opened, [{"name": "fewer", "data": "most.npz"}], progress=False)
     (varied,) = study.variations
     assert (varied.data, varied.phase_space, varied.scatter) == (True, False, "subset")
@@ -237,7 +237,8 @@ def test_chance_where_events_are_others(opened, base):
         shift = study.shifts["fewer"]["parameter", name]
         expected = math.sqrt(abs(record.statistical[name] ** 2 - base.statistical[name] ** 2))
         assert shift.scatter == pytest.approx(expected, rel=1e-9)
-        assert shift.effect == (shift.value if abs(shift.value) > expected else 0)
+        left = max(shift.value**2 - expected**2, 0.0)
+        assert shift.effect == pytest.approx(math.copysign(math.sqrt(left), shift.value), rel=1e-6)
     small = [own for own in study.quantities if not study.shifts["fewer"][own.kind, own.name].counted]
     assert small  # some of so many
     assert f"({study.shifts['fewer'][small[0].kind, small[0].name].value:+.2g})" in str(study)
@@ -363,6 +364,7 @@ def test_the_commands(folder, tmp_path):
     assert page.read_text(encoding="utf-8").count('<section id="study') == 1
     assert both in (tmp_path / "paper" / "parameters.tex").read_text()
     assert "second systematic" in (tmp_path / "paper" / "fractions.tex").read_text()
+    assert "of the fit alone" in (tmp_path / "paper" / "waves.tex").read_text()
     (folder / "model.other.parquet").unlink()
 
 

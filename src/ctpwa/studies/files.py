@@ -16,6 +16,7 @@ from ctpwa.studies.study import Study, load_study
 
 MODEL_FILES = (".yml", ".yaml")
 SUFFIX = ".parquet"
+ORDER = ("toys", "bootstrap", "sample", "scan", "significance", "hypotheses", "search", "mass-scan", "selection", "systematics")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class FoundStudies:
     """The studies next to a fit.
 
     Attributes:
-        studies:   those of this fit, by their files
+        studies:   those of this fit, by their files: errors, then questions about the model, then what is systematic
         left_out:  files of studies that are not, and why
     """
 
@@ -73,4 +74,4 @@ def find_studies(path: str | os.PathLike[str], result: FitResult) -> FoundStudie
             found[each] = study
         else:
             left_out[each] = "it belongs to another fit"
-    return FoundStudies(found, left_out)
+    return FoundStudies(dict(sorted(found.items(), key=lambda pair: ORDER.index(pair[1].name))), left_out)

@@ -140,6 +140,11 @@ class Hypotheses(Study):
         return [own for own in self.records if own.key.startswith(f"{truth}{AGAINST}{other}{TOY}")]
 
     @property
+    def chapter(self) -> str:
+        """Title of its chapter of a report."""
+        return f"{self.title} about {self.about.options['resonance']}"
+
+    @property
     def headline(self) -> str:
         """Which is the best, and how far the next one is."""
         best, *others = self.ranked

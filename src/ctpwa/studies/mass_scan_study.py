@@ -129,6 +129,11 @@ class MassScan(TriedStudy):
         return min(0.0, float(np.logaddexp(local, log(more) if more > 0 else -inf)))
 
     @property
+    def chapter(self) -> str:
+        """Title of its chapter of a report."""
+        return f"{self.title} of {self.scanned.name}"
+
+    @property
     def headline(self) -> str:
         """The best mass, and how significant it is."""
         words = f"{self.scanned.words}, at {counted(len(self.tried), 'mass', 'masses')}."

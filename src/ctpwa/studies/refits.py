@@ -14,11 +14,12 @@ from ctpwa.fitting.minimum import INTERRUPTED, How, find_minimum
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.search_settings import USUAL
 from ctpwa.minimise.steps import Stop
-from ctpwa.minimise.verdict import SMALL_EDM, Verdict
+from ctpwa.minimise.verdict import SMALL_EDM
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.opened import not_interrupted
 
-ENDED = "ended"  # 1 if −ln L is at a minimum, whether or not all parameters are determined there
+ENDED = "ended"  # 1 if −ln L is known, whether or not all parameters are determined there
+STEADY, HARDLY = 30, 0.01  # in so many steps −ln L falls by less than this many units
 PARAMETERS = "parameters"  # how many parameters the data determine
 MOST_STEPS = 100  # of the fit of a toy: what needs more runs away
 UNIT = "unit"  # twice what one standard deviation adds to −ln L
@@ -75,15 +76,26 @@ def record_of_toy(key: str, likelihood: Fittable, stop: Stop, fine: bool, **numb
     return FitRecord(key, stop.value, fine, reasons, values, numbers={UNIT: float(likelihood.unit), ENDED: float(fine)} | numbers)
 
 
-def has_ended(verdict: Verdict) -> bool:
-    """Whether a fit is at a minimum; some directions may be flat there, as they are when a model says more than data can tell."""
-    return verdict.good or (bool(verdict.flat) and not verdict.negative and verdict.edm <= SMALL_EDM)
+def has_ended(result: FitResult, unit: float) -> bool:
+    """Whether −ln L of a fit is known: it is at a minimum, or hardly falls any more.
+
+    Some directions may be flat there, as they are when a model says more than data can tell. Without a resonance two others may become
+    one pole, which no finite couplings reach: the fit never ends, and −ln L stays where it is.
+
+    Args:
+        result:  of the fit
+        unit:    twice what one standard deviation adds to −ln L
+    """
+    verdict, values = result.verdict, result.record.history[-STEADY - 1 :]
+    steady = len(values) > STEADY and values[0] - values[-1] < HARDLY * unit
+    return verdict.good or ((bool(verdict.flat) or steady) and not verdict.negative and verdict.edm <= SMALL_EDM)
 
 
 def compared(result: FitResult, likelihood: Fittable) -> dict[str, float]:
     """What a comparison needs to know of a fit besides −ln L; numbers of its record."""
     determined = len(result.parameters) - len(result.verdict.flat)
-    return {PARAMETERS: float(determined), UNIT: float(likelihood.unit), ENDED: float(has_ended(result.verdict))}
+    unit = float(likelihood.unit)
+    return {PARAMETERS: float(determined), UNIT: unit, ENDED: float(has_ended(result, unit))}
 
 
 def nothing_to_fit(key: str, likelihood: Fittable, **numbers: float) -> FitRecord:

@@ -37,6 +37,7 @@ MARGIN = 1.1  # by so much scans go further than the last crossing or contour
 CENTRE, BETTER, AGAIN = "fit", "better", "again"
 FINE = 121  # points along every axis of the interpolated map
 SIDES = {-1: "lower", 1: "upper"}
+UNITS = {"mass": "  [GeV]", "width": "  [GeV]"}
 
 
 def confidence(sigmas: float, n: int) -> float:
@@ -139,6 +140,11 @@ class Scan(Study):
         """All points below the fit that was scanned, good or not: the good ones first, the lowest first."""
         found = [own for own in self.records if float(own.numbers.get("rise", 0.0)) < -LOWER]
         return tuple(sorted(found, key=lambda own: (not own.good, own.nll)))
+
+    @property
+    def chapter(self) -> str:
+        """Title of its chapter of a report."""
+        return f"{self.title} of {' and '.join(self.quantities)}"
 
     @property
     def headline(self) -> str:
@@ -247,7 +253,7 @@ class Scan(Study):
         """The curve with the parabola of the errors, or the map with contours and the ellipse of the errors."""
         from ctpwa.report.figures.scans import draw_profile, draw_profile_map
 
-        labels = [self.about.labels.get(name, name) for name in self.quantities]
+        labels = [self.about.labels.get(name, name) + UNITS.get(name.rpartition(".")[2], "") for name in self.quantities]
         if CENTRE not in self.by_key or not np.isfinite(self.rises).any():
             return {}
         if len(self.quantities) == 1:

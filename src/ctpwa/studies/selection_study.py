@@ -78,6 +78,11 @@ class Selection(Study):
         return tuple(sorted(self.steps[-1].state if self.steps else self.rules.base))
 
     @property
+    def chapter(self) -> str:
+        """Title of its chapter of a report."""
+        return f"{self.title} by {WORDS[self.rules.by]}"
+
+    @property
     def headline(self) -> str:
         """What the final model is."""
         added = [own for own in self.resonances if own not in self.rules.base]
@@ -97,7 +102,7 @@ class Selection(Study):
         left = tuple(self._row(f"not {action}ed" if action == ADD else "not removed", name, move) for action, name, move in found if move)
         bad = tuple((own.key.removeprefix(FIT), own.reasons) for own in self.records if not own.good)
         return (
-            Section("steps", columns, steps),
+            *([Section("steps", columns, steps)] if steps else []),
             *([Section("in the end", columns, left)] if left else []),
             *([Section("NOT good", ("model", "reasons"), bad)] if bad else []),
         )

@@ -83,8 +83,10 @@ class Shift:
 
     @property
     def effect(self) -> float:
-        """What counts of it; not a number if there is none."""
-        return self.value if self.counted or math.isnan(self.value) else 0.0
+        """What counts of it, which is what chance leaves of its square, with its sign; not a number if there is none."""
+        if math.isnan(self.value):
+            return math.nan
+        return math.copysign(math.sqrt(max(self.value**2 - self.scatter**2, 0.0)), self.value)
 
 
 def quantities(base: FitRecord) -> list[FittedQuantity]:

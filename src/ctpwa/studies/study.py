@@ -56,6 +56,11 @@ class Study(ABC):
         return {record.key: record for record in self.records}
 
     @property
+    def chapter(self) -> str:
+        """Title of its chapter of a report, where there may be several of the kind."""
+        return self.title
+
+    @property
     @abstractmethod
     def headline(self) -> str:
         """What was found, in one sentence or two."""
@@ -112,10 +117,10 @@ class Study(ABC):
 
         try:
             figures = tuple(
-                FigureView(png_of(figure, DPI), f"{self.title}: {name.replace('-', ' ')}", PAGE_DPI / DPI)
+                FigureView(png_of(figure, DPI), f"{self.chapter}: {name.replace('-', ' ')}", PAGE_DPI / DPI)
                 for name, figure in self.figures().items()
             )
-            return StudyView(self.title, *self.shown(), self.notes, figures)
+            return StudyView(self.chapter, *self.shown(), self.notes, figures)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise CtpwaError(f"the study {self.name!r} cannot be shown: its numbers make no sense together ({error})") from None
 

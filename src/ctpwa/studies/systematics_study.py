@@ -152,7 +152,10 @@ class Systematics(Study):
         extent = self.about.extent
         rules = [TWO_SIDED[extent["two_sided"]]] if any(len(own.keys) > 1 for own in self.variations) else []
         rules += [GROUPS[extent["groups"]]] if any(own.group for own in self.variations) else []
-        chance = "shifts in brackets are within what chance gives where events are others, and do not count"
+        chance = (
+            "where events are others, chance alone gives a shift σ, which is taken out: √(δ² - σ²) counts of a shift δ, and nothing of"
+            " those in brackets, which are below σ"
+        )
         other = [chance] if any(own.data or own.phase_space for own in self.variations) else []
         if any(own.phase_space and not own.data for own in self.variations):
             other.append("what chance gives fractions where only phase space is another is not known: their shifts count whole")
@@ -285,7 +288,7 @@ def systematics(
     """Fit with other assumptions, to see by how much values depend on them.
 
     Every variation is fitted from the minimum of the fit. Phase space that is generated is that of the fit, whatever the model. Where a
-    variation changes a sample, a shift counts if it is larger than chance alone makes it.
+    variation changes a sample, what chance alone makes is taken out of a shift.
 
     Args:
         fit:         a reopened fit, a result, its file, or a model file, which is fitted first

@@ -28,6 +28,8 @@ TABLES
 \end{document}
 """
 BOTH_ERRORS = "\n% of two errors the first is that of the fit, the second systematic\n"
+FIT_ALONE = "\n% errors are those of the fit alone\n"
+WITH_SYSTEMATIC = ("parameters", "couplings", "fractions")
 MOST_DIGITS, LARGE = 9, 1e6  # behind the point, and errors that are written with a power of ten
 UNITS = {"mass": r"\,GeV", "width": r"\,GeV"}
 
@@ -50,7 +52,8 @@ def latex_tables(result: FitResult, model: Model | None = None, systematic: Syst
     if result.asymmetries is not None:
         tables["asymmetries.tex"] = _asymmetries(result.asymmetries, label)
     if systematic is not None:
-        tables = {name: text.replace("\n", BOTH_ERRORS, 1) for name, text in tables.items()}
+        told = {name: BOTH_ERRORS if name.startswith(WITH_SYSTEMATIC) else FIT_ALONE for name in tables}
+        tables = {name: text.replace("\n", told[name], 1) for name, text in tables.items()}
     inputs = "\n".join(rf"\begin{{center}}\input{{{name}}}\end{{center}}" for name in tables)
     return tables | {"tables.tex": DOCUMENT.replace("TABLES", inputs)}
 
