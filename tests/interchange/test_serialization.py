@@ -113,6 +113,7 @@ def test_barriers_survive(write):
             "table or a K-matrix",
         ),
         ({"barrier": {"normalised": "all"}}, "normalised at nominal masses"),
+        ({"barrier": "exponential"}, "is exponential"),
     ],
 )
 def test_models_that_cannot_be_exported(change, what):

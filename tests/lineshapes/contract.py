@@ -155,6 +155,83 @@ CASES = [
         )
         for kind in ("linear", "pchip", "cubic")
     ),
+    Case(
+        "breit_wigner_table-squared",
+        "breit_wigner_table",
+        Vertex(PI, 0.77, 0, 3.0),
+        {"mass": 1.23, "width": 0.42},
+        (0.95, 1.31),
+        {**TABLE, "interpolation": "cubic", "variable": "squared mass"},
+        passed=("masses", "widths", "interpolation", "variable"),
+    ),
+    *(
+        Case(
+            f"table-{kind}-{'-'.join(columns)}",
+            "table",
+            Vertex(PI, PI, 0, 3.0),
+            {},
+            (0.5, 0.95, 1.31, 1.9),
+            {"masses": TABLE["masses"], **columns, "interpolation": kind, "variable": variable},
+            passed=("masses", *columns, "interpolation", "variable"),
+        )
+        for kind, variable, columns in (
+            ("linear", "mass", {"real": [0.1, 0.5, -0.3, 0.2, 0.7, 1.0], "imaginary": [0.0, 0.2, 0.9, 0.1, -0.4, 0.3]}),
+            ("pchip", "squared mass", {"magnitude": [0.1, 0.5, 0.8, 0.2, 0.7, 1.0], "phase": [0.0, 0.5, 1.9, 2.8, 3.3, 4.1]}),
+            ("cubic", "mass", {"magnitude": [0.1, 0.5, 0.8, 0.2, 0.7, 1.0], "phase": [0.0, 0.5, 1.9, 2.8, 3.3, 4.1]}),
+        )
+    ),
+    *(
+        Case(f"kpi_s_wave-{part}", "kpi_s_wave", Vertex(K, PI, 0, 3.0), {}, (0.64, 1.33, 1.6), {"part": part}, passed=("part",))
+        for part in ("Kpi", "Ketap", "three_halves")
+    ),
+    Case(
+        "coupled_channels-one-pole-P-wave",
+        "coupled_channels",
+        Vertex(PI, PI, 1, 5.0),
+        {"mass1": 0.77, "g1_pipi": 0.45, "g1_KK": 0.3, "g1_omegapi": 0.2},
+        (0.5, 0.99, 1.4),
+        {"channels": {"pipi": "own", "KK": [K, K, 1], "omegapi": [0.78266, PI0]}},
+        passed=("channels",),
+    ),
+    Case(
+        "coupled_channels-two-poles-with-background",
+        "coupled_channels",
+        Vertex(PI, PI, 0, 3.0),
+        {
+            **{
+                "mass1": 0.98,
+                "g1_pipi": 0.4,
+                "g1_KK": 0.8,
+                "mass2": 1.45,
+                "g2_pipi": 0.7,
+                "g2_KK": -0.3,
+                "beta2_re": 0.5,
+                "beta2_im": -0.8,
+            },
+            **{"c0_pipi_pipi": 0.4, "c0_pipi_KK": -0.2, "c0_KK_KK": 0.3},
+        },
+        (1.2,),
+        {"channels": {"pipi": "own", "KK": [K, K]}, "poles": 2, "background": 0},
+        passed=("channels", "poles", "background"),
+    ),
+    Case(
+        "coupled_channels-dispersive",
+        "coupled_channels",
+        Vertex(PI, ETA, 0, 3.0),
+        {"mass1": 0.98, "g1_pieta": 0.4, "g1_KK": 0.5, "g1_pietap": 0.3},
+        (0.7, 0.9, 1.05, 1.2),
+        {"channels": {"pieta": "own", "KK": [K, K], "pietap": [PI, 0.95778]}, "dispersive": True},
+        passed=("channels", "dispersive"),
+    ),
+    Case(
+        "coupled_channels-two-dispersive-poles",
+        "coupled_channels",
+        Vertex(PI, PI, 0, 3.0),
+        {"mass1": 0.6, "g1_pipi": 1.1, "g1_KK": 0.2, "mass2": 1.3, "g2_pipi": 0.4, "g2_KK": 0.9, "beta2_re": 0.5, "beta2_im": 0.1},
+        (1.2,),
+        {"channels": {"pipi": "own", "KK": [K, K]}, "poles": 2, "dispersive": True, "channel": "KK"},
+        passed=("channels", "poles", "dispersive", "channel"),
+    ),
     Case("bugg_sigma", "bugg_sigma", Vertex(PI, PI, 0, 3.0), SIGMA, (0.29, 0.6, 1.03, 1.4)),
     Case(
         "bugg_sigma-closed",

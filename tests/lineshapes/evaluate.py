@@ -37,6 +37,12 @@ def numpy_values(formula: Formula, s_value: float, q2_value: float, parameters: 
     return complex(F), flat[: len(values)], flat[len(values) :]
 
 
+def value_of(formula: Formula, s_value: float, q2_value: float, parameters: dict[str, float]) -> complex:
+    """F at one point, without derivatives."""
+    values = {s: s_value, q2: q2_value} | {p.symbol: parameters[p.name] for p in formula.parameters}
+    return complex(torch_tree(formula.expression, {k: torch.tensor(v, dtype=torch.float64) for k, v in values.items()}, {}))
+
+
 def torch_tree(node: sp.Basic, values: dict[sp.Symbol, torch.Tensor], memo: dict[sp.Basic, torch.Tensor]) -> torch.Tensor:
     """The value of an expression in torch, node by node; knows only the nodes that a formula may hold."""
     if node in memo:

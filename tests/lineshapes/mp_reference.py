@@ -179,10 +179,85 @@ def k_matrix(s, rho, masses, couplings, scattering, s0, adler, betas, production
     return mp.lu_solve(system, P)[channel]
 
 
-def breit_wigner_table(s, q2, v, mass, width, masses, widths, interpolation):
-    g = {"linear": _linear, "pchip": _pchip, "cubic": _natural}[interpolation]
-    x, y = [mp.mpf(m) for m in masses], [mp.mpf(w) for w in widths]
-    return 1 / (mass**2 - s - 1j * mass * width * _inside(g, x, y, mp.sqrt(s)) / _inside(g, x, y, mass))
+def chew_mandelstam(s, m1, m2):
+    """The closed form with complex roots and logarithm, just above the real axis."""
+    z, threshold = mp.mpc(s, mp.mpf(10) ** -80), (m1 + m2) ** 2
+    root = mp.sqrt(z - threshold) * mp.sqrt(z - (m1 - m2) ** 2)
+    C = root / z * mp.log((m1**2 + m2**2 - z + root) / (2 * m1 * m2)) / mp.pi
+    if m1 != m2:
+        C -= (m1**2 - m2**2) / mp.pi * (1 / z - 1 / threshold) * mp.log(m1 / m2)
+    return C if s > threshold else C.real
+
+
+def coupled_channels(s, q2, v, channels, poles=1, channel=None, background=None, dispersive=False, production=False, **numbers):
+    """[(1 − KΣ)⁻¹ P] with K and P as they are defined, by inversion."""
+    labels, loops = list(channels), []
+    for masses in channels.values():
+        m1, m2, L = (v.m1, v.m2, v.L) if masses == "own" else (mp.mpf(masses[0]), mp.mpf(masses[1]), (*masses, 0)[2])
+        q_2 = q2 if masses == "own" else breakup2(s, m1, m2)
+        if dispersive:
+            loops.append(chew_mandelstam(s, m1, m2) if masses != "own" else chew_mandelstam(s, m1, m2).real + 2j * mp.sqrt(q2 / s))
+        elif L == 0:
+            size = mp.sqrt(abs(4 * q_2 / s))
+            loops.append(1j * size if s > (m1 + m2) ** 2 else -size)
+        else:
+            q = mp.sqrt(q_2) if s > (m1 + m2) ** 2 else mp.mpf(0)
+            loops.append(2j * q / mp.sqrt(s) * (q * v.d) ** (2 * L) / barrier(L, q, v.d))
+    n = len(labels)
+    K, P = mp.matrix(n, n), mp.matrix(n, 1)
+    for a in range(1, poles + 1):
+        g = [numbers[f"g{a}_{label}"] for label in labels]
+        beta = 1 if a == 1 else numbers[f"beta{a}_re"] + 1j * numbers[f"beta{a}_im"]
+        pole = 1 / (numbers[f"mass{a}"] ** 2 - s)
+        for i in range(n):
+            P[i] += beta * g[i] * pole
+            for j in range(n):
+                K[i, j] += g[i] * g[j] * pole
+    for i in range(n):
+        P[i] += numbers[f"p_{labels[i]}_re"] + 1j * numbers[f"p_{labels[i]}_im"] if production else 0
+        for j in range(n):
+            for k in range(0 if background is None else background + 1):
+                K[i, j] += numbers[f"c{k}_{labels[min(i, j)]}_{labels[max(i, j)]}"] * s**k
+    system = mp.matrix(n, n)
+    for i in range(n):
+        for j in range(n):
+            system[i, j] = (1 if i == j else 0) - K[i, j] * loops[j]
+    return mp.lu_solve(system, P)[labels.index(channel) if channel else labels.index(next(c for c in labels if channels[c] == "own"))]
+
+
+def kpi_s_wave(s, q2, v, part="Kpi"):
+    """T = (1 − iKρ)⁻¹ K of the published numbers, by inversion."""
+    m_pi, m_K, m_etap = mp.mpf(0.13957039), mp.mpf(0.493677), mp.mpf(0.95778)
+    norm = m_K**2 + m_pi**2
+    x = s / norm - 1
+    rho = [2 * mp.sqrt(q2 / s), mp.sqrt(abs(4 * breakup2(s, m_K, m_etap) / s)) * (1 if s > (m_K + m_etap) ** 2 else 1j)]
+    if part == "three_halves":
+        return 1 / (1 - 1j * (s - 0.27) / norm * (-0.22147 + 0.026637 * x - 0.00092057 * x**2) * rho[0])
+    g = [mp.mpf(0.31072), mp.mpf(-0.02323)]
+    smooth = [[(0.79299, -0.15099, 0.00811), (0.15040, -0.038266, 0.0022596)], [(), (0.17054, -0.0219, 0.00085655)]]
+    K, system = mp.matrix(2, 2), mp.matrix(2, 2)
+    for i in range(2):
+        for j in range(2):
+            c = smooth[min(i, j)][max(i, j)]
+            K[i, j] = (s - 0.23) / norm * (g[i] * g[j] / (1.7919 - s) + c[0] + c[1] * x + c[2] * x**2)
+    for i in range(2):
+        for j in range(2):
+            system[i, j] = (1 if i == j else 0) - 1j * K[i, j] * rho[j]
+    T = system**-1 * K
+    return T[0, 0] if part == "Kpi" else T[0, 1]
+
+
+def table(s, q2, v, masses, interpolation="cubic", variable="mass", **columns):
+    power = 1 if variable == "mass" else 2
+    x, g = [mp.mpf(m) ** power for m in masses], INTERPOLATIONS[interpolation]
+    a, b = (_inside(g, x, [mp.mpf(y) for y in column], mp.sqrt(s) ** power) for column in columns.values())
+    return a + 1j * b if "real" in columns else a * mp.exp(1j * b)
+
+
+def breit_wigner_table(s, q2, v, mass, width, masses, widths, interpolation, variable="mass"):
+    g, power = INTERPOLATIONS[interpolation], 1 if variable == "mass" else 2
+    x, y = [mp.mpf(m) ** power for m in masses], [mp.mpf(w) for w in widths]
+    return 1 / (mass**2 - s - 1j * mass * width * _inside(g, x, y, mp.sqrt(s) ** power) / _inside(g, x, y, mass**power))
 
 
 def _inside(g, x, y, m):
@@ -248,3 +323,6 @@ def _natural(x, y, m):
             A[k, k + 1] += 1 / h
             b[k] += 3 * (y[k + 1] - y[k]) / h**2
     return _hermite(x, y, list(mp.lu_solve(A, b)), m)
+
+
+INTERPOLATIONS = {"linear": _linear, "pchip": _pchip, "cubic": _natural}

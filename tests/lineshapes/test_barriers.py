@@ -50,6 +50,9 @@ CASES = {
     "normalised": lambda Q, q: root_n(1, q0()),
     "all": lambda Q, q: root_n(1, q0()) / q0(),
     "production": lambda Q, q: root_n(1, Q) / Q,
+    "exponential": lambda Q, q: root_n(1, q) * (-4.5 * q**2).exp(),
+    "exponential, l: 0": lambda Q, q: root_n(1, q) / q * (-4.5 * q**2).exp(),
+    "exponential, 1 at q0": lambda Q, q: root_n(1, q) / q0() * (-2.0 * (q**2 - q0() ** 2)).exp(),
 }
 SPECS = {
     "none": {"barrier": "none"},
@@ -59,6 +62,9 @@ SPECS = {
     "normalised": {"barrier": {"normalised": "barrier"}},
     "all": {"barrier": {"normalised": "all"}},
     "production": {"production_barrier": "none"},
+    "exponential": {"barrier": "exponential"},
+    "exponential, l: 0": {"barrier": {"form": "exponential", "l": 0}},
+    "exponential, 1 at q0": {"barrier": {"form": "exponential", "radius": 2.0, "normalised": "all"}},
 }
 
 
@@ -86,8 +92,9 @@ def test_a_radius_that_floats_is_the_radius(value):
     assert floating.parameters["phi(1680).radius"] == value
     torch.testing.assert_close(floating(EVENTS), fixed, rtol=1e-12, atol=0)
     own = {"parameters": {"R": {"value": value, "float": True}}}
-    of_vertex = intensity(own, barrier={"radius": "R"})(EVENTS)
-    torch.testing.assert_close(of_vertex, intensity(barrier={"radius": value})(EVENTS), rtol=1e-12, atol=0)
+    for barrier in ({}, {"form": "exponential"}, {"form": "exponential", "l": 0}):
+        of_vertex = intensity(own, barrier={**barrier, "radius": "R"})(EVENTS)
+        torch.testing.assert_close(of_vertex, intensity(barrier={**barrier, "radius": value})(EVENTS), rtol=1e-12, atol=0)
 
 
 def test_gradient_of_a_radius():

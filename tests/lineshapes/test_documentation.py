@@ -13,6 +13,7 @@ from lineshapes.contract import PI, K
 PAGE = (Path(__file__).parents[2] / "docs" / "lineshapes.md").read_text(encoding="utf-8")
 EXAMPLES = [(name, spec) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) for name, spec in yaml.safe_load(block).items()]
 VERTICES = {"gounaris_sakurai": Vertex(PI, PI, 1, 3.0), "lass": Vertex(K, PI, 0, 3.0), "generalised_lass": Vertex(K, PI, 0, 3.0)}
+VERTICES["kpi_s_wave"] = Vertex(K, PI, 0, 3.0)
 
 
 @pytest.mark.parametrize(("name", "spec"), EXAMPLES, ids=[f"{name}-{spec['lineshape'][:20]}" for name, spec in EXAMPLES])

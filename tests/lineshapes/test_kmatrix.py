@@ -6,10 +6,11 @@ import pytest
 
 from ctpwa.base.errors import PhysicsError
 from ctpwa.model.lineshapes import kmatrix
-from ctpwa.model.lineshapes.formula import Vertex
+from ctpwa.model.lineshapes.formula import RADIUS, Vertex
 from ctpwa.model.lineshapes.registry import build_lineshape
 from lineshapes import mp_reference
 from lineshapes.contract import ETA, PI, K
+from lineshapes.evaluate import value_of
 
 PIONS = Vertex(PI, PI, 0, 3.0)
 TWO_CHANNELS = {
@@ -188,9 +189,10 @@ def test_one_pole_one_channel_is_a_breit_wigner():
     np.testing.assert_allclose(build_lineshape("k_matrix", PIONS, **options).values(s, momentum2(s))[0], expected, rtol=1e-13)
 
 
-def test_four_pion_phase_space():
+@pytest.mark.parametrize("form", kmatrix.FOUR_PIONS)
+def test_four_pion_phase_space(form):
     s = np.array([16 * PI**2, 0.5, 0.999999, 1.0, 2.0])
-    rho = kmatrix.four_pion_phase_space(s, s)
+    rho = kmatrix.FOUR_PIONS[form](s, s)
     assert (np.diff(rho) > 0).sum() >= 3
     assert abs(rho[0]) < 1e-2
     assert rho[3] == pytest.approx(np.sqrt(1 - 16 * PI**2), rel=1e-6)
@@ -206,7 +208,9 @@ def test_four_pion_phase_space():
         ({"poles": [{"mass": "a", "couplings": [1, 2, 3]}]}, "poles"),
         ({"channels": None}, "channels"),
         ({"channels": {"a": [1.0]}}, "channels"),
-        ({"channels": {"a": [1.0, 1.0, 1], "b": [1, 1], "c": [1, 1]}}, "channels"),
+        ({"channels": {"a": [1.0, 1.0, 1.5], "b": [1, 1], "c": [1, 1]}}, "channels"),
+        ({"polynomial": [[1, 2], [2, 1]]}, "polynomial"),
+        ({"polynomial": []}, "polynomial"),
         ({"channels": {"a": "own", "b": "own", "c": [1, 1]}}, "channels"),
         ({"channel": "KKK"}, "channel"),
         ({"background": [[1, 2], [2, 1]]}, "background"),
@@ -219,3 +223,41 @@ def test_four_pion_phase_space():
 def test_wrong_options_are_named(changes, word):
     with pytest.raises(PhysicsError, match=f"option '{word}' of lineshape 'k_matrix'"):
         build_lineshape("k_matrix", PIONS, **{**TWO_CHANNELS, **changes})
+
+
+def test_p_waves_and_a_polynomial_are_those_of_coupled_channels():
+    """The same amplitude as a basis of fixed functions and as a formula, which is compared with mpmath elsewhere."""
+    vertex = Vertex(PI, PI, 1, 5.0)
+    channels = {"pipi": "own", "KK": [K, K, 1]}
+    poles = [{"mass": 0.77, "couplings": [0.45, 0.3]}, {"mass": 1.45, "couplings": [0.2, -0.4]}]
+    c = [[[0.3, 0.1], [0.1, -0.2]], [[0.05, 0.0], [0.0, 0.1]]]
+    basis = build_lineshape("k_matrix", vertex, channels=channels, poles=poles, polynomial=c)
+    formula = build_lineshape("coupled_channels", vertex, channels=channels, poles=2, background=1)
+    numbers = {f"g{k}_{label}": g for k, pole in enumerate(poles, 1) for label, g in zip(channels, pole["couplings"], strict=True)}
+    numbers |= {f"mass{k}": pole["mass"] for k, pole in enumerate(poles, 1)} | {"beta2_re": 0.7, "beta2_im": -0.3}
+    numbers |= {
+        f"c{k}_{a}_{b}": c[k][i][j] for k in (0, 1) for (i, a, j, b) in ((0, "pipi", 0, "pipi"), (0, "pipi", 1, "KK"), (1, "KK", 1, "KK"))
+    }
+    for s in (0.3, 0.6, 1.4, 2.0):
+        beta_1, beta_2, *_ = basis.values(np.array([s]), momentum2(np.array([s])))[:, 0]
+        assert value_of(formula, s, momentum2(s), numbers) == pytest.approx(beta_1 + (0.7 - 0.3j) * beta_2, rel=1e-11)
+
+
+def test_a_floating_radius_needs_a_formula():
+    with pytest.raises(PhysicsError, match="its radius floats"):
+        build_lineshape("k_matrix", Vertex(PI, PI, 1, RADIUS.symbol), channels={"a": "own"}, poles=[{"mass": 1, "couplings": [0.3]}])
+
+
+def test_other_numbers_of_the_pipi_s_wave():
+    """The table of the published numbers, given as options, changes nothing; those of another four-pion phase space do."""
+    s = np.array([0.2, 0.7, 1.3])
+    published = build_lineshape("pipi_s_wave", PIONS).values(s, momentum2(s))
+    poles = [{"mass": m, "couplings": list(g)} for m, g in zip(kmatrix.PIPI_MASSES, kmatrix.PIPI_COUPLINGS, strict=True)]
+    options = {"poles": poles, "scattering": list(kmatrix.PIPI_SCATTERING), "s0": -3.92637, "adler": [-0.15, kmatrix.M_PION**2 / 2]}
+    np.testing.assert_array_equal(build_lineshape("pipi_s_wave", PIONS, **options).values(s, momentum2(s)), published)
+    other = build_lineshape("pipi_s_wave", PIONS, four_pions="polynomial").values(s, momentum2(s))
+    np.testing.assert_array_equal(other[:, 2], published[:, 2])  # above 1 GeV
+    assert abs(other[:, 1] / published[:, 1] - 1).max() > 1e-4
+    for wrong in ({"four_pions": "x"}, {"scattering": [1, 2]}, {"poles": [{"mass": 1}]}, {"adler": 3}, {"s0": None}):
+        with pytest.raises(PhysicsError, match=f"option '{next(iter(wrong))}' of lineshape 'pipi_s_wave'"):
+            build_lineshape("pipi_s_wave", PIONS, **wrong)

@@ -389,10 +389,31 @@ def test_a_width_from_a_table():
     assert abs(pole.position - m0) < width
 
 
+def test_the_kpi_s_wave_has_a_pole_and_what_has_none_says_so():
+    """T⁻¹ of the published K-matrix at the pole, on its sheet, is singular."""
+    decay = {"decay": "D+ -> K- pi+ pi+", "resonances": {"S": {"in": "K- pi+", "JP": "0+", "lineshape": "kpi_s_wave"}}}
+    pole = poles(None, ctpwa.load_model(decay))[0]
+    s, m_pi, m_K = pole.position**2, PI, K
+    x = s / (m_K**2 + m_pi**2) - 1
+    smooth = np.polynomial.polynomial.polyval(
+        x, np.array([[0.79299, 0.1504, 0.17054], [-0.15099, -0.038266, -0.0219], [0.00811, 0.0022596, 0.00085655]])
+    )
+    g = np.array([0.31072, -0.02323])
+    k = (s - 0.23) / (m_K**2 + m_pi**2) * (np.outer(g, g) / (1.7919 - s) + np.array([[smooth[0], smooth[1]], [smooth[1], smooth[2]]]))
+    rho = []
+    for sign, other in zip(pole.sheet, (m_pi, 0.95778), strict=True):
+        rho.append(sign * 1j * np.sqrt(-(1 - (m_K + other) ** 2 / s)) * np.sqrt(1 - (m_K - other) ** 2 / s))
+    assert abs(np.linalg.det(np.eye(2) - 1j * k * np.array(rho))) < 1e-9
+    assert pole.position == pytest.approx(1.40 - 0.12j, abs=0.01)
+    table = {"masses": [0.3, 0.5, 0.9, 1.4], "real": [0.1, 0.5, 0.8, 0.2]}
+    assert one(lineshape="table", options=table).mass is None
+
+
 def test_every_lineshape_is_handled():
     """No kind of lineshape is forgotten: each gives a pole or a reason."""
     assert set(KINDS) == {
         *("breit_wigner", "breit_wigner_constant_width", "breit_wigner_channels", "breit_wigner_table", "flatte", "gounaris_sakurai"),
         *("bugg_sigma", "bugg_one_channel", "lass", "generalised_lass", "constant", "exponential", "polynomial", "phase_space"),
         *("k_matrix", "pipi_s_wave", "spline", "step"),
+        *("coupled_channels", "kpi_s_wave", "table"),
     }

@@ -99,13 +99,15 @@ VertexL = Annotated[int, Field(ge=0, le=MAX_L)]
 class BarrierSpec(_Strict):
     """How a vertex grows with its break-up momentum q."""
 
-    form: Literal["blatt-weisskopf", "momentum", "none"] = Field(
-        "blatt-weisskopf", description="blatt-weisskopf: q^l/sqrt(N_l(q d)); momentum: q^l; none: 1"
+    form: Literal["blatt-weisskopf", "exponential", "momentum", "none"] = Field(
+        "blatt-weisskopf",
+        description="blatt-weisskopf: q^l/sqrt(N_l(q d)); exponential: q^l exp(-q^2 d^2/2); momentum: q^l; none: 1",
     )
     l: VertexL | None = Field(None, description="l of this factor; L of the wave if left out")
     radius: Radius | str | None = Field(None, description="d in GeV^-1, or the name of a parameter; that of the state if left out")
     normalised: Literal["no", "barrier", "all"] = Field(
-        "no", description="what is divided by its value at nominal masses: no, nothing; barrier, 1/sqrt(N_l); all, q^l too"
+        "no",
+        description="what is divided by its value at nominal masses: no, nothing; barrier, 1/sqrt(N_l) or the exponential; all, q^l too",
     )
 
     @classmethod

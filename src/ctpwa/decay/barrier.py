@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BLATT_WEISSKOPF, MOMENTUM, NO_BARRIER = "blatt-weisskopf", "momentum", "none"
+BLATT_WEISSKOPF, EXPONENTIAL, MOMENTUM, NO_BARRIER = "blatt-weisskopf", "exponential", "momentum", "none"
+DAMPED = (BLATT_WEISSKOPF, EXPONENTIAL)  # forms with a radius
 
 
 @dataclass(frozen=True)
@@ -12,12 +13,12 @@ class Barrier:
     """The factor of a vertex besides its angular part Y_L.
 
     Attributes:
-        form:        ``blatt-weisskopf``: q^l/√N_l(q d); ``momentum``: q^l; ``none``: 1
+        form:        ``blatt-weisskopf``: q^l/√N_l(q d); ``exponential``: q^l exp(−q²d²/2); ``momentum``: q^l; ``none``: 1
         radius:      d, GeV⁻¹
         l:           the l of this factor; None: the L of the wave
         parameter:   name of the parameter that d is; empty if it is the number
-        normalised:  what is divided by its value at q0, the break-up momentum of nominal masses: ``no``, nothing; ``barrier``, 1/√N_l;
-                     ``all``, q^l/√N_l
+        normalised:  what is divided by its value at q0, the break-up momentum of nominal masses: ``no``, nothing; ``barrier``, 1/√N_l
+                     or the exponential; ``all``, q^l too
     """
 
     form: str = BLATT_WEISSKOPF

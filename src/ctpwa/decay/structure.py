@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ctpwa.decay.barrier import BLATT_WEISSKOPF, MOMENTUM, NO_BARRIER
+from ctpwa.decay.barrier import BLATT_WEISSKOPF, DAMPED, MOMENTUM, NO_BARRIER
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.made import Made
 from ctpwa.decay.spin import LS
@@ -90,7 +90,7 @@ def build_structure(chain: Chain, ls: Sequence[LS]) -> Structure:
         first, second = (build(d) if isinstance(d, Node) else d for d in node.daughters)
         barrier = node.growth
         # a radius that is a parameter is in a factor of the propagators
-        form, radius = (MOMENTUM, 0.0) if barrier.parameter and barrier.form == BLATT_WEISSKOPF else (barrier.form, barrier.radius)
+        form, radius = (MOMENTUM, 0.0) if barrier.parameter and barrier.form in DAMPED else (barrier.form, barrier.radius)
         return Structure(node.particle.two_J, own, (first, second), radius, node.current, form, barrier.l, node.made)
 
     return build(chain.root)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from ctpwa.decay.barrier import BLATT_WEISSKOPF
+from ctpwa.decay.barrier import DAMPED, EXPONENTIAL
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.spin import LS
 from ctpwa.model.lineshapes.barrier import barrier_polynomial, breakup_q2, effective_q2
@@ -37,25 +37,30 @@ class VertexFactors:
     def of(self, chain: Chain, node: Node, ls: LS) -> VertexFactor | None:
         """The factor of a vertex with (L, S); None if all of its barrier is in the spin amplitude.
 
-            d^l √N_l(q0 d) q0^−l / d^l √N_l(q d)
+            d^l √N_l(q0 d) q0^−l / d^l √N_l(q d),    exp(½ (q0² − q²) d²) q0^−l
 
         Raises:
             UnknownMassError: if it is normalised at nominal masses, and a daughter has none
         """
         barrier = node.growth
         l = barrier.of(ls.L)
-        if l == 0 or (not barrier.parameter and barrier.normalised == "no"):
+        exponential = barrier.form == EXPONENTIAL
+        if (l == 0 and not exponential) or (not barrier.parameter and barrier.normalised == "no"):
             return None
         names: dict[LineshapeParameter, str] = {RADIUS: barrier.parameter} if barrier.parameter else {}
         d = RADIUS.symbol if barrier.parameter else sp.Float(barrier.radius)
-        damped = barrier.form == BLATT_WEISSKOPF
+        damped = barrier.form in DAMPED
         expression: sp.Expr = sp.Integer(1)
+
+        def damping(q2: sp.Expr) -> sp.Expr:
+            return sp.exp(-(d**2) * q2 / 2) if exponential else d**-l / sp.sqrt(barrier_polynomial(l, q2, d))
+
         if damped and barrier.parameter:
-            expression = d**-l / sp.sqrt(barrier_polynomial(l, q2, d))
+            expression = damping(q2)
         if barrier.normalised != "no":
             q0_2 = effective_q2(self._nominal_q2(chain, node, names))
             if damped:
-                expression = expression * d**l * sp.sqrt(barrier_polynomial(l, q0_2, d))
+                expression = expression / damping(q0_2)
             if barrier.normalised == "all":
                 expression = expression / q0_2 ** sp.Rational(l, 2)
         used = [(p, name) for p, name in names.items() if p.symbol in expression.free_symbols]

@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from ctpwa.decay.barrier import BLATT_WEISSKOPF
+from ctpwa.decay.barrier import BLATT_WEISSKOPF, EXPONENTIAL
 from ctpwa.decay.currents import current_L
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.spin import LS, projections
@@ -119,16 +119,23 @@ class Evaluator:
         return self._once(key, lambda: solid_harmonics(self.daughter_momentum(parent, first)[1:], self.Ls[parent, first]))[L]
 
     def barrier_factor(self, structure: Structure) -> Tensor | None:
-        """What makes the vertex grow as its barrier says instead of as |q|^L, [event]: |q|^(l − L)/√N_l(|q|d); None if that is 1."""
+        """What makes the vertex grow as its barrier says instead of as |q|^L, [event]; None if that is 1.
+
+        |q|^(l − L)/√N_l(|q|d), or |q|^(l − L) exp(−q²d²/2)
+        """
         parent, first = structure.system, tuple(sorted(leaves_of(structure.daughters[0])))
         L, power = structure.ls.L, structure.power
         damped = structure.form == BLATT_WEISSKOPF and power > 0
-        if not damped and power == L:
+        exponential = structure.form == EXPONENTIAL
+        if not damped and not exponential and power == L:
             return None
 
         def compute() -> Tensor:
             q2 = self.daughter_momentum(parent, first)[1:].square().sum(dim=0)
-            factor = barrier_polynomial(power, q2 * structure.radius**2).rsqrt() if damped else torch.ones_like(q2)
+            if exponential:
+                factor = (-0.5 * structure.radius**2 * q2).exp()
+            else:
+                factor = barrier_polynomial(power, q2 * structure.radius**2).rsqrt() if damped else torch.ones_like(q2)
             return factor if power == L else factor * q2.clamp(min=SMALLEST_Q2) ** ((power - L) / 2)
 
         return self._once(("N", parent, first, L, structure.form, power, structure.radius), compute)

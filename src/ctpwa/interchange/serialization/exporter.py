@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ctpwa.base.errors import PhysicsError
-from ctpwa.decay.barrier import BLATT_WEISSKOPF
+from ctpwa.decay.barrier import BLATT_WEISSKOPF, EXPONENTIAL
 from ctpwa.decay.chain import Node
 from ctpwa.decay.helicity_couplings import NEGLIGIBLE, helicity_pairs, helicity_text
 from ctpwa.decay.particle import Particle
@@ -196,6 +196,10 @@ class _Exporter:
             raise NotExpressible(
                 f"the barrier of {wave.chain.vertex(node)} is normalised at nominal masses, which the format has not",
                 "say  normalised: no  and change the couplings",
+            )
+        if barrier.form == EXPONENTIAL:
+            raise NotExpressible(
+                f"the barrier of {wave.chain.vertex(node)} is exponential, which the format has not", "choose another form"
             )
         if l == 0:
             return "", 1.0

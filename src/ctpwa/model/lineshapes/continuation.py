@@ -235,7 +235,8 @@ class KMatrixContinuation(Continuation):
     def __init__(self, matrix: kmatrix.KMatrix, vertex: Vertex, basis: Basis) -> None:
         self.matrix, self.basis = matrix, basis
         self._roots = [_phase_space(rho, vertex) for rho in matrix.phase_space]
-        self.switches = kmatrix.four_pion_phase_space in matrix.phase_space
+        self._four_pions = any(isinstance(rho, kmatrix.FourPions) for rho in matrix.phase_space)
+        self.switches = self._four_pions
         own = vertex.m1 + vertex.m2
         self.channels = tuple(SheetChannel(threshold, abs(threshold - own) <= SAME_THRESHOLD) for threshold, _ in self._roots)
 
@@ -262,18 +263,18 @@ class KMatrixContinuation(Continuation):
 
     def piece(self, at: float) -> tuple[int, ...]:
         """Whether the four-pion phase space is that above 1 GeV."""
-        return (int(at >= 1.0),) if kmatrix.four_pion_phase_space in self.matrix.phase_space else ()
+        return (int(at >= 1.0),) if self._four_pions else ()
 
     def switched_off(self, at: float) -> tuple[bool, ...]:
         """The four-pion phase space below 1 GeV is a polynomial, without a cut."""
-        return tuple(rho is kmatrix.four_pion_phase_space and at < 1.0 for rho in self.matrix.phase_space)
+        return tuple(isinstance(rho, kmatrix.FourPions) and at < 1.0 for rho in self.matrix.phase_space)
 
     def _rho(self, w: np.ndarray, sheet: Sequence[int], at: float) -> np.ndarray:
         z = w**2
         columns = []
         for rho, sign, (threshold, other) in zip(self.matrix.phase_space, sheet, self._roots, strict=True):
-            if rho is kmatrix.four_pion_phase_space and at < 1.0:
-                columns.append(kmatrix.four_pion_polynomial(z))
+            if isinstance(rho, kmatrix.FourPions) and at < 1.0:
+                columns.append(rho.below(z))
             else:
                 columns.append(sign * 1j * np.sqrt(-(1 - threshold**2 / z)) * np.sqrt(1 - other**2 / z))
         return np.stack(columns, axis=-1)
@@ -283,11 +284,13 @@ def _phase_space(rho: Any, vertex: Vertex) -> tuple[float, float]:
     """m_a and m_b of a phase space √[(1 − m_a²/s)(1 − m_b²/s)]."""
     if rho is kmatrix.own_phase_space:
         return vertex.m1 + vertex.m2, abs(vertex.m1 - vertex.m2)
-    if rho is kmatrix.four_pion_phase_space:
+    if isinstance(rho, kmatrix.FourPions):
         return 4 * kmatrix.M_PION, 0.0
     if isinstance(rho, partial) and rho.func in (kmatrix.two_body_phase_space, kmatrix.threshold_phase_space):
         m1, m2 = rho.keywords["m1"], rho.keywords["m2"]
         return m1 + m2, abs(m1 - m2) if rho.func is kmatrix.two_body_phase_space else 0.0
+    if isinstance(rho, partial) and rho.func is kmatrix.barrier_phase_space:
+        raise NotAnalytic("a K-matrix with L > 0 is known only on the real axis; coupled_channels is known everywhere")
     raise NotAnalytic(f"the phase space {rho!r} is known only on the real axis")
 
 
