@@ -1,7 +1,7 @@
 """Numbers p(θ) that are computed once per evaluation, with first and second derivatives.
 
 Most of them are the same few formulas with other parameters and other constants: the running widths of twenty resonances differ in a mass,
-a width and the masses of the daughters. Each such *template* is differentiated and compiled once, however many numbers are made from it.
+a width and the masses of the daughters. Each such *template* is compiled once, however many numbers are made from it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import sympy as sp
 
-from ctpwa.engine.plan.staging import derivatives
-from ctpwa.model.lineshapes.functions import FUNCTIONS
-
-Numbers = Callable[..., Sequence[float]]
+from ctpwa.engine.plan.forward_mode import Numbers, compiled
 
 
 @dataclass(frozen=True)
@@ -63,9 +60,10 @@ class IterationNumbers:
         templates = _Templates(parameters)
         uses = [templates.use(number) for number in numbers]
         others = sorted({name for use in uses for name in use.names} - set(parameters))
-        self._others = [fixed[name] for name in others]
+        self._others = np.array([fixed[name] for name in others], dtype=float)
         place = {name: k for k, name in enumerate([*parameters, *others])}
-        self.constant = np.array(_calls(uses[n_floating:], place, "value")(self._all(np.zeros(self.n_theta))), dtype=float)
+        with np.errstate(all="ignore"):
+            self.constant = np.array(_calls(uses[n_floating:], place, "value")(self._all(np.zeros(self.n_theta))), dtype=float)
         floating = uses[:n_floating]
         self._fixed_at_zero = [j for j, number in enumerate(numbers) if number.centred]
         self._floating, self._place = floating, place
@@ -169,25 +167,17 @@ class _Template:
     @cached_property
     def value(self) -> Numbers:
         """The number itself."""
-        return self._compile([self.expression])
+        return compiled(self.expression, self.arguments, self.floating, 0)
 
     @cached_property
     def first(self) -> Numbers:
         """Its first derivatives."""
-        return self._compile(self._derivatives[0])
+        return compiled(self.expression, self.arguments, self.floating, 1)
 
     @cached_property
     def second(self) -> Numbers:
         """The upper triangle of its second derivatives."""
-        return self._compile(list(self._derivatives[1].values()))
-
-    @cached_property
-    def _derivatives(self) -> tuple[list[sp.Expr], dict[tuple[int, int], sp.Expr]]:
-        return derivatives(self.expression, tuple(self.arguments[i] for i in self.floating))
-
-    def _compile(self, expressions: list[sp.Expr]) -> Numbers:
-        modules = ["math", {name: function.number for name, function in FUNCTIONS.items()} | {"Abs": abs, "sign": np.sign}]
-        return sp.lambdify(self.arguments, expressions, modules=modules, cse=lambda e: sp.cse(e, list=False, order="none"))
+        return compiled(self.expression, self.arguments, self.floating, 2)
 
 
 @lru_cache(maxsize=1 << 10)

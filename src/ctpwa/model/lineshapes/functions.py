@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +42,7 @@ class FormulaFunction:
 
     Attributes:
         node:       the sympy function; its name is that of the function
-        number:     its value for one number
+        number:     its value for one number; NaN or infinite where it has none
         tensor:     its values for a tensor; torch differentiates it
         continued:  value and derivative at complex numbers
         numba:      how a Numba kernel calls it
@@ -70,13 +69,13 @@ class FormulaFunction:
 
 
 _LIST = (
-    FormulaFunction(sp.exp, math.exp, torch.exp, lambda x: (np.exp(x), np.exp(x)), "math.exp", "tl.exp"),
-    FormulaFunction(sp.log, math.log, torch.log, lambda x: (np.log(x), 1 / x), "math.log", "tl.log", cut=lambda x: x, positive=True),
-    FormulaFunction(sp.sin, math.sin, torch.sin, lambda x: (np.sin(x), np.cos(x)), "math.sin", "tl.sin"),
-    FormulaFunction(sp.cos, math.cos, torch.cos, lambda x: (np.cos(x), -np.sin(x)), "math.cos", "tl.cos"),
+    FormulaFunction(sp.exp, np.exp, torch.exp, lambda x: (np.exp(x), np.exp(x)), "math.exp", "tl.exp"),
+    FormulaFunction(sp.log, np.log, torch.log, lambda x: (np.log(x), 1 / x), "math.log", "tl.log", cut=lambda x: x, positive=True),
+    FormulaFunction(sp.sin, np.sin, torch.sin, lambda x: (np.sin(x), np.cos(x)), "math.sin", "tl.sin"),
+    FormulaFunction(sp.cos, np.cos, torch.cos, lambda x: (np.cos(x), -np.sin(x)), "math.cos", "tl.cos"),
     FormulaFunction(
         sp.atan,
-        math.atan,
+        np.arctan,
         torch.atan,
         lambda x: (np.arctan(x), 1 / (1 + x**2)),
         "math.atan",
