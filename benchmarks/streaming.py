@@ -30,7 +30,8 @@ from common import agree, hardware, load_kk_eta, milliseconds, perturbed, print_
 from ctpwa.base.memory import format_bytes, parse_bytes
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.generate.phase_space import PhaseSpaceSampler, particle_masses
+from ctpwa.generate.masses import particle_masses
+from ctpwa.generate.phase_space import PhaseSpaceSampler
 
 PIECE = 1 << 20  # events that are generated at a time
 COPY_BYTES = 1 << 28

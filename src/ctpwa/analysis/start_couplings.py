@@ -14,6 +14,7 @@ import torch
 
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.generate.proposal import EventProposal
+from ctpwa.generate.reactions import generated_events
 from ctpwa.model.model import Model
 
 EVENTS = 3000
@@ -60,8 +61,8 @@ def _integrals(model: Model, intensity: ModelIntensity, names: list[str], n_even
     random = torch.Generator().manual_seed(seed)
     p4 = proposal.draw(torch.rand(proposal.n_uniform, n_events, generator=random, dtype=torch.float64))
     weights = 1 / proposal.density(proposal.densities(p4))
-    momenta = {name: p4[i].T.contiguous() for i, name in enumerate(model.final_names)}
+    events = generated_events(model, p4, {}, proposal.reactions)
     total = torch.zeros((len(names), len(names)), dtype=torch.complex128)
-    for part in intensity.sums(momenta, {name: intensity.waves_of(name) for name in names}):
+    for part in intensity.sums(events, {name: intensity.waves_of(name) for name in names}):
         total += torch.einsum("jre,kre,e->jk", part.psi.conj(), part.psi, weights[part.start : part.stop].to(part.psi.dtype))
     return (total / weights.sum()).numpy()

@@ -67,7 +67,8 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
         problems.stop()
         produced, own_columns = read_production(spec.production, states, table, problems)
         columns = with_production_columns(columns, own_columns, problems)
-    check_samples(spec, decay, columns, problems)
+    made = {column.name for column in own_columns} if spec.production is not None else set()
+    check_samples(spec, decay, columns, problems, made)
     check_projections(spec.projections, decay, problems)
     production: Production | None
     production, elements = (produced, ()) if states is not None else read_polarisation(spec, decay.parent, problems)

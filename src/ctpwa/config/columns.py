@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ctpwa.base.errors import DataError, Path, suggest
 from ctpwa.config.problems import Problems, SpecError
@@ -30,8 +30,10 @@ def event_columns(spec: ModelSpec, problems: Problems) -> tuple[EventColumn, ...
     return tuple(found)
 
 
-def check_sample_columns(sample: SampleSpec, declared: Sequence[EventColumn], path: Path, problems: Problems) -> None:
-    """Check that the event columns of a sample match those that the model declares."""
+def check_sample_columns(
+    sample: SampleSpec, declared: Sequence[EventColumn], path: Path, problems: Problems, made: Collection[str] = ()
+) -> None:
+    """Check that the event columns of a sample match those that the model declares; ``made`` are those that generated events have."""
     known = {column.name: column for column in declared}
     options = ReadOptions(columns=sample.columns)
     for name in sample.columns:
@@ -50,6 +52,6 @@ def check_sample_columns(sample: SampleSpec, declared: Sequence[EventColumn], pa
                 raise SpecError(what, fix, key=()) from None
     if sample.generate is not None:
         for column in declared:
-            if column.name not in sample.columns:
+            if column.name not in sample.columns and column.name not in made:
                 fix = f"say  columns: {{{column.name}: …}}  with a number that all events have, or read simulated events"
                 problems.add(SpecError(f"generated events have no event column {column.name!r}", fix, key=()), path)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ctpwa.base.errors import PhysicsError
+from ctpwa.config.energy_tables import energy_table
+from ctpwa.config.exposure import read_exposure
 from ctpwa.config.particles import read_jpc
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.schema import ModelSpec, PhotonPolarisationSpec, ProducedWaveSpec, ProductionSpec
@@ -17,11 +19,13 @@ from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.spin import format_spin
 from ctpwa.model.model import Wave
 from ctpwa.spin.diffraction import Diffraction
+from ctpwa.spin.energy_table import EnergyTable
 from ctpwa.spin.photoproduction import PhotonPolarisation, Photoproduction
 from ctpwa.spin.produced_rows import ProducedBy
 from ctpwa.spin.reaction import Reaction, Source
 
 PRODUCTION = "production"
+AMPTOOLS = "amptools"
 SIGNS = (1, -1)
 
 
@@ -166,15 +170,20 @@ def read_production(
         assert proton is not None
         target = (float(proton.mass or 0.0), 0.0, 0.0, 0.0) if spec.target is None else _source(spec.target)
         usual = "gottfried-jackson" if spec.kind == "diffraction" else "helicity"
-        reaction = Reaction(_source(spec.beam), target, spec.frame or usual)
+        in_beam = spec.polarisation == AMPTOOLS
+        if in_beam and not isinstance(spec.beam, str):
+            raise SpecError("polarisation: amptools needs a beam that is an event column", "remove 'beam', or name a column", key=("beam",))
+        reaction = Reaction(_source(spec.beam), target, spec.frame or usual, in_beam)
+        light = None if spec.polarisation is None else _polarisation(spec.polarisation)
+        exposure = read_exposure(spec, reaction, light, states.decay, table)
         if spec.kind == "diffraction":
             if spec.polarisation is not None:
                 raise SpecError("a spinless beam has no polarisation", "remove it, or write  kind: photoproduction", key=("polarisation",))
-            found = Diffraction(reaction, states.sectors)
-        elif spec.polarisation is None:
-            found = Diffraction(reaction, states.sectors, "photoproduction without polarisation")
+            found = Diffraction(reaction, states.sectors, exposure=exposure)
+        elif light is None:
+            found = Diffraction(reaction, states.sectors, "photoproduction without polarisation", exposure)
         else:
-            found = Photoproduction(reaction, states.sectors, _polarisation(spec.polarisation))
+            found = Photoproduction(reaction, states.sectors, light, exposure)
     return found, () if found is None else found.columns
 
 
@@ -212,10 +221,10 @@ def check_produced(spec: ModelSpec, problems: Problems) -> None:
             problems.add(error, path)
         for kind in ("phase_space", "truth"):
             for i, sample in enumerate(getattr(entry, kind)):
-                if sample.generate is not None:
+                if sample.generate is not None and (own is None or own.generate is None):
                     error = SpecError(
                         "phase space of a production cannot be generated: nothing says how s, t and the mass of X are distributed",
-                        "read simulated events from a file",
+                        "add  generate: {energy: [8.2, 8.8], slope: 5, mass: [0.7, 2]}  to the production, or read simulated events",
                         key=("generate",),
                     )
                     problems.add(error, (*path, kind, i))
@@ -225,9 +234,20 @@ def _source(given: str | list[float]) -> Source:
     return given if isinstance(given, str) else tuple(float(number) for number in given)
 
 
-def _polarisation(spec: PhotonPolarisationSpec) -> PhotonPolarisation:
+def _polarisation(spec: PhotonPolarisationSpec | str) -> PhotonPolarisation:
+    if isinstance(spec, str):
+        return PhotonPolarisation(in_beam=True)
     direction = None if spec.direction is None else _source(spec.direction)
+    degree: str | float | EnergyTable
+    if isinstance(spec.degree, str | int | float):
+        degree = spec.degree if isinstance(spec.degree, str) else float(spec.degree)
+    elif isinstance(spec.degree, list) and not all(isinstance(point, list) for point in spec.degree):
+        raise SpecError(
+            f"{spec.degree} is no degree of polarisation", "write a number, or [[energy, degree], …]", key=("polarisation", "degree")
+        )
+    else:
+        degree = energy_table(spec.degree, ("polarisation", "degree"))  # type: ignore[arg-type]
     try:
-        return PhotonPolarisation(spec.degree, direction, spec.angle, spec.circular)
+        return PhotonPolarisation(degree, direction, spec.angle, spec.circular)
     except PhysicsError as error:
         raise SpecError(error.what, error.fix, key=("polarisation",)) from None

@@ -12,6 +12,7 @@ from ctpwa.base.errors import ConfigError, Problem
 from ctpwa.base.timing import phase
 from ctpwa.config.build import build_model
 from ctpwa.config.changes import Changes, changed
+from ctpwa.config.energy_tables import with_tables
 from ctpwa.config.include import INCLUDE, read_parts
 from ctpwa.config.plain import MAX_BYTES, Plain
 from ctpwa.config.schema import ModelSpec
@@ -86,7 +87,7 @@ def load_document(
     path = FilePath(path_or_mapping)
     parts = read_parts(path)
     try:
-        document = _changing(Plain().of(parts.data), str(path), path.parent, engines, fix, changes)
+        document = _changing(with_tables(Plain().of(parts.data), path.parent), str(path), path.parent, engines, fix, changes)
     except ConfigError as error:
         raise ConfigError(parts.locate(error.problems)) from None
     return replace(document, included=parts.included)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -113,8 +113,8 @@ def _identities(source: Source) -> Iterator[tuple[FilePath, Identity]]:
     return ((path, identity) for identity, path in found.items())
 
 
-def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn], problems: Problems) -> None:
-    """Everything about samples that is certainly wrong becomes a problem; no file is opened."""
+def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn], problems: Problems, made: Collection[str] = ()) -> None:
+    """Everything about samples that is certainly wrong becomes a problem; no file is opened. ``made``: columns of generated events."""
     if "samples" in spec.model_fields_set and spec.samples is None:
         fix = "write  samples: {data: data.root, phase_space: {generate: 500000}}, or remove the key"
         problems.add(SpecError("'samples' is empty", fix, key=()), ("samples",))
@@ -126,7 +126,7 @@ def check_samples(spec: ModelSpec, decay: Decay, columns: Sequence[EventColumn],
     def check(sample: SampleSpec, kind: str, place: Path) -> None:
         measured = next(own for path, own in in_files.items() if place[: len(path)] == path)
         _check_sample(sample, kind, decay, measured, place, problems)
-        check_sample_columns(sample, columns, place, problems)
+        check_sample_columns(sample, columns, place, problems, made)
 
     backgrounds = BackgroundChecks(
         decay, columns, spec.fit.extended, problems, spec.particles, lambda sample, place: check(sample, "sideband", place)

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ctpwa.base.errors import GenerationError
 from ctpwa.data.density import Density, checked_density
-from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.stream import Piece
 from ctpwa.generate.accepted import SAFETY, Accepted
-from ctpwa.generate.phase_space import checked_device, generate_phase_space
+from ctpwa.generate.masses import checked_device
+from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.model.model import Model
 
 BLOCK = 1 << 13  # events tried at a time
@@ -64,7 +65,9 @@ def generate_background(
     own_device, labels = checked_device(device), model.decay.labels
     seeds = np.random.SeedSequence([seed, number, 2])
     random = torch.Generator(device=own_device).manual_seed(int(seeds.generate_state(1)[0]))
-    accepted = Accepted(n, 0.0, own_device, len(labels))
+    known = generate_phase_space(model, 0, columns=columns, device=device, progress=False).columns
+    sizes = {name: 1 if values.ndim == 1 else values.shape[1] for name, values in known.items()}
+    accepted = Accepted(n, 0.0, own_device, len(labels) + sum(sizes.values()))
     while accepted.n < n:
         (block,) = seeds.spawn(1)
         flat = generate_phase_space(model, BLOCK, int(block.generate_state(1)[0]), columns=columns, device=device, progress=False)
@@ -75,11 +78,24 @@ def generate_background(
         if not accepted.tried:
             accepted.maximum = SAFETY * float(w.max())
         uniform = torch.rand(BLOCK, generator=random, dtype=torch.float64, device=own_device)
-        accepted.add(torch.stack([p.T for p in piece.p4]), w, uniform)
+        accepted.add(_rows(flat, labels), w, uniform)
         if accepted.tried > MOST_TRIES * max(accepted.n, 1):
             raise GenerationError(
                 f"only {accepted.n} of {accepted.tried} background events were accepted\n fix: check the density of {name or number + 1}"
             )
-    p4 = accepted.momenta()
-    momenta = {label: p4[i].T.contiguous() for i, label in enumerate(labels)}
-    return Events(momenta, None, constant_columns(dict(columns or {}), model.columns, n))
+    rows = accepted.momenta()
+    momenta = {label: rows[i].T.contiguous() for i, label in enumerate(labels)}
+    return Events(momenta, None, _columns(rows[len(labels) :, 0], sizes))
+
+
+def _rows(events: Events, labels: Sequence[str]) -> Tensor:
+    """Momenta and event columns as rows of four numbers, [row, 4, event]; a number of a column is the first of its row."""
+    numbers = [own for values in events.columns.values() for own in (values[None] if values.ndim == 1 else values.T)]
+    momenta = torch.stack([events[label].T for label in labels])
+    return torch.cat([momenta, *(torch.stack([own, own, own, own])[None] for own in numbers)])
+
+
+def _columns(rows: Tensor, sizes: Mapping[str, int]) -> dict[str, Tensor]:
+    """Event columns by name from their numbers, [number, event]."""
+    parts = rows.split(list(sizes.values()))
+    return {name: own[0] if sizes[name] == 1 else own.T.contiguous() for name, own in zip(sizes, parts, strict=True)}

@@ -11,6 +11,7 @@ weight exceeds 1/φ: whatever is integrated, the effective number of events is a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -19,10 +20,10 @@ from torch import Tensor
 
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
-from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
-from ctpwa.generate.phase_space import cascade_stages, checked_device, particle_masses, phase_space_sampler
+from ctpwa.generate.masses import checked_device, particle_masses
+from ctpwa.generate.phase_space import cascade_stages, generate_phase_space, phase_space_sampler
 from ctpwa.generate.proposal import (
     UNKNOWN_WIDTHS,
     Branch,
@@ -34,8 +35,11 @@ from ctpwa.generate.proposal import (
     PeakMass,
     System,
     Tree,
+    carried_systems,
     chain_tree,
+    flat_branch,
 )
+from ctpwa.generate.reactions import generated_events, reactions_of
 from ctpwa.generate.room import check_count
 from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.model import Model
@@ -80,7 +84,10 @@ def sample_phase_space(
     """
     ranks, where = ranks or ONE, checked_device(device)
     n = check_count(n, seed, len(model.final_names), where, ranks.size)
-    mixture = PhaseSpaceMixture(model, where)
+    reactions = reactions_of(model, where)
+    if reactions is not None and not _branches(model):
+        return generate_phase_space(model, n, seed, columns=columns, device=device, progress=progress, ranks=ranks)
+    mixture = PhaseSpaceMixture(model, where) if reactions is None else ReactionMixture(model, where)
     random = torch.Generator(device=where).manual_seed(seed)
     first, last = ranks.share(n)
     pieces = [mixture.sample(0, random)]
@@ -89,11 +96,9 @@ def sample_phase_space(
             size = min(BLOCK, n - done)
             pieces.append(mixture.sample(size, random, slice(max(first - done, 0), max(last - done, 0))))
             bar.advance(size)
-    momenta, weights = (torch.cat(parts, dim=-1) for parts in zip(*pieces, strict=True))
-    by_name = {name: momenta[i].T.contiguous() for i, name in enumerate(model.final_names)}
-    part = OwnPart(((first, last),), n) if ranks.size > 1 else None
-    constant = constant_columns(columns or {}, model.columns, len(weights))
-    return Events(by_name, None if mixture.chains is None else weights, constant, part=part)
+    rows, weights = (torch.cat(parts, dim=-1) for parts in zip(*pieces, strict=True))
+    events = generated_events(model, rows, columns or {}, reactions, None if mixture.chains is None else weights)
+    return replace(events, part=OwnPart(((first, last),), n)) if ranks.size > 1 else events
 
 
 class PhaseSpaceMixture:
@@ -146,11 +151,11 @@ class PhaseSpaceMixture:
         if self.chains is None:
             return torch.ones(p4.shape[-1], dtype=torch.float64, device=self.device)
         at_once = max(PILOT_NUMBERS // len(self.chains.channels), 1)
-        g = torch.cat([self._along(self.chains, piece) for piece in p4.split(at_once, dim=-1)])
+        g = torch.cat([self.along(self.chains, piece) for piece in p4.split(at_once, dim=-1)])
         return 1 / (self.flat_share + (1 - self.flat_share) * self.volume * g)
 
     @staticmethod
-    def _along(chains: EventProposal, p4: Tensor) -> Tensor:
+    def along(chains: EventProposal, p4: Tensor) -> Tensor:
         """Σ α g_chain, channel after channel: a matrix product would round differently with other events beside it."""
         total = torch.zeros(p4.shape[-1], dtype=torch.float64, device=p4.device)
         for share, g in zip(chains.shares.tolist(), chains.densities(p4), strict=True):
@@ -166,28 +171,63 @@ class PhaseSpaceMixture:
         return torch.cat(pieces, dim=-1)
 
     def _choose_shares(self, chains: EventProposal) -> None:
-        """Shares that make the integrals of all chains, and that of flat phase space, precise together.
-
-        The relative variance of the integral of f_k is V_k − 1 per event, V_k = ∫ f_k²/g. With the density of each channel in the place
-        of f_k, Σ_k V_k² is smallest where ∫ T g_k/g² with T = Σ_k V_k f_k² is the same for all channels that have a share; α_k is
-        multiplied by its square root until it is. Broad states overlap and share their events, a narrow one gets some of its own.
-        """
+        """Shares that make the integrals of all chains, and that of flat phase space, precise together."""
         count = len(chains.channels) + 1
         self.flat_share = 1 / count
         random = torch.Generator(device=self.device).manual_seed(PILOT_SEED)
         p4, v = self.sample(max(min(PILOT_EVENTS, PILOT_NUMBERS // count), 20 * count), random)
         g = torch.cat([torch.ones_like(v)[None], self.volume * chains.densities(p4)])
-        squares = g.square() * v
-        shares = torch.full((count,), 1 / count, dtype=torch.float64, device=self.device)
-        for _ in range(PILOT_ROUNDS):
-            mixed = shares @ g
-            T = (squares @ (1 / mixed)) @ squares
-            shares = shares * (g @ (T / mixed.square())).sqrt()
-            shares /= shares.sum()
-        steps = (STEPS * shares).round().clamp(min=1)
-        self.flat_share = max(float(steps[0] / steps.sum()), FLAT_SHARE)
-        along = steps[1:] / steps[1:].sum()
-        chains.shares = (1 - SMALLEST_SHARE) * along + SMALLEST_SHARE / len(along)
+        self.flat_share, chains.shares = _balanced(g, v)
+
+
+class ReactionMixture:
+    """The same for a production: X of all masses and decays alike takes the place of flat phase space, with a density that is known as
+    those of chains are. Weights are divided by their mean over the events of a pilot, which are always the same.
+
+    Args:
+        model:   the model
+        device:  where to generate
+    """
+
+    def __init__(self, model: Model, device: torch.device) -> None:
+        self.chains = EventProposal(model, {}, device, channels=[flat_branch(model), *_branches(model)])
+        self._scale = 1.0
+        count = len(self.chains.channels)
+        random = torch.Generator(device=device).manual_seed(PILOT_SEED)
+        n = max(min(PILOT_EVENTS, PILOT_NUMBERS // count), 20 * count)
+        rows, v = self.sample(n, random)
+        flat_share, along = _balanced(self.chains.densities(rows), v)
+        self.chains.shares = torch.cat([torch.full_like(along[:1], flat_share), (1 - flat_share) * along])
+        self._scale = 1 / float(self.sample(n, random)[1].mean())
+
+    def sample(self, n: int, random: torch.Generator, own: slice = slice(None)) -> tuple[Tensor, Tensor]:
+        """Rows [row, 4, event] and weights [event] of ``n`` events, or of those of them that are asked for."""
+        uniform = torch.rand(n, self.chains.n_uniform, generator=random, device=self.chains.device, dtype=torch.float64)
+        rows = self.chains.draw(uniform[own].T.contiguous())
+        return rows, self._scale / PhaseSpaceMixture.along(self.chains, rows)
+
+
+def _balanced(g: Tensor, v: Tensor) -> tuple[float, Tensor]:
+    """The share of flat phase space, and those of the channels among the rest.
+
+    The relative variance of the integral of f_k is V_k − 1 per event, V_k = ∫ f_k²/g. With the density of each channel in the place of f_k,
+    Σ_k V_k² is smallest where ∫ T g_k/g² with T = Σ_k V_k f_k² is the same for all channels that have a share; α_k is multiplied by its
+    square root until it is. Broad states overlap and share their events, a narrow one gets some of its own.
+
+    Args:
+        g:  densities of flat phase space, then of all channels, at events of a pilot [1 + channel, event]
+        v:  weights of the events
+    """
+    squares = g.square() * v
+    shares = torch.full((len(g),), 1 / len(g), dtype=torch.float64, device=g.device)
+    for _ in range(PILOT_ROUNDS):
+        mixed = shares @ g
+        T = (squares @ (1 / mixed)) @ squares
+        shares = shares * (g @ (T / mixed.square())).sqrt()
+        shares /= shares.sum()
+    steps = (STEPS * shares).round().clamp(min=1)
+    along = steps[1:] / steps[1:].sum()
+    return max(float(steps[0] / steps.sum()), FLAT_SHARE), (1 - SMALLEST_SHARE) * along + SMALLEST_SHARE / len(along)
 
 
 def phase_space_volume(parent: float, masses: Sequence[float]) -> float:
@@ -227,10 +267,9 @@ def _branches(model: Model) -> list[Branch]:
     found = dict[Branch, None]()
     for wave in model.waves:
         for term in wave.terms:
-            systems = [tuple(sorted(system)) for system in term.systems]
-            tree = chain_tree(len(model.decay.final), systems)
-            own = [(r, system) for r, system in zip(wave.resonances, systems, strict=True) if model.decay.held_at(system) is None]
-            densities = tuple((system, _mass_density(r, system, tree)) for r, system in own)
+            tree = chain_tree(len(model.decay.final), [tuple(sorted(system)) for system in term.systems])
+            own = carried_systems(model, wave, term)
+            densities = tuple((system, _mass_density(model.resonances[r], system, tree) if r else FlatMass()) for system, r in own.items())
             if any(isinstance(h, Mixed) for _, h in densities):
                 found[Branch(tree, densities)] = None
     return list(found)

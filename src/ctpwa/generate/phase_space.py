@@ -13,17 +13,18 @@ from torch import Tensor
 from ctpwa.base.errors import GenerationError
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
-from ctpwa.base.words import counted
 from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart
 from ctpwa.decay.chain import Decay, Held
+from ctpwa.generate.flat_reactions import flat_reactions
+from ctpwa.generate.masses import checked_device, particle_masses
+from ctpwa.generate.reactions import reactions_of
 from ctpwa.generate.room import check_count
 from ctpwa.kinematics.lorentz import from_rest_frame
 from ctpwa.kinematics.sequential_decays import SequentialDecays, on_shell
 from ctpwa.model.model import Model
 
-MIN_BODIES, MAX_BODIES = 2, 6
 DIFFERENCE, MOST_STEPS = 1e-3, 100  # of the search for the largest weight
 MIN_CHUNK, CHUNK = 1 << 10, 1 << 18  # events per step; part of what a seed means, so it does not depend on the machine
 
@@ -39,7 +40,8 @@ def generate_phase_space(
     progress: bool | None = None,
     ranks: Ranks | None = None,
 ) -> Events:
-    """Events distributed flat in Lorentz-invariant phase space, in the rest frame of the parent.
+    """Events distributed flat in Lorentz-invariant phase space, in the rest frame of the parent; those of a production as (F13.8) says,
+    where its beam is.
 
     The same arguments give the same events; CPU and GPU have different random streams.
 
@@ -53,9 +55,11 @@ def generate_phase_space(
         progress:         show a progress bar; default: on a terminal when it takes more than two seconds
         ranks:            processes that share the events: all of them generate, each keeps its own; default: all are kept
     """
-    _, final = particle_masses(model_or_masses)
     ranks = ranks or ONE
     where = checked_device(device)
+    if isinstance(model_or_masses, Model) and (reactions := reactions_of(model_or_masses, where)) is not None:
+        return flat_reactions(model_or_masses, reactions, n, seed, weighted, columns or {}, progress, ranks)
+    _, final = particle_masses(model_or_masses)
     n = check_count(n, seed, len(final), where, ranks.size)
     sampler = phase_space_sampler(model_or_masses, where, seed)
     pieces: list[tuple[Tensor, Tensor]] = [sampler.sample(0)]
@@ -82,37 +86,6 @@ def generate_phase_space(
     weights = torch.cat([weight for _, weight in pieces])
     mean = total / max(n, 1) if ranks.size > 1 else weights.mean()
     return Events(by_name, weights / mean if n else weights, constant, part=part)
-
-
-def particle_masses(source: Model | Mapping[str, float] | Sequence[float]) -> tuple[float, dict[str, float]]:
-    """Mass of the parent, and masses of the final particles by name, checked."""
-    if isinstance(source, Model):
-        decay = source.decay
-        masses: dict[str, float | None] = {label: 0.0 if p.massless else p.mass for label, p in zip(decay.labels, decay.final, strict=True)}
-        parent: float | None = decay.parent.mass
-        if parent is None:
-            raise GenerationError(
-                f"{decay.parent.name} of {decay} has no mass: how a production distributes it is not known\n"
-                " fix: use simulated events of a file"
-            )
-    else:
-        named = dict(source) if isinstance(source, Mapping) else {f"p{i}" if i else "parent": m for i, m in enumerate(source)}
-        names = list(named)
-        parent = named[names[0]] if names else None
-        masses = {name: named[name] for name in names[1:]}
-    for name, mass in [("the parent", parent), *masses.items()]:
-        if mass is None or not np.isfinite(mass) or mass < 0:
-            raise GenerationError(f"the mass of {name} is {mass}\n fix: give a mass in GeV, 0 or more")
-    if not MIN_BODIES <= len(masses) <= MAX_BODIES:
-        raise GenerationError(
-            f"phase space has {counted(len(masses), 'final particle')}\n"
-            f" fix: give {MIN_BODIES} to {MAX_BODIES}, after the mass of the parent"
-        )
-    final = {name: float(mass) for name, mass in masses.items() if mass is not None}
-    assert parent is not None
-    if sum(final.values()) >= parent:
-        raise GenerationError(f"below threshold: the final particles weigh {sum(final.values()):.6g} GeV, the parent {parent:.6g} GeV")
-    return float(parent), final
 
 
 def phase_space_sampler(
@@ -156,17 +129,6 @@ def cascade_stages(decay: Decay) -> list[Stage]:
         parts = [part.place if isinstance(part, Held) else (part,) for part in decay.parts(system)]
         stages.append(Stage(system, mass, tuple(parts), tuple(decay.lowest_mass(part) for part in parts)))
     return stages
-
-
-def checked_device(device: str | torch.device) -> torch.device:
-    """A device that exists."""
-    try:
-        found = torch.device(device)
-    except RuntimeError:
-        raise GenerationError(f"unknown device {device!r}\n fix: choose cpu or cuda") from None
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise GenerationError(f"cannot generate on {str(found)!r}: torch sees no GPU\n fix: choose cpu")
-    return found
 
 
 class PhaseSpaceSampler(SequentialDecays):

@@ -4,7 +4,8 @@ In the variables of any chain of two-body decays phase space is
 
     dΦ ∝ Π_vertices q dΩ · Π_systems dm                                                          (F12)
 
-without dm of systems that are on their mass shell. So events whose masses m follow densities h and whose angles are isotropic have the
+without dm of systems that are on their mass shell. If a beam makes the parent its mass is one of these m, and e^{bt} dt a further factor
+(F13.8). So events whose masses m follow densities h and whose angles are isotropic have the
 density g = Π h(m) / Π q relative to dΦ. The mixture Σ α g over many chains and densities follows narrow resonances in any pair or larger
 group of particles.
 """
@@ -20,7 +21,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from ctpwa.generate.phase_space import particle_masses
+from ctpwa.decay.chain import Held
+from ctpwa.decay.symmetry import Term
+from ctpwa.generate.masses import final_masses, particle_masses
+from ctpwa.generate.reactions import Reactions, reactions_of
 from ctpwa.kinematics.lorentz import from_rest_frame, mass_squared
 from ctpwa.kinematics.sequential_decays import on_shell
 from ctpwa.kinematics.two_body import breakup_momentum_squared
@@ -162,7 +166,11 @@ class EventProposal:
         most: int = MAX_CHANNELS,
         channels: Sequence[Branch] | None = None,
     ) -> None:
-        self.parent, final = particle_masses(model)
+        self.reactions: Reactions | None = reactions_of(model, device)
+        self.parent: float | None = None
+        final = final_masses(model.decay)
+        if self.reactions is None:
+            self.parent, final = particle_masses(model)
         self.decay, self.masses, self.device = model.decay, list(final.values()), device
         self._held = {state.place: state.mass for state in model.decay.held}
         self.channels = _channels(model, parameters, most) if channels is None else tuple(channels)
@@ -182,12 +190,19 @@ class EventProposal:
 
     @property
     def n_uniform(self) -> int:
-        """Uniform numbers that one event takes: a channel, n − 2 masses without fixed ones, n − 1 directions."""
-        return 3 * len(self.masses) - 3 - len(self._held)
+        """Uniform numbers that one event takes: a channel, n − 2 masses without fixed ones, n − 1 directions; in a production those of its
+        reaction, and the mass of X.
+        """
+        return 3 * len(self.masses) - 3 - len(self._held) + (0 if self.reactions is None else 1 + self.reactions.n_uniform)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of four numbers of an event: the momenta of its particles, and what reactions add."""
+        return len(self.masses) + (0 if self.reactions is None else self.reactions.n_rows)
 
     def draw(self, uniform: Tensor) -> Tensor:
-        """Momenta [particle, 4, event] from uniform numbers [``n_uniform``, event], in the rest frame of the parent."""
-        p4 = torch.empty(len(self.masses), 4, uniform.shape[1], dtype=torch.float64, device=self.device)
+        """Rows [row, 4, event] from uniform numbers [``n_uniform``, event]: momenta in the rest frame of the parent, or where a beam is."""
+        p4 = torch.empty(self.n_rows, 4, uniform.shape[1], dtype=torch.float64, device=self.device)
         edges = self.shares.cumsum(0)
         chosen = torch.searchsorted(edges / edges[-1], uniform[0]).clamp(max=len(self.channels) - 1)
         tree_of_event = self._tree_index[chosen]
@@ -199,9 +214,12 @@ class EventProposal:
 
     def _decay(self, tree: Tree, chosen: Tensor, uniform: Tensor) -> Tensor:
         """Momenta of events that all have one chain; ``chosen`` are their channels."""
+        reactions, beam = self.reactions, None
+        if reactions is not None:
+            beam, of_reaction = reactions.beam(reactions.exposure.energy.draw(uniform[-1])), uniform[-reactions.n_uniform : -1]
         rows = iter(uniform)
         m = self._known_masses(uniform.shape[1])
-        for system, low, high in self._ranges(tree, m):
+        for system, low, high in self._ranges(tree, m, beam):
             u, mass = next(rows), torch.empty_like(low)
             for h, of_channel in self._users[tree, system].items():
                 (events,) = torch.nonzero(of_channel[chosen], as_tuple=True)
@@ -218,15 +236,19 @@ class EventProposal:
             for daughter, sign in ((first, 1), (second, -1)):
                 energy = (q.square() + m[daughter].square()).sqrt()
                 p4[daughter] = from_rest_frame(torch.cat([energy[None], sign * p3]), p4[system], m[system])
-        return torch.stack([on_shell(p4[(i,)], mass) for i, mass in enumerate(self.masses)])
+        final = torch.stack([on_shell(p4[(i,)], mass) for i, mass in enumerate(self.masses)])
+        return final if reactions is None or beam is None else reactions.place(final, m[whole], beam, of_reaction)
 
     def _known_masses(self, n: int) -> dict[System, Tensor]:
         one = torch.ones(n, dtype=torch.float64, device=self.device)
-        fixed = {tuple(range(len(self.masses))): self.parent} | {(i,): mass for i, mass in enumerate(self.masses)} | self._held
+        fixed = {(i,): mass for i, mass in enumerate(self.masses)} | self._held
+        fixed |= {} if self.parent is None else {tuple(range(len(self.masses))): self.parent}
         return {system: mass * one for system, mass in fixed.items()}
 
-    def _ranges(self, tree: Tree, m: Mapping[System, Tensor]) -> Iterator[tuple[System, Tensor, Tensor]]:
-        """Every system of a chain with the limits of its mass, which depend on the masses before it."""
+    def _ranges(self, tree: Tree, m: Mapping[System, Tensor], beam: Tensor | None) -> Iterator[tuple[System, Tensor, Tensor]]:
+        """Every system of a chain with the limits of its mass, which depend on the masses before it; first that of X that a beam made."""
+        if self.reactions is not None and beam is not None:
+            yield tree[0][0], *self.reactions.mass_limits(beam)
         for system, first, second in tree:
             if len(first) > 1 and first not in self._held:
                 yield first, self._threshold(first, m), m[system] - self._threshold(second, m)
@@ -237,17 +259,20 @@ class EventProposal:
         return torch.full_like(m[(0,)], self.decay.lowest_mass(system))
 
     def densities(self, p4: Tensor) -> Tensor:
-        """The density g of every channel [channel, event] at momenta [particle, 4, event], up to a common constant."""
+        """The density g of every channel [channel, event] at rows [row, 4, event], up to a common constant."""
         m = self._known_masses(p4.shape[-1])
+        beam = None if self.reactions is None else p4[len(self.masses)]
         for system in {system for tree in self._trees for vertex in tree for system in vertex} - m.keys():
             m[system] = mass_squared(p4[list(system)].sum(dim=0)).clamp(min=0).sqrt()
         result = torch.empty(len(self.channels), p4.shape[-1], dtype=torch.float64, device=self.device)
         for tree in self._trees:
             q = torch.stack([_momentum(m, *vertex) for vertex in tree]).prod(dim=0)
+            if self.reactions is not None and beam is not None:
+                q = q * self.reactions.integral(beam, m[tree[0][0]])
             per_q = 1 / q.clamp(min=TINY)
             known = {
                 (system, h): h.density(m[system], low, high)
-                for system, low, high in self._ranges(tree, m)
+                for system, low, high in self._ranges(tree, m, beam)
                 for h in self._users[tree, system]
             }
             for row, channel in zip(result, self.channels, strict=True):
@@ -286,10 +311,10 @@ def _channels(model: Model, parameters: Mapping[str, float], most: int) -> tuple
     combined, plain = dict[Branch, None](), dict[Branch, None]()
     for wave in model.waves:
         for term in wave.terms:
-            systems = [tuple(sorted(system)) for system in term.systems]
-            tree = chain_tree(len(model.decay.final), systems)
-            tree_systems, systems = systems, [system for system in systems if model.decay.held_at(system) is None]
-            options = [_options(wave, tree_systems.index(system), system, tree, parameters) for system in systems]
+            names = carried_systems(model, wave, term)
+            systems = list(names)
+            tree = chain_tree(len(model.decay.final), [tuple(sorted(system)) for system in term.systems])
+            options = [_options(names[system], system, tree, parameters) for system in systems]
             for choice in product(*options):
                 combined[Branch(tree, tuple(zip(systems, choice, strict=True)))] = None
             peaks = [next((h for h in own if isinstance(h, PeakMass)), own[0]) for own in options]
@@ -298,9 +323,35 @@ def _channels(model: Model, parameters: Mapping[str, float], most: int) -> tuple
     return tuple(combined if len(combined) <= most else plain)
 
 
-def _options(wave: Wave, index: int, system: System, tree: Tree, parameters: Mapping[str, float]) -> list[MassDensity]:
+def carried_systems(model: Model, wave: Wave, term: Term) -> dict[System, str]:
+    """All systems of a term that have no fixed mass, each with its resonance; X that a beam made is one of them, maybe without any."""
+    systems = [tuple(sorted(system)) for system in term.systems]
+    whole = tuple(range(len(model.decay.final)))
+    found = {whole: ""} if wave.chain.root.made is not None else {}
+    return found | {own: r.name for own, r in zip(systems, wave.resonances, strict=True) if model.decay.held_at(own) is None}
+
+
+def flat_branch(model: Model) -> Branch:
+    """The channel of a production that all of its events can come from: particles one after the other, with all masses alike."""
+    n, held = len(model.decay.final), [state.place for state in model.decay.held]
+    systems = [tuple(sorted(system)) for system in _nested_systems(model, tuple(range(n)))]
+    tree = chain_tree(n, [*systems, *held])
+    flat = [(system, FlatMass()) for system in (tuple(range(n)), *systems)]
+    return Branch(tree, tuple(flat))
+
+
+def _nested_systems(model: Model, system: System) -> Iterator[System]:
+    """Systems inside one, each with a part less; and the same inside its states on their mass shell."""
+    parts = [part.place if isinstance(part, Held) else (part,) for part in model.decay.parts(system)]
+    for k in range(2, len(parts)):
+        yield tuple(i for part in parts[:k] for i in part)
+    for part in parts:
+        if len(part) > 1:
+            yield from _nested_systems(model, part)
+
+
+def _options(name: str, system: System, tree: Tree, parameters: Mapping[str, float]) -> list[MassDensity]:
     """Densities that may suit the mass of a resonance, the flat one first."""
-    name = wave.resonances[index].name
     mass, width = parameters.get(f"{name}.mass"), parameters.get(f"{name}.width")
     options: list[MassDensity] = [FlatMass()]
     if mass and width:
@@ -315,6 +366,7 @@ def _options(wave: Wave, index: int, system: System, tree: Tree, parameters: Map
 def chain_tree(n_particles: int, systems: Sequence[System]) -> Tree:
     """Vertices of the chain in which these systems are formed."""
     whole = tuple(range(n_particles))
+    systems = [system for system in systems if system != whole]
     parts: dict[System, System] = {(i,): (i,) for i in whole}  # what is still to be combined
     vertices = []
     for system in [*sorted(systems, key=len), whole]:

@@ -19,9 +19,9 @@ import numpy as np
 import torch
 
 from ctpwa.base.errors import GenerationError
-from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.generate.proposal import EventProposal
+from ctpwa.generate.reactions import generated_events
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Model
 
@@ -101,7 +101,7 @@ def wave_products(model: Model, n: int = N_EVENTS, seed: int = SEED) -> np.ndarr
     random = torch.Generator().manual_seed(seed)
     p4 = proposal.draw(torch.rand(n, proposal.n_uniform, generator=random, dtype=torch.float64).T.contiguous())
     weight = 1 / proposal.density(proposal.densities(p4))
-    events = Events({name: p4[i].T.contiguous() for i, name in enumerate(bare.final_names)})
+    events = generated_events(bare, p4, {}, proposal.reactions)
     M = torch.zeros(len(names), len(names), dtype=torch.complex128)
     for part in intensity.sums(events, {name: intensity.waves_of(name) for name in names}):
         psi = part.psi.flatten(1)

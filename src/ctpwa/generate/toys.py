@@ -12,13 +12,13 @@ from torch import Tensor
 from ctpwa.base.errors import GenerationError
 from ctpwa.base.progress import Progress
 from ctpwa.data.density import Density
-from ctpwa.data.event_column import constant_columns
 from ctpwa.data.events import Events, concatenate
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.generate.accepted import SAFETY, Accepted
 from ctpwa.generate.background_toys import generate_background, parts_of
-from ctpwa.generate.phase_space import checked_device
+from ctpwa.generate.masses import checked_device
 from ctpwa.generate.proposal import EventProposal
+from ctpwa.generate.reactions import generated_events
 from ctpwa.generate.room import check_count
 from ctpwa.model.model import Model
 
@@ -64,7 +64,7 @@ def generate_toy(
     progress: bool | None = None,
     conjugate: bool = False,
 ) -> Events:
-    """Unweighted events distributed like the intensity of a model, in the rest frame of the parent.
+    """Unweighted events distributed like the intensity of a model, in the rest frame of the parent, or where the beam of a production is.
 
     The same arguments give the same events; CPU and GPU have different random streams. For many toys of one model make a ``ToyGenerator``
     once.
@@ -203,7 +203,7 @@ class ToyGenerator:
         random = torch.Generator(device=self.device).manual_seed(seed)
         block = self.settings.block or (BLOCK if self.device.type == "cpu" else GPU_BLOCK)
         size = min(block, MIN_BLOCK + int(1.1 * n / self.expected_acceptance))
-        accepted = Accepted(n, self.maximum, self.device, len(self.model.final_names))
+        accepted = Accepted(n, self.maximum, self.device, self.proposal.n_rows)
         with Progress("toy events", n, show=progress) as bar:
             while accepted.n < n:
                 before = accepted.n
@@ -218,11 +218,10 @@ class ToyGenerator:
         return Toy(self._events(accepted.momenta()), accepted.tried, accepted.raised)
 
     def _events(self, p4: Tensor) -> Events:
-        momenta = {name: p4[i].T.contiguous() for i, name in enumerate(self.model.final_names)}
-        return Events(momenta, None, constant_columns(self._columns, self.model.columns, p4.shape[-1]))
+        return generated_events(self.model, p4, self._columns, self.proposal.reactions)
 
     def _try(self, n: int, random: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Momenta [particle, 4, event] of the proposal, and a uniform number for each event; an event takes its random numbers in a row."""
+        """Rows [row, 4, event] of the proposal, and a uniform number for each event; an event takes its random numbers in a row."""
         uniform = torch.rand(n, self.proposal.n_uniform + 1, generator=random, device=self.device, dtype=torch.float64)
         uniform = uniform.T.contiguous()
         return self.proposal.draw(uniform[1:]), uniform[0]

@@ -19,6 +19,7 @@ from torch import Tensor
 from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.made import Made, Sector
+from ctpwa.spin.exposure import Exposure
 from ctpwa.spin.produced_rows import ProducedBy, ProducedRows
 from ctpwa.spin.production import Production
 from ctpwa.spin.reaction import Reaction
@@ -32,11 +33,13 @@ class Diffraction(ProducedBy):
         reaction:  beam, target and frame
         sectors:   reflectivity and rank of each
         name:      what it is called
+        exposure:  what events are generated with; None: they are not
     """
 
     reaction: Reaction
     sectors: tuple[Sector, ...]
     name: str = "diffraction"
+    exposure: Exposure | None = None
 
     folded = True
 

@@ -23,6 +23,8 @@ from ctpwa.base.errors import PhysicsError
 from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.made import Made, Sector
+from ctpwa.spin.energy_table import EnergyTable
+from ctpwa.spin.exposure import Exposure
 from ctpwa.spin.produced_rows import ProducedBy, ProducedRows
 from ctpwa.spin.production import Production
 from ctpwa.spin.reaction import Reaction, Source, numbers_of, refuse
@@ -35,28 +37,37 @@ class PhotonPolarisation:
     """The polarisation of photons; each a number of all events, or the name of an event column.
 
     Attributes:
-        degree:     P of linear polarisation, 0 to 1
+        degree:     P of linear polarisation, 0 to 1; or a table of it against the energy of the beam
         direction:  e, perpendicular to the beam in the frame of momenta: a column of 3 numbers, or the numbers
         angle:      instead of ``direction``, its azimuth α in radians: e = (cos α, sin α, 0), with the beam along z
         circular:   P_C of circular polarisation, −1 to 1, positive for helicity +1; None: there is none
+        in_beam:    whether P cos α and P sin α are px and py of the beam, see ``Reaction``; nothing else is given then
     """
 
-    degree: str | float = 0.0
+    degree: str | float | EnergyTable = 0.0
     direction: Source | None = None
     angle: str | float | None = None
     circular: str | float | None = None
+    in_beam: bool = False
 
     def __post_init__(self) -> None:
-        for name, value, lowest in (("degree", self.degree, 0.0), ("circular", self.circular, -1.0)):
+        degrees = self.degree.values if isinstance(self.degree, EnergyTable) else (self.degree,)
+        for name, value, lowest in (*(("degree", own, 0.0) for own in degrees), ("circular", self.circular, -1.0)):
             if not isinstance(value, str) and value is not None and not lowest <= value <= 1:
                 raise PhysicsError(f"{name!r} of the polarisation is {value:g}", f"it must be between {lowest:g} and 1")
-        linear = isinstance(self.degree, str) or self.degree > 0
+        if self.in_beam:
+            return
+        linear = self._linear
         if linear and (self.direction is None) == (self.angle is None):
             raise PhysicsError("the direction of linear polarisation is not known", "give either 'angle' or 'direction'")
         if not linear and (self.direction is not None or self.angle is not None):
             raise PhysicsError("a direction of linear polarisation is given, but no degree", "give its degree")
         if isinstance(self.direction, tuple) and (len(self.direction) != 3 or not any(self.direction)):
             raise PhysicsError(f"the direction of the polarisation is {list(self.direction)}", "give a vector of three numbers")
+
+    @property
+    def _linear(self) -> bool:
+        return self.in_beam or not isinstance(self.degree, float) or self.degree > 0
 
     @property
     def columns(self) -> tuple[EventColumn, ...]:
@@ -66,16 +77,47 @@ class PhotonPolarisation:
         found += [EventColumn(self.angle)] if isinstance(self.angle, str) else []
         return tuple(found + ([EventColumn(self.circular, 1, -1.0, 1.0)] if isinstance(self.circular, str) else []))
 
-    def vector(self, columns: Mapping[str, Tensor], like: Tensor) -> Tensor | None:
-        """The vector e of every event, [3, event]; None without linear polarisation."""
+    def degrees(self, beam: Tensor, columns: Mapping[str, Tensor]) -> Tensor:
+        """P of every event, [event].
+
+        Args:
+            beam:     as it is in the events, [4, event]
+            columns:  event columns
+        """
+        if self.in_beam:
+            return beam[1:3].square().sum(dim=0).sqrt()
+        return self.degree(beam[0]) if isinstance(self.degree, EnergyTable) else numbers_of(self.degree, columns, beam[0])
+
+    def vector(self, beam: Tensor, columns: Mapping[str, Tensor]) -> Tensor | None:
+        """The vector e of every event, [3, event]; None without linear polarisation. Arguments as of ``degrees``."""
+        like = beam[0]
+        if self.in_beam:
+            zero = torch.zeros_like(like)
+            return torch.stack([torch.where(self.degrees(beam, columns) > 0, beam[1], 1.0), beam[2], zero])
         if self.angle is not None:
             alpha = numbers_of(self.angle, columns, like)
             return torch.stack([alpha.cos(), alpha.sin(), torch.zeros_like(alpha)])
         return None if self.direction is None else numbers_of(self.direction, columns, like)
 
     def check(self, beam: Tensor, columns: Mapping[str, Tensor], first_event: int) -> None:
-        """Refuse a vector that is not perpendicular to the beam, and more polarisation than there can be."""
-        e = self.vector(columns, beam[0])
+        """Refuse a vector that is not perpendicular to the beam, energies outside a table, and more polarisation than there can be."""
+        if isinstance(self.degree, EnergyTable):
+            table = self.degree
+            refuse(
+                table.outside(beam[0]),
+                first_event,
+                f"the beam of event {{}} has an energy outside {table.low:g} to {table.high:g} GeV, where its polarisation is known",
+                "add lines to the table, with 0 where there is none, or remove such events",
+            )
+        if self.in_beam:
+            refuse(
+                ~(self.degrees(beam, columns) <= 1),
+                first_event,
+                "the degree of polarisation of event {}, |(px, py)| of its beam, is above 1",
+                "if these are the momentum of the beam, give 'degree' and 'angle' instead of  polarisation: amptools",
+            )
+            return
+        e = self.vector(beam, columns)
         if e is not None:
             length = e.square().sum(dim=0).sqrt()
             along = (e * beam[1:]).sum(dim=0) / beam[1:].square().sum(dim=0).sqrt()
@@ -86,7 +128,7 @@ class PhotonPolarisation:
                 "give e in the frame of the momenta" if self.angle is None else "an angle needs a beam along z; give 'direction' instead",
             )
         if self.circular is not None:
-            P, circular = (numbers_of(value, columns, beam[0]) for value in (self.degree, self.circular))
+            P, circular = self.degrees(beam, columns), numbers_of(self.circular, columns, beam[0])
             refuse(
                 ~(P.square() + circular.square() <= 1 + 1e-9),
                 first_event,
@@ -99,14 +141,17 @@ class PhotonPolarisation:
         n, k = len(beam), beam[:, 1:] / beam[:, 1:].norm(dim=1, keepdim=True)
         anywhere = torch.randn(n, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         result = {column: torch.linspace(column.lower * 0.6, 0.6, n, dtype=torch.float64) for column in self.columns if column.upper == 1}
-        if self.direction is None and self.angle is None:
+        if not self._linear:
             return self, result
-        direction = EventColumn("probed direction", 3)
+        degree, direction = EventColumn("probed degree", 1, 0.0, 1.0), EventColumn("probed direction", 3)
         result[direction] = anywhere - (anywhere * k).sum(dim=1, keepdim=True) * k
-        return replace(self, direction=direction.name, angle=None), result
+        if isinstance(self.degree, str | float) and not self.in_beam:
+            return replace(self, direction=direction.name, angle=None), result
+        result[degree] = torch.linspace(0.0, 0.6, n, dtype=torch.float64)
+        return replace(self, degree=degree.name, direction=direction.name, angle=None, in_beam=False), result
 
     def __str__(self) -> str:
-        linear = isinstance(self.degree, str) or self.degree > 0
+        linear = self._linear
         return "elliptical" if linear and self.circular is not None else "linear" if linear else "circular"
 
 
@@ -118,11 +163,13 @@ class Photoproduction(ProducedBy):
         reaction:      beam, target and frame
         sectors:       reflectivity and rank of each
         polarisation:  of the photons
+        exposure:      what events are generated with; None: they are not
     """
 
     reaction: Reaction
     sectors: tuple[Sector, ...]
     polarisation: PhotonPolarisation
+    exposure: Exposure | None = None
 
     folded = False
 
@@ -171,10 +218,11 @@ class PhotonRows(ProducedRows):
         """Momenta in the frame of X; ``P``, ``circular`` and ``turn`` = e^{−iΦ}."""
         frame = self.reaction.frame_of(p4, columns)
         own, like = self.polarisation, p4[0][0]
-        e = own.vector(columns, like)
+        beam = numbers_of(self.reaction.beam, columns, like)
+        e = own.vector(beam, columns)
         cos, sin = (torch.ones_like(like), torch.zeros_like(like)) if e is None else frame.azimuth(e)
         light = {
-            "P": numbers_of(own.degree, columns, like),
+            "P": own.degrees(beam, columns),
             "circular": numbers_of(0.0 if own.circular is None else own.circular, columns, like),
             "turn": torch.complex(cos, -sin),
         }

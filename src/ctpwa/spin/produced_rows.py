@@ -24,6 +24,7 @@ from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Decay
 from ctpwa.decay.made import Made, Sector
 from ctpwa.decay.structure import Structure
+from ctpwa.spin.exposure import Exposure
 from ctpwa.spin.final_spins import FinalSpins
 from ctpwa.spin.production import Production, Rows
 from ctpwa.spin.reaction import Reaction
@@ -160,11 +161,13 @@ class ProducedBy(Production):
         reaction:  beam, target and frame
         sectors:   reflectivity and rank of each
         folded:    whether waves are states of definite reflectivity of X, M ≥ 0
+        exposure:  what events are generated with; None: they are not
     """
 
     reaction: Reaction
     sectors: tuple[Sector, ...]
     folded: bool
+    exposure: Exposure | None
 
     @property
     @abstractmethod

@@ -14,6 +14,7 @@ from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.kinematics.production_frame import FRAMES, ProductionFrame
 
 SMALLEST_SINE = 1e-8  # of the angle between beam and recoil in the rest frame of X: below, rounding makes the production plane
+POLARISED_BEAM = "; of files of AmpTools, whose beams have their polarisation in px and py, write  polarisation: amptools"
 Source = str | tuple[float, ...]  # the name of an event column, or numbers that all events have
 
 
@@ -25,11 +26,14 @@ class Reaction:
         beam:    (E, px, py, pz) of the beam in the frame of all momenta, GeV: an event column of 4 numbers, or the numbers
         target:  the same of the target
         frame:   axes of the spin of X: helicity, gottfried-jackson or adair
+        polarised_beam:  whether px and py of the beam are P cos α and P sin α of its polarisation, as in files of AmpTools: its momentum
+                         is (E, 0, 0, E) then
     """
 
     beam: Source = "beam"
     target: Source = "target"
     frame: str = "helicity"
+    polarised_beam: bool = False
 
     def __post_init__(self) -> None:
         if self.frame not in FRAMES:
@@ -46,19 +50,26 @@ class Reaction:
 
     def frame_of(self, p4: Sequence[Tensor], columns: Mapping[str, Tensor]) -> ProductionFrame:
         """The frame of X in every event."""
-        beam, target = (numbers_of(source, columns, p4[0][0]) for source in (self.beam, self.target))
-        return ProductionFrame.of(p4, beam, target, self.frame)
+        return ProductionFrame.of(p4, *self.momenta(columns, p4[0][0]), self.frame)
+
+    def momenta(self, columns: Mapping[str, Tensor], like: Tensor) -> tuple[Tensor, Tensor]:
+        """Momenta of beam and target, [4, event]."""
+        beam, target = (numbers_of(source, columns, like) for source in (self.beam, self.target))
+        if self.polarised_beam:
+            zero = torch.zeros_like(like)
+            beam = torch.stack([beam[0], zero, zero, beam[0]])
+        return beam, target
 
     def check(self, p4: Sequence[Tensor], columns: Mapping[str, Tensor], first_event: int) -> ProductionFrame:
         """The same, if there is one: refuse momenta that no reaction has, and events at the smallest |t|."""
-        beam, target = (numbers_of(source, columns, p4[0][0]) for source in (self.beam, self.target))
+        beam, target = self.momenta(columns, p4[0][0])
         for name, momentum, massive in (("beam", beam, False), ("target", target, True)):
             light = mass_squared(momentum) < (0.0 if massive else -1e-3 * momentum[0].square())
             refuse(
                 ~(momentum[0] > 0) | light,
                 first_event,
                 f"the momentum of the {name} in event {{}} has no positive energy, or a negative mass²",
-                "give it as E, px, py, pz in GeV",
+                "give it as E, px, py, pz in GeV" + POLARISED_BEAM * (name == "beam"),
             )
         X = torch.stack(list(p4)).sum(dim=0)
         left = beam + target - X

@@ -25,7 +25,7 @@ from ctpwa.data.located import TEXT
 from ctpwa.data.write import check_suffix
 from ctpwa.decay.conjugate import conjugate_decay
 from ctpwa.fitting.take_over import fitted_values
-from ctpwa.generate.phase_space import checked_device
+from ctpwa.generate.masses import checked_device
 from ctpwa.generate.room import check_count, check_disk
 
 
