@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ctpwa.analysis.photon_tables import photon_chapter
 from ctpwa.analysis.reopen import LoadedSamples, OpenedFit, open_fit
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
@@ -77,7 +78,8 @@ def write_report(
             projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
         with Progress("report", None, show=progress):
             with phase("tests and moments"):
-                content = replace(report_content(opened, projected, phase_space), studies=tuple(studies))
+                chapters = (*photon_chapter(opened, None if engine == "auto" else engine, device), *studies)
+                content = replace(report_content(opened, projected, phase_space), studies=chapters)
             with phase("page"):
                 write_page(content, path)
     if figures is None:

@@ -72,6 +72,18 @@ def ordered_covariance(result: FitResult, parameters: Parameters) -> np.ndarray:
     return result.covariance[np.ix_(index, index)]
 
 
+def fitted_couplings(result: FitResult, model: Model, channels: ModelChannels) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Names and values of the couplings of a result, and the covariance of all their real, then all their imaginary parts.
+
+    Raises:
+        PhysicsError: as ``fitted_parameters``
+    """
+    parameters = fitted_parameters(result, model, channels)
+    x, n = ordered(result, parameters), len(channels.couplings)
+    J = parameters.jacobian(x)[: 2 * n]
+    return channels.couplings, parameters.native(x)[0], J @ ordered_covariance(result, parameters) @ J.T
+
+
 def _owners(names: dict[str, float]) -> set[str]:
     return {name.rpartition(".")[0] for name in names}
 

@@ -19,7 +19,7 @@ from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.plain import to_plain
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
-from ctpwa.fitting.text import result_text
+from ctpwa.fitting.text import Section, result_text
 from ctpwa.observables.poles import Pole, poles_section
 from ctpwa.observables.poles import poles as find_poles
 
@@ -31,6 +31,9 @@ def show(
     correlations: Annotated[bool, typer.Option("--correlations", help="also correlations of the parameters")] = False,
     poles: Annotated[bool, typer.Option("--poles", help="also pole positions and residues of all lineshapes")] = False,
     all_sheets: Annotated[bool, typer.Option("--all-sheets", help="poles on every Riemann sheet, not only the nearest")] = False,
+    moments: Annotated[
+        bool, typer.Option("--moments", help="of photoproduction: density matrix and moments of the amplitudes and of the events")
+    ] = False,
     reasons: Annotated[bool, typer.Option("--reasons", help="all reasons of the verdict, not only the worst three")] = False,
     values: SetOption = None,
     without: WithoutOption = None,
@@ -43,7 +46,7 @@ def show(
     """
     found, by_hand = _result(result, read_changes(values=values, without=without, data=data))
     located = _poles(found, str(result), all_sheets) if poles or all_sheets else ()
-    more = [poles_section(located)] if located else []
+    more = [*([poles_section(located)] if located else []), *_photons(found, result, moments)]
     if as_json:
         positions = {"poles": [pole.as_dict() for pole in located]} if located else {}
         changed = {} if by_hand is None else {"changed_by_hand": by_hand.line}
@@ -64,6 +67,18 @@ def _result(path: Path, changes: Changes) -> tuple[FitResult, ByHand | None]:
     with of_options():
         found = open_by_hand(path, changes).result
     return found, ByHand.of(found)
+
+
+def _photons(found: FitResult, path: Path, moments: bool) -> list[Section]:
+    """Density matrix and moments of photoproduction; moments need the events."""
+    if found.model is None or "production" not in found.model or ByHand.of(found) is not None:
+        if moments:
+            raise CtpwaError(f"{str(path)!r} has no moments\n fix: these are of fits of photoproduction, as they were fitted")
+        return []
+    from ctpwa.analysis.photon_tables import photon_sections, spin_density_section
+    from ctpwa.analysis.reopen import open_fit
+
+    return photon_sections(open_fit(path)) if moments else spin_density_section(found, load_model(found.model))
 
 
 def _poles(found: FitResult, name: str, all_sheets: bool) -> tuple[Pole, ...]:
