@@ -153,7 +153,7 @@ def test_fit():
 def test_variables():
     assert parameters(ctpwa.observe.parse_variable) == ["text", "decay"]
     assert parameters(ctpwa.observe.default_variables) == ["decay"]
-    assert parameters(ctpwa.observe.Variable.__call__) == ["self", "events", "chunk=262144"]
+    assert parameters(ctpwa.observe.Variable.__call__) == ["self", "events", "chunk=65536"]
     assert parameters(ctpwa.observe.ProjectionSpec) == ["variable", "bins=60", "range=None", "fine_events=4000"]
 
 
