@@ -18,8 +18,8 @@ from ctpwa.base.output import written_whole
 from ctpwa.base.words import counted
 from ctpwa.config.changes import Changes
 from ctpwa.config.fit_settings import fit_settings
+from ctpwa.config.model_text import model_text
 from ctpwa.config.read import Document, load_document
-from ctpwa.config.written_model import model_text
 from ctpwa.engine.likelihood.values import ModelValues, free_parameters, model_values
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.result import FitResult
@@ -160,7 +160,7 @@ class Selection(Study):
             raise CtpwaError(f"{str(goal)!r} already exists\n fix: name another file")
         about = f"A model of {self.about.decay}, written by ctpwa search. {self.headline}"
         with written_whole(goal) as temporary:
-            temporary.write_text(model_text(self.model(), about), encoding="utf-8")
+            temporary.write_text(model_text(self.model(), [about]), encoding="utf-8")
             found = {file.name for file in analysis_of(load_document(temporary)).files}
             missing = sorted(set(self.about.extent["files"]) - found)
             if missing:

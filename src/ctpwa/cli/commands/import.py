@@ -42,9 +42,9 @@ def import_model(
         found = read_serialization(file)
         checksums = list(found.checksums)
         imported = _chosen(list(found.models), name)
-    head = [f"written by ctpwa import, ctpwa {ctpwa.__version__}, from {file.name}: {imported.name}", *imported.notes]
+    about = [f"written by ctpwa import, ctpwa {ctpwa.__version__}, from {file.name}: {imported.name}", *imported.notes]
     with written_whole(out) as temporary:
-        temporary.write_text(model_text(imported.content, head), encoding="utf-8")
+        temporary.write_text(model_text(imported.content, about), encoding="utf-8")
         model = ctpwa.load_model(temporary)
     if as_json:
         print_json(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
 import sympy as sp
 
 from ctpwa.base.errors import PhysicsError
@@ -137,8 +138,9 @@ class Nodes:
         if x.free_symbols or not self.is_real(x):
             return None
         try:
-            return self.number(sp.Float(function(float(x))))
-        except (OverflowError, ValueError) as problem:
+            with np.errstate(all="raise", under="ignore"):
+                return self.number(sp.Float(function(float(x))))
+        except (OverflowError, ValueError, FloatingPointError) as problem:
             raise PhysicsError(f"the value at {x} is out of range", "change the numbers") from problem
 
 
