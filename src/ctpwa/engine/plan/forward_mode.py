@@ -16,7 +16,7 @@ import sympy as sp
 from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 Numbers = Callable[..., Sequence[float]]
-SPACE: Mapping[str, Any] = {name: function.number for name, function in FUNCTIONS.items()} | {"Abs": abs, "sign": np.sign, "sqrt": np.sqrt}
+BESIDES: dict[str, Any] = {"Abs": abs, "sign": np.sign, "sqrt": np.sqrt}  # what formulas and their derivatives have, besides functions
 ZERO, ONE = "0.0", "1.0"
 x = sp.Dummy("x", real=True)
 
@@ -40,7 +40,7 @@ def compiled(expression: sp.Expr, arguments: Sequence[sp.Symbol], floating: Sequ
     else:
         results = [found.second.get((j, k), ZERO) for j in range(n) for k in range(j, n)]
     lines = [f"def numbers({', '.join(code.names.values())}):", *code.lines, f"    return ({''.join(f'{result}, ' for result in results)})"]
-    space = dict(SPACE)
+    space = {name: function.number for name, function in FUNCTIONS.items()} | BESIDES
     exec("\n".join(lines), space)
     function: Numbers = space["numbers"]
     return function
@@ -101,7 +101,7 @@ class _Code:
         if isinstance(node, sp.Piecewise):
             return self._piecewise(node)
         name = node.func.__name__
-        if name not in SPACE or len(node.args) != 1:
+        if (name not in FUNCTIONS and name not in BESIDES) or len(node.args) != 1:
             raise TypeError(f"no code for {name} in {node}")
         inner = self.of(node.args[0])
         derivatives = [
