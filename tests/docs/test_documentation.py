@@ -7,17 +7,8 @@ import pytest
 
 from ctpwa import load_model
 from ctpwa.base import ConfigError
-from ctpwa.config.schema import (
-    BackgroundSpec,
-    ChainSpec,
-    DataSetSpec,
-    FitSpec,
-    ModelSpec,
-    ParticleSpec,
-    ProjectionEntry,
-    ResonanceSpec,
-    SampleSpec,
-)
+from ctpwa.config.fit_spec import FitSpec
+from ctpwa.config.schema import BackgroundSpec, ChainSpec, DataSetSpec, ModelSpec, ParticleSpec, ProjectionEntry, ResonanceSpec, SampleSpec
 
 ROOT = Path(__file__).parents[2]
 FORMAT = (ROOT / "docs" / "model-format.md").read_text(encoding="utf-8")

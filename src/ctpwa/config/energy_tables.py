@@ -8,7 +8,7 @@ from typing import Any
 
 from ctpwa.base.errors import ConfigError, DataError, Path, PhysicsError, Problem, shortened
 from ctpwa.config.problems import SpecError
-from ctpwa.config.schema import TableFileSpec
+from ctpwa.config.production_spec import TableFileSpec
 from ctpwa.data.regular import check_regular
 from ctpwa.spin.energy_table import MAX_POINTS, EnergyTable
 

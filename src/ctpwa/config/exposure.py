@@ -7,7 +7,7 @@ from math import sqrt
 from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.energy_tables import energy_table
 from ctpwa.config.problems import SpecError
-from ctpwa.config.schema import GeneratedReactionSpec, ProductionSpec, TableFileSpec
+from ctpwa.config.production_spec import GeneratedReactionSpec, ProductionSpec, TableFileSpec
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, near_names

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from ctpwa.base.errors import DataError, PhysicsError, suggest
 from ctpwa.base.memory import parse_bytes
 from ctpwa.config.backgrounds import amounts_of_data_sets, fraction_limits, mixture_parameters
+from ctpwa.config.fit_spec import FitSpec
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.relations import Written, add_relation_error, fixes
-from ctpwa.config.schema import FitSpec, ModelSpec
+from ctpwa.config.schema import ModelSpec
 from ctpwa.model.couplings import CouplingMap, coupling_names, map_couplings
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.model import Model

@@ -10,7 +10,8 @@ from ctpwa.config.energy_tables import energy_table
 from ctpwa.config.exposure import read_exposure
 from ctpwa.config.particles import read_jpc
 from ctpwa.config.problems import Problems, SpecError
-from ctpwa.config.schema import ModelSpec, PhotonPolarisationSpec, ProducedWaveSpec, ProductionSpec
+from ctpwa.config.production_spec import PhotonPolarisationSpec, ProducedWaveSpec, ProductionSpec
+from ctpwa.config.schema import ModelSpec
 from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Chain, Decay
 from ctpwa.decay.made import Made, Sector, only_reflectivity

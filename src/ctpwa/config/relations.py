@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from ctpwa.base.errors import Path, TextError
 from ctpwa.config.draft import Draft
+from ctpwa.config.fit_spec import FitSpec
 from ctpwa.config.problems import Problems, SpecError
 from ctpwa.config.propagators import check_on_shell
-from ctpwa.config.schema import FitSpec, ModelSpec
+from ctpwa.config.schema import ModelSpec
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.parameter import Parameter, with_formulas
 from ctpwa.model.relations import RESERVED, RelationError

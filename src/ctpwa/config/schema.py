@@ -2,86 +2,40 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from ctpwa.model.parameters import MAX_STARTS
-
-MIN_MASS, MAX_MASS = 1e-6, 1e6  # GeV, of resonances; widths and formulas hold powers of masses
-MIN_RADIUS, MAX_RADIUS = 1e-3, 1e3  # GeV^-1; barrier factors hold powers up to 2L of it
-MAX_CHARGE = 10
-MAX_L = 100
-MAX_SEED = 2**63 - 1
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Mass = Annotated[float, Field(ge=MIN_MASS, le=MAX_MASS, allow_inf_nan=False)]
-Width = Annotated[float, Field(gt=0, le=MAX_MASS, allow_inf_nan=False)]
-Radius = Annotated[float, Field(ge=MIN_RADIUS, le=MAX_RADIUS, allow_inf_nan=False)]
-Tolerance = Annotated[float, Field(gt=0)]  # infinity switches a check off
-Pair = Annotated[list[Finite], Field(min_length=2, max_length=2)]
-Number = float | str  # a string is read as a complex number, such as 0.5+0.1j
-
-
-def _formula(text: str) -> str:
-    """A formula of parameters; a number in quotes, or with a unit, is meant to be a number."""
-    if not text.strip() or _NUMBER_WITH_UNIT.fullmatch(text):
-        raise PydanticCustomError("float_type", "Input should be a valid number")
-    return text
-
-
-_NUMBER_WITH_UNIT = re.compile(r"\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*[A-Za-z^-]*\d*\s*|[-+.]*(?i:nan|inf|infinity)")
-FormulaText = Annotated[str, AfterValidator(_formula)]  # of other parameters
-LSPair = Annotated[list[int | float | str], Field(min_length=2, max_length=2)]
-LSList = Annotated[list[LSPair], Field(min_length=1)]
+from ctpwa.config.fit_spec import FitSpec
+from ctpwa.config.production_spec import ProductionSpec
+from ctpwa.config.spec_types import (
+    MAX_CHARGE,
+    MAX_L,
+    MAX_MASS,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    ByName,
+    Finite,
+    FormulaText,
+    LSList,
+    Mass,
+    NamesOrValues,
+    NotNegative,
+    Number,
+    OneOrMany,
+    OneOrManySchema,
+    Pair,
+    Positive,
+    Radius,
+    StrictSpec,
+    Tolerance,
+    Width,
+    names_alone,
+)
 
 
-class _OneOrMany:
-    """Where a list is expected, a single text will do: in the data, and in the schema that editors use."""
-
-    @staticmethod
-    def to_list(value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
-    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        many = handler(core_schema)
-        return {"anyOf": [many["items"], many]}
-
-
-T = TypeVar("T")
-OneOrMany = Annotated[list[T], BeforeValidator(_OneOrMany.to_list), _OneOrMany()]
-
-
-def _number_alone(value: Any) -> Any:
-    return [value] if isinstance(value, int) else value
-
-
-OneOrMore = Annotated[list[T], BeforeValidator(_number_alone), _OneOrMany()]  # of numbers
-
-
-def _named_or_not(value: Any) -> str:
-    return "by_name" if isinstance(value, dict) else "plain"
-
-
-N = TypeVar("N")
-M = TypeVar("M")
-ByName = Annotated[Annotated[dict[str, N], Tag("by_name")] | Annotated[M, Tag("plain")], Discriminator(_named_or_not)]  # or one for all
-
-
-def _chain_text(value: Any) -> Any:
-    return {"decay": value} if isinstance(value, str) else value
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=False)
-
-
-class ParticleSpec(_Strict):
+class ParticleSpec(StrictSpec):
     """A particle of the user, or changes to one of the PDG."""
 
     JP: str | None = Field(None, description="J^P or J^PC, e.g. 1-- or 3/2+")
@@ -96,9 +50,10 @@ class ParticleSpec(_Strict):
 VertexL = Annotated[int, Field(ge=0, le=MAX_L)]
 
 
-class BarrierSpec(_Strict):
+class BarrierSpec(StrictSpec):
     """How a vertex grows with its break-up momentum q."""
 
+    also: ClassVar = (TEXT,)  # just the form
     form: Literal["blatt-weisskopf", "exponential", "momentum", "none"] = Field(
         "blatt-weisskopf",
         description="blatt-weisskopf: q^l/sqrt(N_l(q d)); exponential: q^l exp(-q^2 d^2/2); momentum: q^l; none: 1",
@@ -110,12 +65,6 @@ class BarrierSpec(_Strict):
         description="what is divided by its value at nominal masses: no, nothing; barrier, 1/sqrt(N_l) or the exponential; all, q^l too",
     )
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be just the form."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "string"}, schema], "title": "BarrierSpec"}
-
 
 def _barrier_form(value: Any) -> Any:
     return {"form": value} if isinstance(value, str) else value
@@ -124,24 +73,19 @@ def _barrier_form(value: Any) -> Any:
 VertexBarrier = Annotated[BarrierSpec, BeforeValidator(_barrier_form)]
 
 
-class MaxLSpec(_Strict):
+class MaxLSpec(StrictSpec):
     """Largest L at the two vertices of a resonance."""
 
+    also: ClassVar = ({"type": "integer", "minimum": 0, "maximum": MAX_L},)  # one number for both
     production: VertexL | None = Field(None, description="largest L where it is produced")
     decay: VertexL | None = Field(None, description="largest L where it decays")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be one number for both."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "integer", "minimum": 0, "maximum": MAX_L}, schema], "title": "MaxLSpec"}
 
 
 def _both_vertices(value: Any) -> Any:
     return value if value is None or isinstance(value, dict) else {"production": value, "decay": value}
 
 
-class ResonanceSpec(_Strict):
+class ResonanceSpec(StrictSpec):
     """A resonance or non-resonant structure."""
 
     in_: OneOrMany[str] = Field(default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems")
@@ -179,38 +123,34 @@ class ResonanceSpec(_Strict):
     latex: str | None = Field(None, description="name in figures and tables")
 
 
-class ParameterSpec(_Strict):
+class ParameterSpec(StrictSpec):
     """A parameter of no resonance, for formulas."""
 
+    also: ClassVar = (
+        NUMBER,
+        TEXT,
+    )  # just its value
     value: Finite | FormulaText = Field(description="its value, or a formula of other parameters")
     float_: bool = Field(False, alias="float", description="whether it is fitted")
     limits: Pair | None = Field(None, description="limits that a fit respects: [lower, upper]")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """A parameter may also be just its value."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "number"}, {"type": "string"}, schema], "title": "ParameterSpec"}
 
 
 def _parameter_value(value: Any) -> Any:
     return value if isinstance(value, dict) else {"value": value}
 
 
-class ElementSpec(_Strict):
+class ElementSpec(StrictSpec):
     """An element of the spin density matrix of the parent, or a component of its polarisation vector."""
 
+    also: ClassVar = (
+        NUMBER,
+        TEXT,
+    )  # just its value, or the word float
     value: Finite | FormulaText | None = Field(
         None, description="its value, or a diagonal element that it is equal to; unpolarised if left out"
     )
     float_: bool = Field(False, alias="float", description="whether it is fitted")
     limits: Pair | None = Field(None, description="limits that a fit respects: [lower, upper]")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """An element may also be just its value, or the word float."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "number"}, {"type": "string"}, schema], "title": "ElementSpec"}
 
 
 FLOAT = "float"  # instead of a number
@@ -232,9 +172,14 @@ def _elements(value: Any) -> Any:
     return {name: FLOAT for name in names} if isinstance(names, list) and names and all(isinstance(name, str) for name in names) else names
 
 
-class ChainSpec(_Strict):
+def _chain_text(value: Any) -> Any:
+    return {"decay": value} if isinstance(value, str) else value
+
+
+class ChainSpec(StrictSpec):
     """A chain spelled out vertex by vertex."""
 
+    also: ClassVar = (TEXT,)  # just its vertices
     decay: str = Field(description="vertices separated by ;")
     ls: list[LSList | None] | None = Field(None, description="for each vertex, only these (L, S); null for all")
     max_L: VertexL | list[VertexL | None] | None = Field(
@@ -243,14 +188,8 @@ class ChainSpec(_Strict):
     barriers: list[VertexBarrier | None] | None = Field(None, description="for each vertex its barrier; null for that of its resonances")
     tie: bool | None = Field(None, description="tie the couplings to those of the charge-conjugate chain")
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """A chain may also be a single text."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "string"}, schema], "title": "ChainSpec"}
 
-
-class PolarSpec(_Strict):
+class PolarSpec(StrictSpec):
     """A complex number by modulus and phase."""
 
     abs: NotNegative = Field(description="modulus")
@@ -260,24 +199,22 @@ class PolarSpec(_Strict):
 CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=2)] | PolarSpec
 
 
-class ShareSpec(_Strict):
+class ShareSpec(StrictSpec):
     """How much of all events a resonance or a wave makes up."""
 
+    also: ClassVar = (
+        NUMBER,
+        TEXT,
+    )  # just the fraction
     fraction: Finite | str = Field(description="its part of all events, over phase space: a number such as 0.3, or 30 %")
     phase: Finite | None = Field(None, description="phase of its couplings in radians; found if left out")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be just the fraction."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "number"}, {"type": "string"}, schema], "title": "ShareSpec"}
 
 
 def _share(value: Any) -> Any:
     return value if isinstance(value, dict) else {"fraction": value}
 
 
-class ColumnSpec(_Strict):
+class ColumnSpec(StrictSpec):
     """An event column: numbers of each event besides momenta and weights."""
 
     size: int = Field(1, ge=1, le=16, description="numbers for each event: 1, or the components of a vector")
@@ -289,27 +226,23 @@ def _column_names(value: Any) -> Any:
     return {name: {} for name in names} if isinstance(names, list) and all(isinstance(name, str) for name in names) else names
 
 
-class EfficiencySpec(_Strict):
+class EfficiencySpec(StrictSpec):
     """How likely it is that an event is measured: one of these."""
 
+    also: ClassVar = (TEXT,)  # just a formula
     formula: str | None = Field(None, description="a formula of variables, such as 0.3 + 0.1*cos_theta(K+; K+ K-)")
     column: str | None = Field(None, description="column of the files")
     histogram: str | None = Field(None, description="JSON file with axes, each a variable and its edges, and values")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be just a formula."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "string"}, schema], "title": "EfficiencySpec"}
 
 
 def _formula_text(value: Any) -> Any:
     return {"formula": value} if isinstance(value, str) else value
 
 
-class SampleSpec(_Strict):
+class SampleSpec(StrictSpec):
     """Where the events of a sample come from: files, or generated phase space."""
 
+    also: ClassVar = (TEXT,)  # just a file
     file: OneOrMany[str] = Field(default_factory=list, description=".root, .parquet, .npz, .txt or .dat; a pattern, or a list of files")
     tree: str | None = Field(None, description="name of the tree in ROOT files; the only one if left out")
     momenta: ByName[OneOrMany[str], list[str]] = Field(
@@ -340,19 +273,13 @@ class SampleSpec(_Strict):
         None, description="of phase space: a formula of variables, {column: …} or {histogram: file.json}; multiplies the weights"
     )
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """A sample may also be just a file."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "string"}, schema], "title": "SampleSpec"}
-
 
 def _sample_list(value: Any) -> Any:
     samples = value if isinstance(value, list) else [value]
     return [{"file": sample} if isinstance(sample, str) else sample for sample in samples]
 
 
-Samples = Annotated[list[SampleSpec], Field(min_length=1), BeforeValidator(_sample_list), _OneOrMany()]
+Samples = Annotated[list[SampleSpec], Field(min_length=1), BeforeValidator(_sample_list), OneOrManySchema()]
 
 
 def _projection_list(value: Any) -> Any:
@@ -360,48 +287,38 @@ def _projection_list(value: Any) -> Any:
     return [{"variable": entry} if isinstance(entry, str) else entry for entry in entries] if isinstance(entries, list) else entries
 
 
-class DensityAxisSpec(_Strict):
+class DensityAxisSpec(StrictSpec):
     """A variable of the final state with bins."""
 
+    also: ClassVar = (TEXT,)  # just a variable
     variable: str = Field(description="such as mass(K+, K-)")
     bins: int = Field(20, ge=1, le=10_000, description="number of bins")
     range: Pair | None = Field(None, description="lowest and highest edge; what kinematics allows if left out")
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be just a variable."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "string"}, schema], "title": "DensityAxisSpec"}
 
-
-class DensityResonanceSpec(_Strict):
+class DensityResonanceSpec(StrictSpec):
     """A resonance of a background, which does not interfere."""
 
+    also: ClassVar = (TEXT, TEXTS)  # just what it decays to
     in_: OneOrMany[str] = Field(default_factory=list, alias="in", description="the final particles it decays to, or a list of such systems")
     mass: Mass | None = Field(None, description="GeV; from the PDG if left out")
     width: Width | None = Field(None, description="GeV; from the PDG if left out")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be just what it decays to."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        texts = [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
-        return {"anyOf": [*texts, schema], "title": "DensityResonanceSpec"}
 
 
 def _system_text(value: Any) -> Any:
     return {"in": value} if isinstance(value, (str, list)) else value
 
 
-class DensitySpec(_Strict):
+class DensitySpec(StrictSpec):
     """What a background looks like, relative to the phase-space sample: one of formula, column, histogram and sideband."""
 
+    also: ClassVar = (TEXT,)  # flat, or just a formula
     formula: str | None = Field(None, description="flat, or a formula of variables, such as 1 + mass2(K+, K-)")
     column: str | None = Field(None, description="event column of the samples")
     histogram: str | None = Field(None, description="JSON file with axes, each a variable and its edges, and values")
     sideband: Samples | None = Field(None, description="events that look like the background: a file, {file: …}, or a list of them")
     variables: (
-        Annotated[list[DensityAxisSpec], Field(min_length=1, max_length=3), BeforeValidator(_projection_list), _OneOrMany()] | None
+        Annotated[list[DensityAxisSpec], Field(min_length=1, max_length=3), BeforeValidator(_projection_list), OneOrManySchema()] | None
     ) = Field(None, description="of sideband events: one to three variables, each a text or {variable, bins, range}")
     smoothing: NotNegative | None = Field(
         None, description="phase-space events that are added to the sideband events, as many for each bin; 1 if left out"
@@ -414,28 +331,17 @@ class DensitySpec(_Strict):
         " to; their fractions and that of phase space are fitted to the sideband events",
     )
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be flat, or just a formula."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "string"}, schema], "title": "DensitySpec"}
 
-
-class FractionSpec(_Strict):
+class FractionSpec(StrictSpec):
     """How much of the data is background."""
 
+    also: ClassVar = (NUMBER,)  # just its value
     value: Finite = Field(description="its part of all events; where a fit starts if it floats")
     float_: bool = Field(False, alias="float", description="whether it is fitted")
     limits: Pair | None = Field(None, description="limits that a fit respects: [lower, upper]; 0 and 1 if left out")
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be just its value."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "number"}, schema], "title": "FractionSpec"}
 
-
-class BackgroundSpec(_Strict):
+class BackgroundSpec(StrictSpec):
     """A background that is in the data as a density."""
 
     density: Annotated[DensitySpec, BeforeValidator(_formula_text)] = Field(
@@ -446,14 +352,14 @@ class BackgroundSpec(_Strict):
     )
 
 
-class MomentumErrorSpec(_Strict):
+class MomentumErrorSpec(StrictSpec):
     """How exactly the momentum of a particle is measured."""
 
     magnitude: Positive = Field(description="standard deviation of |p|, relative to it")
     angle: Positive = Field(description="standard deviation of the direction, rad")
 
 
-class ResolutionSpec(_Strict):
+class ResolutionSpec(StrictSpec):
     """How exactly events are measured: masses of pairs, momenta, or points in the files."""
 
     masses: dict[str, Positive] | list[str] = Field(
@@ -467,7 +373,7 @@ class ResolutionSpec(_Strict):
     rows: int | None = Field(None, ge=2, le=10_000, description="so many rows of the files of data each are the points of one event")
 
 
-class DataSetSpec(_Strict):
+class DataSetSpec(StrictSpec):
     """The samples of one data set."""
 
     data: Samples = Field(description="measured events: a file, {file: …, weight: …}, or a list of them")
@@ -483,192 +389,18 @@ class DataSetSpec(_Strict):
     conjugate: bool = Field(False, description="whether its files hold the charge-conjugate decay")
 
 
-Tie = Annotated[list[Number], Field(min_length=2, max_length=2)]
-
-
-class _NamesOrValues:
-    """Where values by name are expected, names alone will do."""
-
-    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, handler(core_schema)]}
-
-
-def _fixed_names(value: Any) -> Any:
-    names = [value] if isinstance(value, str) else value
-    return dict.fromkeys(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else names
-
-
-class ErrorsSpec(_Strict):
-    """What errors count."""
-
-    simulation: bool = Field(True, description="whether errors count that the phase-space sample is finite")
-
-
-class FitSpec(_Strict):
-    """How to fit."""
-
-    method: Literal["newton", "lbfgs", "minuit"] = Field("newton", description="the minimiser")
-    starts: int = Field(20, ge=1, le=MAX_STARTS, description="number of start points")
-    seed: int = Field(0, ge=0, le=MAX_SEED, description="seed of the random start points")
-    engine: str = Field("auto", description="what computes the likelihood: auto, or a backend such as cuda, cpu or reference")
-    device: str | None = Field(None, description="where, such as cpu or cuda:0; a GPU if there is one, if left out")
-    precision: Literal["double", "mixed"] = Field(
-        "double", description="mixed: spin amplitudes are stored in single precision, everything is computed in double"
-    )
-    device_memory: Finite | str | None = Field(
-        None, description="bytes, or a size such as 4 GB, that prepared events may take on a GPU; most of what is free, if left out"
-    )
-    host_memory: Finite | str | None = Field(None, description="the same for main memory; what does not fit goes to disk")
-    scratch: str | None = Field(None, description="folder for what goes to disk; that for temporary files if left out")
-    representation: Literal["cartesian", "polar"] = Field("cartesian", description="couplings as re, im or as abs, phase")
-    reference_wave: str | None = Field(None, description="the coupling that is fixed to 1; the first if left out")
-    couplings: Literal["wave", "vertex"] = Field("wave", description="one coupling per wave, or products of one per vertex")
-    constraints: dict[str, Pair] = Field(default_factory=dict, description="Gaussian constraints: parameter: [mean, standard deviation]")
-    extended: bool = Field(False, description="fit yields of signal and backgrounds instead of fractions")
-    subtraction: Literal["bounded", "plain"] = Field(
-        "bounded", description="how events count negatively: bounded, or plain: the signed sum, which has no lower limit"
-    )
-    limits: dict[str, Pair] = Field(default_factory=dict, description="limits that a fit respects: parameter: [lower, upper]")
-    fix: Annotated[dict[str, Finite | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
-        default_factory=dict, description="parameters that are fixed: names, or {parameter: value}"
-    )
-    relations: dict[str, str] = Field(
-        default_factory=dict, description="parameters that follow from others: {parameter: formula}, such as {a.phase: b.phase}"
-    )
-    ties: dict[str, Tie] = Field(default_factory=dict, description="coupling: [other coupling, complex factor]")
-    start: dict[str, Finite] = Field(default_factory=dict, description="start values of parameters")
-    minos: OneOrMany[str] = Field(default_factory=list, description="parameters that get MINOS errors")
-    errors: ErrorsSpec = Field(default_factory=lambda: ErrorsSpec(simulation=True), description="what errors count")
-
-
-class ProjectionEntry(_Strict):
+class ProjectionEntry(StrictSpec):
     """A histogram of a variable of the final state."""
 
+    also: ClassVar = (TEXT,)  # just a variable
     variable: str = Field(description="what is drawn, such as mass(K+, K-)")
     label: str | None = Field(None, description="LaTeX between dollar signs; made from the variable if left out")
     unit: str | None = Field(None, description="its unit; found from the variable if left out")
     bins: int | None = Field(None, ge=1, le=10_000, description="number of bins; 60, or 40 for angles")
     range: Pair | None = Field(None, description="lowest and highest edge; all events if left out")
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """A projection may also be just a variable."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "string"}, schema], "title": "ProjectionEntry"}
 
-
-class TableFileSpec(_Strict):
-    """A table of two columns in a file: energies of the beam in GeV, and numbers; straight lines between them."""
-
-    file: str = Field(description="a text file with two numbers on each line; a model file is read with its tables")
-
-
-TablePoints = Annotated[list[Pair], Field(min_length=1)]
-
-
-def _kind_of_numbers(value: Any) -> str:
-    if isinstance(value, dict):
-        return "file"
-    if isinstance(value, list):
-        return "points" if any(isinstance(own, list) for own in value) else "numbers"
-    return "word" if isinstance(value, str) else "number"
-
-
-TableOrNumber = Annotated[
-    Annotated[Finite, Tag("number")]
-    | Annotated[str, Tag("word")]
-    | Annotated[list[Finite], Tag("numbers")]
-    | Annotated[TablePoints, Tag("points")]
-    | Annotated[TableFileSpec, Tag("file")],
-    Discriminator(_kind_of_numbers),
-]
-
-
-class PhotonPolarisationSpec(_Strict):
-    """The polarisation of photons: each a number of all events, or the name of an event column."""
-
-    degree: TableOrNumber = Field(
-        0.0,
-        description="degree P of linear polarisation, 0 to 1; or a table of it against the energy of the beam: [[8.2, 0.3], …], {file: …}",
-    )
-    angle: Finite | str | None = Field(None, description="azimuth of linear polarisation in radians, with the beam along z")
-    direction: str | list[Finite] | None = Field(
-        None, description="instead of angle: the polarisation vector, perpendicular to the beam; a column of 3 numbers, or the numbers"
-    )
-    circular: Finite | str | None = Field(None, description="degree of circular polarisation, -1 to 1, positive for helicity +1")
-
-
-class ProducedWaveSpec(_Strict):
-    """The states in which X with one J^P is produced."""
-
-    m: OneOrMore[int] | None = Field(None, description="spin projections; all if left out. Without polarisation 0 or more")
-    reflectivity: OneOrMore[Literal[1, -1]] | None = Field(None, description="1, -1 or both; both if left out")
-
-
-class GeneratedReactionSpec(_Strict):
-    """What events of a production are generated with: f(E) dE · exp(bt) dt · phase space of X and its decay."""
-
-    energy: TableOrNumber | None = Field(
-        None, description="of the beam, GeV: a number, [lowest, highest], or how many there are at each: [[8.2, 1], [8.8, 3]], {file: …}"
-    )
-    beam: str | None = Field(None, description="the particle of the beam; gamma for photoproduction")
-    recoil: str | Finite | None = Field(None, description="the particle, or its mass in GeV; p if charges allow it")
-    slope: NotNegative = Field(5.0, description="b of exp(bt), GeV^-2")
-    mass: Pair = Field(description="smallest and largest mass of X, GeV")
-    degree: TableOrNumber | None = Field(None, description="of linear polarisation, where it is an event column: a number, or a table")
-    angle: Finite | list[Finite] | None = Field(
-        None,
-        description="azimuth of linear polarisation in radians, where it or the direction is an event column; or several, each as often",
-    )
-    circular: Finite | None = Field(None, description="degree of circular polarisation, where it is an event column")
-
-
-class RankSpec(_Strict):
-    """How many incoherent copies every reflectivity has."""
-
-    positive: int = Field(1, ge=1, le=4)
-    negative: int = Field(1, ge=1, le=4)
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """It may also be one number for both."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
-        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 4}, schema], "title": "RankSpec"}
-
-
-def _both_ranks(value: Any) -> Any:
-    return value if isinstance(value, dict) else {"positive": value, "negative": value}
-
-
-def _produced_waves(value: Any) -> Any:
-    if isinstance(value, list) and all(isinstance(name, str) for name in value):
-        return {name: {} for name in value}
-    return {name: {} if own is None else own for name, own in value.items()} if isinstance(value, dict) else value
-
-
-class ProductionSpec(_Strict):
-    """X that a beam made: X has any mass, and every wave its own J^P."""
-
-    kind: Literal["photoproduction", "diffraction"] = Field(description="by photons, or by a beam without spin")
-    frame: Literal["helicity", "gottfried-jackson", "adair"] | None = Field(
-        None, description="axes of the spin of X; helicity for photons, gottfried-jackson for diffraction if left out"
-    )
-    beam: str | list[Finite] = Field("beam", description="E, px, py, pz of the beam, GeV: an event column of 4 numbers, or the numbers")
-    target: str | list[Finite] | None = Field(None, description="the same of the target; a proton at rest if left out")
-    polarisation: PhotonPolarisationSpec | Literal["amptools"] | None = Field(
-        None, description="of the photons; null if they have none; amptools: P cos a and P sin a are px and py of the beam"
-    )
-    waves: Annotated[dict[str, ProducedWaveSpec], BeforeValidator(_produced_waves), _NamesOrValues()] = Field(
-        description="J^P of X, with the states in which it is produced: [0+, 2+] for all of them, or {2+: {m: [0, 1, 2], reflectivity: 1}}"
-    )
-    rank: Annotated[RankSpec, BeforeValidator(_both_ranks)] = Field(
-        default_factory=lambda: RankSpec.model_validate({}),
-        description="incoherent copies of all waves, such as 2 for nucleon spin flip and non-flip; or {positive: 2, negative: 1}",
-    )
-    generate: GeneratedReactionSpec | None = Field(None, description="what phase space and toy data are generated with")
-
-
-class ModelSpec(_Strict):
+class ModelSpec(StrictSpec):
     """A whole model file."""
 
     include: OneOrMany[str] = Field(
@@ -683,7 +415,7 @@ class ModelSpec(_Strict):
             Discriminator(_kind_of_polarisation),
         ],
         BeforeValidator(_elements),
-        _NamesOrValues(),
+        NamesOrValues(),
     ] = Field(
         "unpolarised",
         description="spin state of the parent: unpolarised, transverse (m = ±1), a density matrix, or elements of it that are parameters:"
@@ -714,7 +446,7 @@ class ModelSpec(_Strict):
         default_factory=dict,
         description="instead of couplings: how much of all events resonances or waves make up, 30 %, 0.3 or {fraction: 30 %, phase: 1.2}",
     )
-    cp: Annotated[dict[str, CouplingValue | None], BeforeValidator(_fixed_names), _NamesOrValues()] = Field(
+    cp: Annotated[dict[str, CouplingValue | None], BeforeValidator(names_alone), NamesOrValues()] = Field(
         default_factory=dict,
         description="couplings c(1 + Δ), and c(1 - Δ) in conjugate data sets: all, names of resonances or couplings, or {name: Δ}",
     )
@@ -724,7 +456,7 @@ class ModelSpec(_Strict):
     )
     samples: DataSetSpec | None = Field(None, description="the samples of one data set")
     data_sets: dict[str, DataSetSpec] = Field(default_factory=dict, description="several data sets with shared parameters, by name")
-    projections: Annotated[list[ProjectionEntry], Field(min_length=1), BeforeValidator(_projection_list), _OneOrMany()] = Field(
+    projections: Annotated[list[ProjectionEntry], Field(min_length=1), BeforeValidator(_projection_list), OneOrManySchema()] = Field(
         default_factory=list, description="variables of the final state to be drawn; masses and helicity angles if left out"
     )
     fit: FitSpec = Field(default_factory=lambda: FitSpec.model_validate({}), description="how to fit")

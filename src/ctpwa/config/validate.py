@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from ctpwa.base.errors import ConfigError, Path, Problem, format_path, suggest
 from ctpwa.base.words import counted
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
+from ctpwa.config.fit_spec import FitSpec
 from ctpwa.config.problems import MAX_PROBLEMS
 from ctpwa.config.schema import (
     BackgroundSpec,
@@ -20,7 +21,6 @@ from ctpwa.config.schema import (
     DensityResonanceSpec,
     DensitySpec,
     ElementSpec,
-    FitSpec,
     FractionSpec,
     MaxLSpec,
     ModelSpec,

@@ -7,9 +7,10 @@ import pytest
 
 import ctpwa
 from ctpwa.config.fit_settings import FitSettings, fit_settings
+from ctpwa.config.fit_spec import FitSpec
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import data_sets
-from ctpwa.config.schema import FitSpec, ModelSpec
+from ctpwa.config.schema import ModelSpec
 from ctpwa.config.sources import FileSource, GeneratedSource
 from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE

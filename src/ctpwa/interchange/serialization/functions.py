@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ctpwa.base.errors import PhysicsError
-from ctpwa.config.schema import MAX_RADIUS, MIN_RADIUS
+from ctpwa.config.spec_types import MAX_RADIUS, MIN_RADIUS
 from ctpwa.interchange.checked import Entry
 from ctpwa.interchange.serialization.description import Function
 from ctpwa.interchange.serialization.expressions import translated
