@@ -113,6 +113,27 @@ def test_events_read_in_pieces(analysis, efficiency):
     assert streamed.summaries == loaded.summaries
 
 
+@pytest.mark.parametrize("efficiency", ["{histogram: with_a_gap.json}", '"0.2*(mass(K+, K-) - 1.5 + abs(mass(K+, K-) - 1.5))"'])
+@pytest.mark.parametrize("fit", ["{}", "{host_memory: 10000}"])
+def test_measured_where_nothing_can_be_measured(analysis, folder, efficiency, fit):
+    """Data that the normalisation knows nothing of are refused, in memory and read in pieces; with a resolution they may be there."""
+    (folder / "with_a_gap.json").write_text(json.dumps(HISTOGRAM | {"values": [[0, 0, 0], [0.4, 0.5, 1]]}), encoding="utf-8")
+    phase_space = f"{{generate: 50, seed: 3, efficiency: {efficiency}}}"
+    events = ctpwa.read_events(ctpwa.load_model(SMALL), folder / "data.npz")
+    low = int((value(events, "mass(K+, K-)") < 1.5).sum())
+    loaded = analysis(phase_space, fit=fit)
+    with pytest.raises(DataError, match=rf"data: the efficiency .* is 0 at {low} events? of 60, and"):
+        list(loaded.read().data.pieces())
+    analysis(phase_space, ", resolution: {masses: {K+ K-: 0.002}, points: 5}", fit=fit).read()
+
+
+def test_an_event_that_one_source_explains(analysis, folder):
+    (folder / "with_a_gap.json").write_text(json.dumps(HISTOGRAM | {"values": [[0, 0, 0], [0.4, 0.5, 1]]}), encoding="utf-8")
+    holes = "{generate: 50, seed: 3, efficiency: {histogram: with_a_gap.json}}"
+    for other in ("{generate: 50, seed: 4}", "{generate: 50, seed: 4, efficiency: {histogram: map.json}}"):
+        assert analysis(f"[{holes}, {other}]").read().data.n_events == 60
+
+
 def test_a_fit_is_that_with_weights_and_truth(analysis, folder):
     """The same as with an accepted sample: events weighted by hand, and all of them as the truth."""
     loaded = analysis(f'{{generate: 500, seed: 3, efficiency: "{FORMULA}"}}')

@@ -174,6 +174,7 @@ def test_truth_is_what_happened(given):
         (lambda own: own, 7, "200 rows are not a multiple of 7 resolution points"),
         (lambda own: own, 10, "the 10 rows of an event lie as far from each other as those of different events"),
         (lambda own: own.picked(torch.arange(200).reshape(5, 40).T.flatten()), 5, "the 5 rows of an event lie as far from each other"),
+        (lambda own: own.picked(torch.arange(200).reshape(40, 5)[:, :4].flatten()), 2, "52 % of all events, of 2 rows each, lie as near"),
         (lambda own: own, 1, "1 resolution points for each event"),
         (lambda own: Events(own.momenta, torch.where(torch.arange(200) == 11, -own.weights, own.weights)), 5, "rows 10 to 14 have weights"),
     ],

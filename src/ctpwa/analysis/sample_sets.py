@@ -35,6 +35,8 @@ from ctpwa.observe.efficiency import (
     ColumnEfficiency,
     Efficiency,
     EfficientStream,
+    PossibleStream,
+    check_possible,
     formula_efficiency,
     read_efficiency,
     summary_with,
@@ -137,6 +139,8 @@ class DataSetReader:
             samples.setdefault("truth", before)
         for kind, sample in samples.items():
             self._check_total(kind, sample, data_set.name, efficient=kind == "phase_space" and samples.get("truth") is before)
+        if resolution is None and "data" in samples:  # what was smeared may be where nothing is measured
+            samples["data"] = self._possible(samples["data"], [source.efficiency for source in data_set.phase_space], data_set.name)
         return samples, tuple(part for parts in read.values() for part in parts)
 
     def backgrounds(self, data_set: DataSet, samples: Mapping[str, Events | EventStream]) -> tuple[Background, ...]:
@@ -214,6 +218,17 @@ class DataSetReader:
             return EfficientStream(part, efficiency)
         assert part.summary is not None
         return replace(with_efficiency(part, efficiency), summary=summary_with(part.summary, efficiency))
+
+    def _possible(self, data: Events | EventStream, sources: Sequence[EfficiencySource | None], data_set: str) -> Events | EventStream:
+        """Measured events; refuses those where phase space has no efficiency, now or when they are read."""
+        given = [source for source in sources if source is not None]
+        if not given or len(given) < len(sources):
+            return data
+        efficiencies, name = [self.efficiency(source) for source in given], f"{data_set} data".lstrip()
+        if not isinstance(data, Events):
+            return PossibleStream(data, efficiencies, name)
+        self.ranks.together(lambda: check_possible(data, efficiencies, name))
+        return data
 
     def efficiency(self, source: EfficiencySource) -> Efficiency:
         """What a source says about the efficiency."""

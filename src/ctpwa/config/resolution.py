@@ -43,7 +43,8 @@ def check_resolution(spec: ResolutionSpec | None, decay: Decay, path: Path, prob
         return
     with problems.collect(path):
         if (spec.rows is None) == (not spec.masses):
-            raise SpecError("'resolution' needs masses of pairs, or rows of files", EXAMPLE)
+            what = "needs masses of pairs, or rows of files" if spec.rows is None else "has masses of pairs and rows of files"
+            raise SpecError(f"'resolution' {what}", EXAMPLE)
         if spec.rows is not None and spec.points is not None:
             raise SpecError("'points' next to 'rows'", "leave points out: rows says how many there are", key=("points",))
         if (spec.points or DEFAULT_POINTS) ** len(spec.masses) > MOST_POINTS:

@@ -362,7 +362,7 @@ class MomentumErrorSpec(StrictSpec):
 class ResolutionSpec(StrictSpec):
     """How exactly events are measured: masses of pairs, momenta, or points in the files."""
 
-    masses: dict[str, Positive] | list[str] = Field(
+    masses: ByName[Positive, list[str]] = Field(
         default_factory=dict,
         description="pair of particles: standard deviation of its measured mass, GeV, such as K+ K-: 0.0012; with momenta a list of pairs",
     )

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from ctpwa.base.errors import ConfigError, Path, Problem, format_path, suggest
 from ctpwa.base.words import counted
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
-from ctpwa.config.fit_spec import FitSpec
+from ctpwa.config.fit_spec import ErrorsSpec, FitSpec
 from ctpwa.config.problems import MAX_PROBLEMS
 from ctpwa.config.schema import (
     BackgroundSpec,
@@ -20,13 +20,16 @@ from ctpwa.config.schema import (
     DensityAxisSpec,
     DensityResonanceSpec,
     DensitySpec,
+    EfficiencySpec,
     ElementSpec,
     FractionSpec,
     MaxLSpec,
     ModelSpec,
+    MomentumErrorSpec,
     ParameterSpec,
     ParticleSpec,
     ProjectionEntry,
+    ResolutionSpec,
     ResonanceSpec,
     SampleSpec,
     ShareSpec,
@@ -61,6 +64,8 @@ _ADVICE = {
     "fractions": "write one indented line per resonance or wave, such as  phi(1020): 30 %",
     "backgrounds": "write one indented line per background, such as  sideband: {density: flat, fraction: 0.1}",
     "fraction": "write a number, or {value: 0.1, float: true}",
+    "errors": "write  errors: {simulation: false}",
+    "masses": "write  masses: {K+ K-: 0.0012},  or a list of pairs beside 'momenta'",
     "density": "write flat, a formula of variables, {column: …}, {histogram: file.json} or {sideband: file, variables: … or resonances: …}",
     "efficiency": "write a formula of variables, {column: …} or {histogram: file.json}; without it all events are measured",
     "resolution": "write  resolution: {masses: {K+ K-: 0.0012}, points: 11}  or  resolution: {rows: 8}",
@@ -88,7 +93,7 @@ _ADVICE = {
     "decay_ls": "write a list of (L, S) pairs: [[1, 0]]",
     "production_ls": "write a list of (L, S) pairs: [[1, 1], [3, 1]]",
 }
-_ENTRIES_OF_SAMPLES = {"density", "efficiency", "fraction", "resolution"}  # mappings, or something shorter
+_SHORTER = {"density", "efficiency", "errors", "fraction", "resolution"}  # mappings with few keys, which _ADVICE shows
 _LS_KEYS = {"ls", "decay_ls", "production_ls"}
 _FILE = "{file: data.root}"
 # what an entry of a section looks like
@@ -195,7 +200,7 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
     what = f"{_named(path)} must be {_EXPECTED[kind]}, not {_shown(value)}"
     if value is None:
         what = f"{_named(path)} is empty"
-    if kind in ("model_type", "model_attributes_type") and name in _ENTRIES_OF_SAMPLES:
+    if kind in ("model_type", "model_attributes_type") and name in _SHORTER:
         return Problem(what, path, _ADVICE[name], at_key=value is None)
     if kind in ("model_type", "model_attributes_type"):
         own = {DataSetSpec: _FILE, BackgroundSpec: "{density: flat, fraction: 0.1}"}
@@ -252,6 +257,8 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
 def _section(path: Path) -> type[BaseModel]:
     """The description of what the last key of a path stands in."""
     match path:
+        case ("fit", "errors", _):
+            return ErrorsSpec
         case ("fit", _, *_):
             return FitSpec
         case ("resonances", _, "max_L", _):
@@ -260,6 +267,10 @@ def _section(path: Path) -> type[BaseModel]:
             return _background_section(inside)
         case ("samples", _) | ("data_sets", _, _) | ("samples", _, int()) | ("data_sets", _, _, int()):
             return DataSetSpec
+        case ("samples", "resolution", *inside) | ("data_sets", _, "resolution", *inside):
+            return MomentumErrorSpec if len(inside) == 3 else ResolutionSpec
+        case ("samples", _, "efficiency", _) | ("data_sets", _, _, "efficiency", _):
+            return EfficiencySpec
         case ("samples", _, _, *_) | ("data_sets", _, _, _, *_):
             return SampleSpec
         case (section, _, _, *_):

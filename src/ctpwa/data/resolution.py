@@ -107,6 +107,7 @@ class WithOwnPoint:
 PREFIX = "points of "
 LEAST_EVENTS = 10  # of which it can be said how far from each other they lie
 LARGEST_SPREAD = 0.1  # of momenta of the points of an event: their variance relative to that of all rows
+MOST_NEAR = 1 / 3  # of all events may lie as near to the next one
 WEIGHT_COLUMN = PREFIX + "the event"
 
 
@@ -157,15 +158,21 @@ def group_points(rows: Events, n_points: int, name: str = "sample") -> Events:
 
 
 def _check_near(rows: Events, n_points: int, name: str) -> None:
-    """Refuse rows that are said to be points of one event, and lie as far from each other as different events do."""
+    """Refuse a number of rows that cannot be right: those of one event are far from each other, or those of different events near."""
     if rows.n_events < LEAST_EVENTS * n_points:
         return
     momenta = torch.cat([p4[:, 1:] for p4 in rows.values()], dim=1)
-    inside = momenta.reshape(-1, n_points, momenta.shape[1]).var(dim=1).mean(dim=0).sum()
-    if bool(inside > LARGEST_SPREAD * momenta.var(dim=0).sum()):
+    own = momenta.reshape(-1, n_points, momenta.shape[1])
+    near = LARGEST_SPREAD * float(momenta.var(dim=0).sum())
+    fix = "put the rows of an event one after the other, and check how many there are"
+    if float(own.var(dim=1).mean(dim=0).sum()) > near:
+        raise DataError(f"{name}: the {n_points} rows of an event lie as far from each other as those of different events\n fix: {fix}")
+    means = own.mean(dim=1)
+    share = float(((means[1:] - means[:-1]).square().sum(dim=1) < 2 * near).double().mean())  # of the independent: twice the variance
+    if share > MOST_NEAR:
         raise DataError(
-            f"{name}: the {n_points} rows of an event lie as far from each other as those of different events\n"
-            " fix: put the rows of an event one after the other, and check how many there are"
+            f"{name}: {100 * share:.0f} % of all events, of {n_points} rows each, lie as near to the next one as rows of one event\n"
+            f" fix: {fix}"
         )
 
 

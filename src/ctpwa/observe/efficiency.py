@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
 from ctpwa.data.event_column import EventColumn
 from ctpwa.data.event_files import EventFiles
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.decay.chain import Decay
-from ctpwa.observe.histogram import Histogram, not_a_histogram, read_histogram, some
+from ctpwa.observe.histogram import Histogram, bin_numbers, not_a_histogram, read_histogram, some
 from ctpwa.observe.variable import Variable, parse_variable
 
 WHAT = "efficiency"
@@ -34,6 +35,9 @@ class Efficiency(Protocol):
     def __call__(self, events: Events) -> Tensor:
         """The efficiency of every event, [event]."""
 
+    def possible(self, events: Events) -> Tensor:
+        """Whether each event can be measured, as far as that is known, [event]."""
+
 
 @dataclass(frozen=True)
 class ColumnEfficiency:
@@ -48,6 +52,10 @@ class ColumnEfficiency:
     def __call__(self, events: Events) -> Tensor:
         """See ``Efficiency``."""
         return events.columns[COLUMN.name]
+
+    def possible(self, events: Events) -> Tensor:
+        """See ``Efficiency``; files of data do not have the column."""
+        return torch.ones(events.n_events, dtype=torch.bool)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,10 @@ class FormulaEfficiency:
         """See ``Efficiency``."""
         return torch.from_numpy(self.variable(events))
 
+    def possible(self, events: Events) -> Tensor:
+        """See ``Efficiency``."""
+        return self(events) > 0
+
 
 @dataclass(frozen=True, eq=False)
 class HistogramEfficiency:
@@ -80,6 +92,11 @@ class HistogramEfficiency:
     def __call__(self, events: Events) -> Tensor:
         """See ``Efficiency``."""
         return torch.from_numpy(self.histogram(events))
+
+    def possible(self, events: Events) -> Tensor:
+        """See ``Efficiency``; a measured event beyond the edges is judged by the bin next to it."""
+        bins = tuple(bin_numbers(variable(events), edges) for variable, edges in self.histogram.axes)
+        return torch.from_numpy(self.histogram.values[bins] > 0)
 
 
 def without_column(events: Events) -> Events:
@@ -103,6 +120,43 @@ def with_efficiency(events: Events, efficiency: Efficiency) -> Events:
         fix = "divide by its largest value, a common factor has no meaning" if value > 1 else "correct it there"
         raise DataError(f"{WHAT}: {efficiency.name} is {value:.6g} in {some(bad)}\n fix: an efficiency is between 0 and 1; {fix}")
     return replace(without_column(events), weights=values if events.weights is None else events.weights * values)
+
+
+def check_possible(events: Events, efficiencies: Sequence[Efficiency], name: str) -> None:
+    """Refuse measured events where no efficiency says that any can be measured: the normalisation knows nothing of them.
+
+    Args:
+        events:        measured events
+        efficiencies:  of the sources of phase space
+        name:          of the sample, for messages
+    """
+    lost = (~torch.stack([efficiency.possible(events) for efficiency in efficiencies]).any(dim=0)).numpy()
+    if lost.any():
+        names = " and ".join(dict.fromkeys(efficiency.name for efficiency in efficiencies))
+        raise DataError(
+            f"{name}: the {WHAT} {names} is 0 at {counted(int(lost.sum()), 'event')} of {len(lost)}, and they were measured\n"
+            " fix: correct it there, or leave these events out of the data"
+        )
+
+
+class PossibleStream(EventStream):
+    """A stream of measured events, each of which ``check_possible`` has seen.
+
+    Args:
+        stream:        the events
+        efficiencies:  of the sources of phase space
+        name:          of the sample, for messages
+    """
+
+    def __init__(self, stream: EventStream, efficiencies: Sequence[Efficiency], name: str) -> None:
+        self.stream, self.efficiencies, self.name = stream, efficiencies, name
+        self.n_events, self.part = stream.n_events, stream.part
+
+    def pieces(self) -> Iterator[Events]:
+        """See ``EventStream``."""
+        for piece in self.stream.pieces():
+            check_possible(piece, self.efficiencies, self.name)
+            yield piece
 
 
 class EfficientStream(EventStream):

@@ -68,7 +68,10 @@ def test_what_it_gives(load, tmp_path, text, model, expected):
     [
         ("0.001", KK, "fix: write  resolution: {masses: {K+ K-: 0.0012}, points: 11}"),
         ("{}", KK, "'resolution' needs masses of pairs, or rows of files"),
-        ("{masses: {K+ K-: 0.001}, rows: 5}", KK, "'resolution' needs masses of pairs, or rows of files"),
+        ("{masses: {K+ K-: 0.001}, rows: 5}", KK, "'resolution' has masses of pairs and rows of files"),
+        ("{masses: 0.001}", KK, "fix: write  masses: {K+ K-: 0.0012}"),
+        ("{mases: {K+ K-: 0.001}}", KK, "fix: did you mean 'masses'?"),
+        ("{masses: [K+ K-], momenta: {K+: {magnitude: 0.01, angles: 0.1}}}", KK, "fix: did you mean 'angle'?"),
         ("{rows: 5, points: 5}", KK, "'points' next to 'rows'"),
         ("{masses: {K+ pi-: 0.001}}", KK, "'pi-' is not a final particle"),
         ("{masses: {K+ K-: -0.001}}", KK, "it must be a number > 0"),
@@ -95,6 +98,7 @@ def test_mistakes(load, tmp_path, text, model, message):
         resolution(load, tmp_path, text, model)
     assert message in str(caught.value)
     assert "model.yml:" in str(caught.value)
+    assert "list[str]" not in str(caught.value)
 
 
 def test_points_that_are_too_far_apart(load, tmp_path):
