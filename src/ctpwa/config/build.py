@@ -34,7 +34,9 @@ from ctpwa.config.written import direct_chain, written_chains
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise
+from ctpwa.decay.spin import LS
 from ctpwa.generate.shares import GivenFraction, SharedCouplings
+from ctpwa.model.couplings import WAVE
 from ctpwa.model.model import Model, Wave
 from ctpwa.spin.production import Production
 
@@ -92,6 +94,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     assert production is not None
     zou_bugg = spec.formalism == "zou-bugg"
     draft.notes += _traces(waves) if zou_bugg else []
+    draft.notes += _one_ratio(waves) if spec.fit.couplings == WAVE else []
     model = Model(decay, tuple(waves), draft.resonances, production, zou_bugg, tuple(draft.notes), values, columns)
     cp = read_asymmetries(spec, waves, formulas, problems)
     problems.stop()
@@ -107,6 +110,20 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     if not shares:
         return replace(model, coupling_values=with_tied(values, spec.fit.ties)), spec
     return replace(model, coupling_values=SharedCouplings(model, shares), notes=(*model.notes, share_note(shares, waves))), spec
+
+
+def _one_ratio(waves: Sequence[Wave]) -> list[str]:
+    """States held at their mass that decay weakly with several (L, S): these have the same ratio in all waves."""
+    found: dict[str, dict[LS, None]] = {}
+    for wave in waves:
+        for node, ls in zip(wave.chain.nodes[1:], wave.ls[1:], strict=True):
+            if node.weak and wave.chain.decay.held_at(node.leaves) is not None:
+                found.setdefault(node.particle.name, {})[ls] = None
+    several = [name for name, pairs in found.items() if len(pairs) > 1]
+    if not several:
+        return []
+    decay = f"{' and '.join(several)} {'decay' if len(several) > 1 else 'decays'} weakly with several (L,S)"
+    return [f"{decay}, in the same ratio in all waves, which only  fit: {{couplings: vertex}}  knows"]
 
 
 def _traces(waves: Sequence[Wave]) -> list[str]:

@@ -93,3 +93,14 @@ def test_a_forbidden_two_body_decay(problems):
     assert "C parity is not conserved" in problem.what
     assert problem.location == "model.yml:1:8"
     assert "weak: true" in problem.fix
+
+
+def test_hyperons_that_are_held_decay_in_one_ratio():
+    """Eight couplings of waves would be products of four numbers; who fits these is not told so."""
+    hyperons = {"decay": "J/psi(1S) -> Lambda Lambda~; Lambda -> p pi-; Lambda~ -> p~ pi+"}
+    (note,) = load_model(hyperons).notes
+    assert note.startswith("Lambda and Lambda~ decay weakly with several (L,S), in the same ratio in all waves")
+    assert "couplings: vertex" in note
+    assert load_model(hyperons | {"fit": {"couplings": "vertex"}}).notes == ()
+    strong = {"decay": "psi(2S) -> pi+ pi- J/psi(1S); J/psi(1S) -> mu+ mu-", "resonances": {"f(0)(500)": {"in": "pi+ pi-"}}}
+    assert load_model(strong).notes == ()
