@@ -15,6 +15,7 @@ from typing import TypedDict
 
 from ctpwa.analysis.analysis import Analysis
 from ctpwa.analysis.reopen import OpenedFit
+from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.engine.likelihood.intensity import ModelIntensity
@@ -28,7 +29,7 @@ class RunOptions(TypedDict, total=False):
     """How any study is run.
 
     Attributes:
-        path:      a Parquet file for finished fits; a study that is in it goes on. Default: none is written
+        path:      a Parquet file for finished fits; a study that is in it goes on. Default: none is written; several processes need one
         engine:    ``auto``, or a backend such as ``cuda``, ``cpu`` or ``reference``; default: that of the model file
         device:    where to compute; default: that of the model file
         progress:  show progress bars; default: on a terminal when it takes more than two seconds
@@ -80,6 +81,8 @@ class StudyRun:
         self._opened = opened
         self.engine, self.device = options.get("engine") or settings.engine, options.get("device") or settings.device
         self.ranks, self.progress = options.get("ranks", ONE), options.get("progress")
+        if path is None and self.ranks.size > 1:
+            raise DataError("several processes share a study through its file\n fix: give  path='model.toys.parquet',  or another name")
         if path is not None and options.get("force"):
             self.ranks.on_first(lambda: remove_study(path))
         self.store = StudyStore(about, path, rank=self.ranks.rank)

@@ -13,7 +13,9 @@ from ctpwa.studies.sample_study import sample as study
 
 def sample(
     call: StudyCall,
-    n: Annotated[int, typer.Option("-n", "--points", min=4, help="points of every chain; more later go on with those that exist")] = POINTS,
+    n: Annotated[
+        int, typer.Option("-n", "--points", min=4, help="points of every chain, in pieces of 25; more later go on with those that exist")
+    ] = POINTS,
     chains: Annotated[int, typer.Option("--chains", min=1, help="how many chains")] = CHAINS,
     warm_up: Annotated[int, typer.Option("--warm-up", min=10, help="points of every chain that are thrown away first")] = WARM_UP,
     shown: Annotated[
