@@ -32,7 +32,7 @@ class Constraints:
             if key not in KEYS:
                 raise configuration.error(f"{key!r} of 'constrains' cannot be imported", (*self._path, key), "remove it")
         self.names: set[str] = set()
-        self.extended = False
+        self.extended = self.subtracted = False
 
     @property
     def radius(self) -> float:
@@ -67,6 +67,7 @@ class Constraints:
             chains:  all chains, in order
         """
         fit: dict[str, Any] = {"extended": True} if self.extended else {}
+        fit |= {"subtraction": "plain"} if self.subtracted else {}
         reference = self._reference(firsts, chains)
         if reference is not None:
             fit["reference_wave"] = reference

@@ -81,7 +81,7 @@ class _Importer:
         if unused:
             configuration.notes.append(f"parameters that nothing uses: {', '.join(unused[:10])}{' …' if len(unused) > 10 else ''}")
         self._loaded(content)
-        return ImportedModel(configuration.source.name, content, tuple(configuration.notes))
+        return ImportedModel(os.path.basename(configuration.source.name), content, tuple(configuration.notes))
 
     def _loaded(self, content: Mapping[str, Any]) -> Model:
         try:
