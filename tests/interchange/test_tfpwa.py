@@ -132,7 +132,7 @@ WRONG = [
     (("decay", "R_BC"), ["B", "C", {"model": "gls-cpv"}], "the model 'gls-cpv'"),
     (("decay", "R_BC"), ["B", "B"], "a chain ends in"),
     (("decay", "R_BC"), ["R_BC", "C"], "decays into itself"),
-    (("particle", "R_BC", "model"), "Flatte", "the model 'Flatte' of 'R_BC'"),
+    (("particle", "R_BC", "model"), "MLP", "the model 'MLP' of 'R_BC'"),
     (("particle", "R_BC", "J"), "3/4", "J of 'R_BC' is '3/4'"),
     (("particle", "R_BC", "P"), 2, "the parity of 'R_BC' is 2"),
     (("particle", "R_BC", "secret"), 1, "'secret' of 'R_BC'"),
