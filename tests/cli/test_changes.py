@@ -320,7 +320,7 @@ class TestData:
         ("own", "expected"),
         [
             (None, "the model file has no samples; add samples:"),
-            ({"file": "data.npz", "weight_file": "w.txt"}, "has a weight_file"),
+            ({"file": "data.npz", "weight_file": "w.txt"}, "has weight_file"),
             (["data.npz", {"file": "b.npz", "scale": 2.0}], "read in different ways"),
         ],
     )

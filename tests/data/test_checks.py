@@ -289,3 +289,28 @@ def test_weight_files_that_cannot_be_used(saved, refused, tmp_path, name, make, 
 
 def test_missing_weight_file(saved, refused, tmp_path):
     assert "there is no file" in refused(saved(), weight_file=tmp_path / "w.txt")
+
+
+def test_event_columns_in_files_of_their_own(saved, model, tmp_path):
+    """Text, npy and npz, one or several files, read at once and in pieces: the numbers are those that were written."""
+    numbers = np.linspace(-1, 2, 23)
+    np.savetxt(tmp_path / "a.dat", numbers[:9], fmt="%.17g")
+    np.save(tmp_path / "b.npy", numbers[9:])
+    np.savez(tmp_path / "c.npz", t=numbers, other=2 * numbers)
+    for files in ([tmp_path / "a.dat", tmp_path / "b.npy"], tmp_path / "c.npz"):
+        events = ctpwa.read_events(model, saved(), column_files={"t": files}, chunk=7)
+        np.testing.assert_array_equal(events.columns["t"].numpy(), numbers)
+        assert len(events.summary.weight_files) == (2 if isinstance(files, list) else 1)
+        pieces = [piece.columns["t"] for piece in ctpwa.open_events(model, saved(), column_files={"t": files}, chunk=5).pieces()]
+        np.testing.assert_array_equal(torch.cat(pieces).numpy(), numbers)
+
+
+def test_column_files_that_cannot_be_used(saved, refused, tmp_path):
+    np.savetxt(tmp_path / "few.dat", np.ones(22))
+    np.savetxt(tmp_path / "nan.dat", [*np.ones(11), np.nan, *np.ones(11)])
+    np.savez(tmp_path / "two.npz", a=np.ones(23), b=np.ones(23))
+    assert "few.dat: 22 numbers for 23 events" in refused(saved(), column_files={"t": tmp_path / "few.dat"})
+    assert "nan.dat: 't' of event 11 is nan" in refused(saved(), column_files={"t": tmp_path / "nan.dat"}, chunk=7)
+    assert "which array holds the numbers?" in refused(saved(), column_files={"t": tmp_path / "two.npz"})
+    assert "cannot read numbers from" in refused(saved(), column_files={"t": tmp_path / "t.root"})
+    assert "both give 't'" in refused(saved(), column_files={"t": tmp_path / "few.dat"}, columns={"t": 1.0})

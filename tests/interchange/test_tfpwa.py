@@ -60,6 +60,17 @@ def test_command_and_likelihood(write, tmp_path):
     assert likelihood.value(likelihood.start) == pytest.approx(expected, rel=1e-10)
 
 
+def test_a_model_file_in_another_folder_finds_the_samples(write, tmp_path):
+    (tmp_path / "models").mkdir()
+    out = tmp_path / "models" / "model.yml"
+    done = CliRunner().invoke(app, ["import", str(write(CASES["cfit"]["config"])), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    samples = yaml.safe_load(out.read_text(encoding="utf-8"))["samples"]
+    assert samples["data"]["file"] == ["../toy_data/data.dat"]
+    assert samples["phase_space"]["column_files"]["bg_value"] == ["../toy_data/phsp_bg_value.dat"]
+    assert samples["backgrounds"]["bg"] == {"density": {"column": "bg_value", "efficiency": "eff_value"}, "fraction": 0.0909091}
+
+
 def test_what_is_fitted(write):
     fit = read_tfpwa(write(CASES["constrained"]["config"]), CASES["constrained"]["params"]).content["fit"]
     assert fit["reference_wave"] == "R_BC[B C] (0,1)(0,1)"
@@ -104,9 +115,9 @@ def test_ranges_and_limits(write):
 
 def test_notes_say_what_was_left_out(write):
     notes = "\n".join(read_tfpwa(write(CASES["cfit"]["config"])).notes)
-    for key in ("data_bg_value", "phsp_eff_value", "center_mass", "no parameters were given"):
-        assert key in notes
-    assert "line 4: 'data_bg_value'" in notes
+    for what in ("Σ w ln(ε/⟨ε⟩)", "center_mass", "no parameters were given"):
+        assert what in notes
+    assert "line 12: 'center_mass'" in notes
 
 
 BASE = CASES["tutorial"]["config"]
@@ -121,7 +132,7 @@ WRONG = [
     (("decay", "R_BC"), ["B", "C", {"model": "gls-cpv"}], "the model 'gls-cpv'"),
     (("decay", "R_BC"), ["B", "B"], "a chain ends in"),
     (("decay", "R_BC"), ["R_BC", "C"], "decays into itself"),
-    (("particle", "R_BC", "model"), "Flatte", "the model 'Flatte' of 'R_BC'"),
+    (("particle", "R_BC", "model"), "MLP", "the model 'MLP' of 'R_BC'"),
     (("particle", "R_BC", "J"), "3/4", "J of 'R_BC' is '3/4'"),
     (("particle", "R_BC", "P"), 2, "the parity of 'R_BC' is 2"),
     (("particle", "R_BC", "secret"), 1, "'secret' of 'R_BC'"),

@@ -138,7 +138,7 @@ class Analysis:
     def files(self) -> tuple[Path, ...]:
         """All files of events and weights that are there, read or not, and what the model file includes."""
         sources = [source for data_set in self.data_sets for _, source, _ in event_sources(data_set) if isinstance(source, FileSource)]
-        patterns = [os.fspath(file) for source in sources for file in (*source.files, *source.weight_files)]
+        patterns = [os.fspath(file) for source in sources for file in source.all_files]
         patterns += map(os.fspath, histogram_files(self.data_sets))
         found = (Path(file) for pattern in patterns for file in ([pattern] if os.path.exists(pattern) else glob(pattern)))
         return (*found, *self.included)

@@ -274,7 +274,7 @@ def event_patterns(sets: Sequence[DataSet]) -> list[str]:
     """Files of events, weights and histograms of data sets, or patterns of them."""
     sources = [source for data_set in sets for _, source, _ in event_sources(data_set)]
     files = [source for source in sources if isinstance(source, FileSource)]
-    events = [os.fspath(file) for source in files for file in (*source.files, *source.weight_files)]
+    events = [os.fspath(file) for source in files for file in source.all_files]
     return events + [os.fspath(file) for file in histogram_files(sets)]
 
 

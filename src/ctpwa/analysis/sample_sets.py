@@ -170,7 +170,7 @@ class DataSetReader:
         if source.formula is not None:
             return formula_density(source.formula, decay)
         if source.column is not None:
-            return InColumn(source.column)
+            return InColumn(source.column, source.efficiency)
         path = source.histogram
         if path is not None:
             return self.ranks.together(lambda: read_density(path, decay, what))
@@ -240,9 +240,14 @@ class DataSetReader:
         return ColumnEfficiency(source.column)
 
     def _open(self, source: FileSource, name: str, progress: bool | None, conjugate: bool) -> EventFiles:
-        options, model = source.options, self.model
+        options, model, files = source.options, self.model, dict(source.column_files)
+        declared = {column.name for column in model.columns}
         if source.efficiency is not None and source.efficiency.column is not None:
-            options = replace(options, columns={**options.columns, COLUMN.name: source.efficiency.column})
+            own = source.efficiency.column
+            if own in files:
+                files[COLUMN.name] = files[own] if own in declared else files.pop(own)
+            else:
+                options = replace(options, columns={**options.columns, COLUMN.name: own})
             model = replace(model, columns=(*model.columns, COLUMN))
         return open_events(
             model,
@@ -257,6 +262,7 @@ class DataSetReader:
             mass_tolerance=options.mass_tolerance,
             parent_tolerance=options.parent_tolerance,
             columns=options.columns,
+            column_files=files,
             name=name,
             progress=progress,
             ranks=self.ranks,

@@ -58,7 +58,8 @@ def _density(
         smoothing = SMOOTHING if spec.smoothing is None else spec.smoothing
         return DensitySource(sideband=SidebandSource(tuple(map(source, spec.sideband)), axes, smoothing))
     formula = None if spec.formula == FLAT else spec.formula
-    return DensitySource(formula, spec.column, None if spec.histogram is None else folder / spec.histogram)
+    histogram = None if spec.histogram is None else folder / spec.histogram
+    return DensitySource(formula, spec.column, histogram, efficiency=spec.efficiency)
 
 
 def _axis(axis: DensityAxisSpec, decay: Decay) -> ProjectionSpec:
@@ -174,8 +175,11 @@ class BackgroundChecks:
         for key in ("variables", "smoothing", "resonances"):
             if getattr(density, key) is not None and density.sideband is None:
                 raise SpecError(f"{key!r} without sideband events", "leave it out", key=("density", key))
-        if density.column is not None:
-            self._check_column(density.column)
+        if density.efficiency is not None and density.column is None:
+            raise SpecError("'efficiency' without a column", "leave it out", key=("density", "efficiency"))
+        for key in ("column", "efficiency"):
+            if (name := getattr(density, key)) is not None:
+                self._check_column(name, key)
         if density.formula is not None and density.formula != FLAT:
             self._check_formula(density.formula)
         if density.sideband is not None:
@@ -199,13 +203,13 @@ class BackgroundChecks:
             with self._problems.collect((*path, "resonances", name), "in"):
                 check_peak(name, resonance, self._decay, table)
 
-    def _check_column(self, name: str) -> None:
+    def _check_column(self, name: str, key: str) -> None:
         known = {column.name: column for column in self._columns}
         if name not in known:
             fix = suggest(name, known) if known else f"declare it:  columns: [{name}]"
-            raise SpecError(f"the model declares no event column {name!r}", fix, key=("density", "column"))
+            raise SpecError(f"the model declares no event column {name!r}", fix, key=("density", key))
         if known[name].size != 1:
-            raise SpecError(f"event column {name!r} is a vector", "a density is one number for each event", key=("density", "column"))
+            raise SpecError(f"event column {name!r} is a vector", "a density is one number for each event", key=("density", key))
 
     def _check_axis(self, axis: DensityAxisSpec, key: Path) -> None:
         self._check_variable(axis.variable, (*key, "variable"))

@@ -255,8 +255,9 @@ def with_files(sample: Any, files: list[str]) -> Any:
     one = entries[0] if len(entries) == 1 else {}
     if any(isinstance(entry, dict) for entry in entries) and len(entries) > 1:
         raise ChangeError("--data: 'data' is a list of samples that are read in different ways", "change the model file instead")
-    if isinstance(one, dict) and one.get("weight_file"):
-        raise ChangeError("--data: 'data' has a weight_file, which belongs to the old file", "change the model file instead")
+    for key in ("weight_file", "column_files"):
+        if isinstance(one, dict) and one.get(key):
+            raise ChangeError(f"--data: 'data' has {key}, which belong to the old file", "change the model file instead")
     return {**(one if isinstance(one, dict) else {}), "file": files}
 
 

@@ -50,6 +50,16 @@ def check_sample_columns(
             except DataError as error:
                 what, _, fix = str(error).partition("\n fix: ")
                 raise SpecError(what, fix, key=()) from None
+    used = sample.efficiency.column if sample.efficiency is not None else None
+    for name in sample.column_files:
+        with problems.collect((*path, "column_files", name)):
+            if name not in known and name != used:
+                fix = suggest(name, known) if known else "leave it out, or declare it: columns: [" + name + "]"
+                raise SpecError(f"the model declares no event column {name!r}", fix, key=())
+            if name in sample.columns:
+                raise SpecError(f"both 'columns' and 'column_files' give {name!r}", "leave one of them out", key=())
+            if name in known and known[name].size != 1:
+                raise SpecError(f"{name!r} is a vector", "files of their own are for columns of one number", key=())
     if sample.generate is not None:
         for column in declared:
             if column.name not in sample.columns and column.name not in made:

@@ -16,7 +16,8 @@ from ctpwa.config.set_values import names_of
 from ctpwa.decay.pdg import normalise
 
 ADD, LINESHAPE, RESONANCES = "add", "lineshape", "resonances"
-_PATHS = frozenset({"file", "weight_file", "histogram", "sideband", *KINDS})  # keys of paths
+_PATHS = frozenset({"file", "weight_file", "column_files", "histogram", "sideband", *KINDS})  # keys of paths
+_OWN_FILES = ("weight_file", "column_files")  # what belongs to the events of a file
 _NAMES = frozenset({"columns", "momenta"})  # mappings whose keys are names of the user
 _SHAPE = ("lineshape", "options", "parameters")  # keys of a resonance that belong to its lineshape
 
@@ -79,7 +80,8 @@ def moved(value: Any, old: FilePath, new: FilePath, key: str = "") -> Any:
         key:    that the part has
     """
     if isinstance(value, Mapping):
-        return {own: item if own in _NAMES else moved(item, old, new, str(own)) for own, item in value.items()}
+        inside = key == "column_files"  # whose keys are names of the user as well
+        return {own: item if own in _NAMES else moved(item, old, new, key if inside else str(own)) for own, item in value.items()}
     if isinstance(value, list):
         return [moved(item, old, new, key) for item in value]
     if not isinstance(value, str) or key not in _PATHS or os.path.isabs(value) or os.path.realpath(old) == os.path.realpath(new):
@@ -114,7 +116,7 @@ def _with_sample(first: Any, second: Any) -> Any:
     given = [entry if isinstance(entry, Mapping) else {"file": entry} for entry in entries]
     if "file" in second and given and not any("generate" in entry for entry in given):
         files = second["file"] if isinstance(second["file"], list) else [second["file"]]
-        given = [{key: value for key, value in entry.items() if key != "weight_file" or "weight_file" not in second} for entry in given]
+        given = [{key: value for key, value in entry.items() if key not in _OWN_FILES or key not in second} for entry in given]
         return _merged(with_files(given if len(given) > 1 else given[0], files), {k: v for k, v in second.items() if k != "file"}, ())
     if not given or "file" in second or ("generate" in second and not all("generate" in entry for entry in given)):
         return dict(second)

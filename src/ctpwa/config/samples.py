@@ -184,7 +184,8 @@ def _source(sample: SampleSpec, folder: FilePath) -> Source:
         numbers = {name: source for name, source in sample.columns.items() if not isinstance(source, str)}
         return GeneratedSource(sample.generate, sample.seed or 0, numbers, sample.proposal or "model", efficiency)  # type: ignore[arg-type]
     files, weight_files = (tuple(_in_folder(file, folder) for file in files) for files in (sample.file, sample.weight_file))
-    return FileSource(files, _options(sample), weight_files, sample.scale, efficiency)
+    column_files = {name: tuple(_in_folder(file, folder) for file in own) for name, own in sample.column_files.items()}
+    return FileSource(files, _options(sample), weight_files, sample.scale, efficiency, column_files)
 
 
 def _in_folder(file: str, folder: FilePath) -> FilePath:
@@ -207,7 +208,13 @@ def _check_sample(sample: SampleSpec, kind: str, decay: Decay, measured: Decay, 
     """What is wrong with a sample of a decay, whose files hold what was measured."""
     with problems.collect(path):
         _check_source(sample, kind)
-    for key, files, known in (("file", sample.file, SUFFIXES), ("weight_file", sample.weight_file, WEIGHT_SUFFIXES)):
+    in_columns = [file for own in sample.column_files.values() for file in own]
+    listed = (
+        ("file", sample.file, SUFFIXES),
+        ("weight_file", sample.weight_file, WEIGHT_SUFFIXES),
+        ("column_files", in_columns, WEIGHT_SUFFIXES),
+    )
+    for key, files, known in listed:
         for file in files:
             with problems.collect(path, key):
                 suffix = FilePath(file).suffix.lower()

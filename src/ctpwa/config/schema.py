@@ -231,7 +231,7 @@ class EfficiencySpec(StrictSpec):
 
     also: ClassVar = (TEXT,)  # just a formula
     formula: str | None = Field(None, description="a formula of variables, such as 0.3 + 0.1*cos_theta(K+; K+ K-)")
-    column: str | None = Field(None, description="column of the files")
+    column: str | None = Field(None, description="column of the files, or one of column_files")
     histogram: str | None = Field(None, description="JSON file with axes, each a variable and its edges, and values")
 
 
@@ -263,6 +263,9 @@ class SampleSpec(StrictSpec):
     columns: dict[str, str | Finite | list[str] | list[Finite]] = Field(
         default_factory=dict,
         description="event column: its column in the files, those of the components of a vector, or numbers that all events have",
+    )
+    column_files: dict[str, OneOrMany[str]] = Field(
+        default_factory=dict, description="event column: a file of its own, one number per line, .npy or .npz"
     )
     generate: int | None = Field(None, ge=1, description="how many events of phase space to generate instead of reading files")
     seed: int | None = Field(None, ge=0, description="seed of generated events; 0 if left out")
@@ -315,6 +318,7 @@ class DensitySpec(StrictSpec):
     also: ClassVar = (TEXT,)  # flat, or just a formula
     formula: str | None = Field(None, description="flat, or a formula of variables, such as 1 + mass2(K+, K-)")
     column: str | None = Field(None, description="event column of the samples")
+    efficiency: str | None = Field(None, description="of a column: the event column of the efficiency that it holds, and is divided by")
     histogram: str | None = Field(None, description="JSON file with axes, each a variable and its edges, and values")
     sideband: Samples | None = Field(None, description="events that look like the background: a file, {file: …}, or a list of them")
     variables: (

@@ -39,6 +39,7 @@ class FileSource:
         weight_files:  where the weights are, if not in ``files``
         scale:         multiplies all weights
         efficiency:    multiplies them as well; None: all events are measured
+        column_files:  event columns in files of their own
     """
 
     files: tuple[FilePath, ...]
@@ -46,6 +47,12 @@ class FileSource:
     weight_files: tuple[FilePath, ...] = ()
     scale: float = 1.0
     efficiency: EfficiencySource | None = None
+    column_files: Mapping[str, tuple[FilePath, ...]] = field(default_factory=dict)
+
+    @property
+    def all_files(self) -> tuple[FilePath, ...]:
+        """Files of events, weights and event columns."""
+        return (*self.files, *self.weight_files, *(file for own in self.column_files.values() for file in own))
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.files))
@@ -107,12 +114,14 @@ class DensitySource:
         column:     event column of the samples
         histogram:  a JSON file
         sideband:   events
+        efficiency: event column that a column is divided by; None: it holds no efficiency
     """
 
     formula: str | None = None
     column: str | None = None
     histogram: FilePath | None = None
     sideband: SidebandSource | None = None
+    efficiency: str | None = None
 
     def __str__(self) -> str:
         if self.sideband is not None:

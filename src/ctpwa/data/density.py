@@ -36,14 +36,17 @@ class InColumn:
     """An event column.
 
     Attributes:
-        column:  its name; all samples have it
+        column:      its name; all samples have it
+        efficiency:  of the column that it is divided by; None: it holds no efficiency
     """
 
     column: str
+    efficiency: str | None = None
 
     def __call__(self, events: Piece) -> Tensor:
         """The numbers of the column."""
-        return events.columns[self.column]
+        values = events.columns[self.column]
+        return values if self.efficiency is None else values / events.columns[self.efficiency]
 
 
 def checked_density(values: Tensor, name: str, sample: str, first: int, *, positive: bool) -> Tensor:

@@ -14,7 +14,7 @@ from ctpwa.data.checks import MassTolerance, WeightRange, weight_range
 from ctpwa.data.events import Events
 from ctpwa.data.files import Found, HasEvents, SampleReader
 from ctpwa.data.naming import MomentaNames
-from ctpwa.data.options import CHUNK, ColumnSources, FilePath, ReadOptions, expand
+from ctpwa.data.options import CHUNK, ColumnFiles, ColumnSources, FilePath, ReadOptions, expand
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.stream import EventStream
 from ctpwa.data.summary import SampleSummary
@@ -110,6 +110,7 @@ def open_events(
     mass_tolerance: MassTolerance = None,
     parent_tolerance: float | None = None,
     columns: ColumnSources | None = None,
+    column_files: ColumnFiles | None = None,
     name: str = "",
     progress: bool | None = None,
     ranks: Ranks | None = None,
@@ -121,7 +122,8 @@ def open_events(
     Only the columns are looked for now. Parquet and ROOT files are best: any part of them can be read without the rest.
 
     Args:
-        model, path, tree, momenta, weight, weight_file, scale, order, unit, mass_tolerance, parent_tolerance, columns, name, conjugate:
+        model, path, tree, momenta, weight, weight_file, scale, order, unit, mass_tolerance, parent_tolerance, columns, column_files, name,
+        conjugate:
                    as in ``read_events``
         progress:  show a progress bar when files are read for a summary; default: on a terminal when it takes more than two seconds
         ranks:     processes that share the sample: each reads its own rows; default: this process reads everything
@@ -130,7 +132,8 @@ def open_events(
     Raises:
         DataError: if files or columns are missing or ambiguous; what is wrong with events is found when they are read
     """
-    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {}, chunk)
+    tolerances = mass_tolerance, parent_tolerance
+    options = ReadOptions(tree, momenta or {}, weight, order, unit, *tolerances, columns or {}, chunk, column_files or {})
     try:
         reader = SampleReader(model, options, torch.device("cpu"), ranks or ONE, scale, conjugate)
         weight_paths = [] if weight_file is None else expand(weight_file)

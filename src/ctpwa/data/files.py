@@ -24,12 +24,12 @@ from ctpwa.data.events import Events
 from ctpwa.data.located import SUFFIXES, LocatedFile, check_suffix, open_file
 from ctpwa.data.momenta import reversed_momentum
 from ctpwa.data.naming import MomentaNames
-from ctpwa.data.options import CHUNK, ORDERS, ColumnSources, FilePath, ReadOptions, check_chunk, expand
+from ctpwa.data.options import CHUNK, ORDERS, ColumnFiles, ColumnSources, FilePath, ReadOptions, check_chunk, expand
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.regular import check_regular, refuse_repeated
 from ctpwa.data.stream import Piece
 from ctpwa.data.summary import FileRecord, SampleSummary
-from ctpwa.data.weights import read_weight_files
+from ctpwa.data.weights import read_number_files
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.conjugate import conjugate_decay
 
@@ -60,6 +60,7 @@ def read_events(
     mass_tolerance: MassTolerance = None,
     parent_tolerance: float | None = None,
     columns: ColumnSources | None = None,
+    column_files: ColumnFiles | None = None,
     name: str = "",
     device: str | torch.device = "cpu",
     progress: bool | None = None,
@@ -87,6 +88,7 @@ def read_events(
         parent_tolerance:  the same for the mass of all particles together; default: 0.005 + 20 Γ
         columns:           event column → its column in the files (for a vector those of its components), or numbers that all events have;
                            those that the model declares are looked up under their own names, others are read in addition
+        column_files:      event column → a file of its own: one number per line, .npy or .npz
         name:              what the sample is, for messages
         device:            where to put the tensors
         progress:          show a progress bar; default: on a terminal when it takes more than two seconds
@@ -99,7 +101,8 @@ def read_events(
     Raises:
         DataError: if anything is missing, ambiguous or wrong; the message names file, particle and event
     """
-    options = ReadOptions(tree, momenta or {}, weight, order, unit, mass_tolerance, parent_tolerance, columns or {}, chunk)
+    tolerances = mass_tolerance, parent_tolerance
+    options = ReadOptions(tree, momenta or {}, weight, order, unit, *tolerances, columns or {}, chunk, column_files or {})
     try:
         reader = SampleReader(model, options, torch.device(device), ranks or ONE, scale, conjugate)
         weight_paths = [] if weight_file is None else expand(weight_file)
@@ -119,8 +122,9 @@ class Located:
         n_events:        events of all of them
         first, last:     the events of this process
         weights:         their weights, if these are in separate files
-        weight_records:  these files
+        weight_records:  these files, and those of event columns
         weighted:        whether events have weights
+        columns:         event columns that are in separate files
     """
 
     files: tuple[LocatedFile, ...]
@@ -130,6 +134,7 @@ class Located:
     weights: np.ndarray | None
     weight_records: tuple[FileRecord, ...]
     weighted: bool
+    columns: Mapping[str, np.ndarray]
 
     @property
     def part(self) -> OwnPart:
@@ -145,7 +150,7 @@ class Found:
         name:            of the sample
         records:         the files, with hashes on the first process
         n_events:        events of the whole sample
-        weight_records:  files of weights
+        weight_records:  files of weights and event columns
         checks:          what was remembered while events were checked
         weights:         sums and ranges of weights, chunk by chunk; None if there are none
         weight_notes:    weights that were found although not asked for
@@ -192,14 +197,25 @@ class SampleReader:
         self.options, self.device, self.ranks, self.scale, self.conjugate = options, device, ranks, scale, conjugate
         self.decay, self.labels = conjugate_decay(model.decay) if conjugate else model.decay, model.decay.labels
         self.columns = options.event_columns(model.columns)
-        sources = {column: options.source_of(column) for column in self.columns}
+        self._column_paths = {name: tuple(expand(files)) for name, files in options.column_files.items()}
+        for name in self._column_paths:
+            self._check_column_file(name)
+        self._in_events = tuple(column for column in self.columns if column.name not in self._column_paths)
+        sources = {column: options.source_of(column) for column in self._in_events}
         self._constants = {column.name: numbers for column, numbers in sources.items() if not isinstance(numbers[0], str)}
-        for column in self.columns:
+        for column in self._in_events:
             if column.name in self._constants:
                 column.same_for_all(self._constants[column.name], 1)  # what is wrong with them is said here
         check_chunk(options.chunk)
         if not math.isfinite(scale) or scale == 0:
             raise DataError(f"scale is {scale}\n fix: give a finite number other than zero")
+
+    def _check_column_file(self, name: str) -> None:
+        column = next(column for column in self.columns if column.name == name)
+        if name in self.options.columns:
+            raise DataError(f"columns and column_files: both give {name!r}\n fix: leave one of them out")
+        if column.size != 1:
+            raise DataError(f"column_files: {name!r} is a vector\n fix: files of their own are for columns of one number")
 
     def read(self, paths: Sequence[Path], weight_paths: Sequence[Path], name: str, progress: bool | None) -> Events:
         """All events of all files, in their order; with several ranks those of this one."""
@@ -243,14 +259,19 @@ class SampleReader:
                 check_suffix(path)
             refuse_repeated(paths, [check_regular(path, SUFFIXES) for path in paths])
             opened = [stack.enter_context(open_file(path, self.decay, self.options)) for path in paths]
-            files = tuple(LocatedFile.of(file, self.decay, self.options, bool(weight_paths), self.columns) for file in opened)
+            files = tuple(LocatedFile.of(file, self.decay, self.options, bool(weight_paths), self._in_events) for file in opened)
             n_events = sum(file.n_events for file in files)
             if n_events == 0:
                 raise DataError(f"{', '.join(file.place for file in opened)}: no events\n fix: check the selection that wrote the file")
-            given, weight_records = read_weight_files(weight_paths, n_events)
+            given, records = read_number_files(weight_paths, n_events)
             first, last = self.ranks.share(n_events)
             weighted = given is not None or self._weighted(files)
-            yield Located(files, n_events, first, last, None if given is None else given[first:last], weight_records, weighted)
+            columns: dict[str, np.ndarray] = {}
+            for name, own in self._column_paths.items():
+                numbers, found = read_number_files(own, n_events, name)
+                assert numbers is not None
+                columns[name], records = numbers[first:last], (*records, *found)
+            yield Located(files, n_events, first, last, None if given is None else given[first:last], records, weighted, columns)
 
     def found(self, located: Located, name: str, checks: SampleChecks, weights: Sequence[WeightRange] | None) -> Found:
         """What a summary needs after a pass; hashes the files on the first process."""
@@ -271,9 +292,21 @@ class SampleReader:
                     weights = torch.from_numpy(located.weights[done : done + piece.n_events].copy())
                 elif located.weighted and weights is None:
                     weights = torch.ones(piece.n_events, dtype=torch.float64)
+                columns = {**piece.columns, **self._own_columns(located, done, piece.n_events)}
                 done += piece.n_events
-                yield replace(piece, weights=weights if weights is None or self.scale == 1 else weights * self.scale)
+                weights = weights if weights is None or self.scale == 1 else weights * self.scale
+                yield replace(piece, weights=weights, columns=columns)
             before += file.n_events
+
+    def _own_columns(self, located: Located, start: int, n_events: int) -> dict[str, Tensor]:
+        """Event columns from files of their own at some events of this process, checked."""
+        found = {}
+        for column in self.columns:
+            if column.name in located.columns:
+                values = torch.from_numpy(located.columns[column.name][start : start + n_events].copy())
+                column.check(values, ", ".join(map(str, self._column_paths[column.name])), located.first + start)
+                found[column.name] = values
+        return found
 
     def _file_chunks(self, file: LocatedFile, first: int, last: int, checks: SampleChecks) -> Iterator[Piece]:
         """The events ``first`` to ``last`` of one file."""
@@ -294,7 +327,7 @@ class SampleReader:
     def _event_columns(self, file: LocatedFile, chunk: Mapping[str, np.ndarray], n_events: int, first_event: int) -> dict[str, Tensor]:
         """The event columns of a chunk, checked."""
         found: dict[str, Tensor] = {}
-        for column in self.columns:
+        for column in self._in_events:
             if column.name in self._constants:
                 found[column.name] = column.same_for_all(self._constants[column.name], n_events)
                 continue

@@ -74,7 +74,7 @@ class LocatedFile:
             for name in named:
                 raise DataError(
                     f"{file.place}: a text file has no event column {name!r}\n"
-                    f" fix: use ROOT, Parquet or npz, or say  columns: {{{name}: …}}  with a number for all events"
+                    f" fix: give it as  column_files: {{{name}: …}}, or say  columns: {{{name}: …}}  with a number for all events"
                 )
             return cls(file, {label: Place((label,)) for label in decay.labels}, None, {}, file.columns[0].n_events)
         assert isinstance(options.momenta, Mapping)

@@ -22,6 +22,7 @@ UNITS = {"GeV": 1.0, "MeV": 1000.0}
 FilePath = str | os.PathLike[str]
 # event column → its column in the files, those of the components of a vector, or numbers that all events have
 ColumnSources = Mapping[str, str | float | Sequence[str] | Sequence[float]]
+ColumnFiles = Mapping[str, FilePath | Sequence[FilePath]]  # event column → files of its own, with one number per event
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class ReadOptions:
     parent_tolerance: float | None = None
     columns: ColumnSources = field(default_factory=dict)
     chunk: int = CHUNK
+    column_files: ColumnFiles = field(default_factory=dict)
 
     def event_columns(self, declared: Sequence[EventColumn]) -> tuple[EventColumn, ...]:
         """All event columns to read: those that a model declares, and those that are asked for besides."""
         known = {column.name for column in declared}
-        others = {name: source for name, source in self.columns.items() if name not in known}
+        sources: ColumnSources = {**dict.fromkeys(self.column_files, ""), **self.columns}
+        others = {name: source for name, source in sources.items() if name not in known}
         sizes = {name: 1 if isinstance(source, (str, int, float)) else len(source) for name, source in others.items()}
         return (*declared, *(EventColumn(name, size) for name, size in sizes.items()))
 

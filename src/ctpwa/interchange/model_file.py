@@ -26,5 +26,5 @@ class ImportedModel:
 
     @property
     def model(self) -> Model:
-        """The model."""
-        return load_model(self.content)
+        """The model alone, without samples and the event columns of their densities."""
+        return load_model({key: value for key, value in self.content.items() if key not in ("samples", "columns")})

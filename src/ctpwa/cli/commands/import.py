@@ -14,6 +14,7 @@ from ctpwa.base.words import counted
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import IMPORTED
+from ctpwa.config.merged import moved
 from ctpwa.config.model_text import model_text
 from ctpwa.interchange.model_file import ImportedModel
 from ctpwa.interchange.serialization.checksums import CheckedSum
@@ -42,9 +43,11 @@ def import_model(
         found = read_serialization(file)
         checksums = list(found.checksums)
         imported = _chosen(list(found.models), name)
-    about = [f"written by ctpwa import, ctpwa {ctpwa.__version__}, from {file.name}: {imported.name}", *imported.notes]
+    source = file.name if imported.name == file.name else f"{file.name}: {imported.name}"
+    head = [f"written by ctpwa import, ctpwa {ctpwa.__version__}, from {source}", *imported.notes]
+    content = moved(imported.content, file.parent, out.parent)  # paths of samples
     with written_whole(out) as temporary:
-        temporary.write_text(model_text(imported.content, about), encoding="utf-8")
+        temporary.write_text(model_text(content, head), encoding="utf-8")
         model = ctpwa.load_model(temporary)
     if as_json:
         print_json(

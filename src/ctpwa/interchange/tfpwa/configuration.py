@@ -14,6 +14,7 @@ from ctpwa.base.errors import ConfigError, Path, Problem, shortened
 from ctpwa.config.model_file import read_text
 from ctpwa.config.source import Source
 from ctpwa.decay.spin import LS, couplings
+from ctpwa.interchange.tfpwa.models import OWN_KEYS
 
 MOST_CHAINS = 500
 MOST_PARTICLES = 500
@@ -194,8 +195,10 @@ class _Reader:
     def _particle(self, name: str, value: Any, path: Path) -> ParticleEntry:
         if not isinstance(value, dict):
             raise self.error(f"{name!r} is {value!r}", path, "write its properties: J, P, mass")
+        model = value.get("model")
+        known = PARTICLE_KEYS | (OWN_KEYS.get(model, set()) if isinstance(model, str) else set())
         for key in value:
-            if key not in PARTICLE_KEYS:
+            if key not in known:
                 raise self.error(
                     f"{key!r} of {name!r} cannot be imported", (*path, str(key)), "remove it if it does not change the amplitude"
                 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from ctpwa.base.errors import Path
 from ctpwa.interchange.tfpwa.configuration import DEFAULT_RADIUS, Configuration, ParticleEntry, is_number
+from ctpwa.interchange.tfpwa.models import FLATTES, OWN_KEYS, WITH_MASS
 
 KEYS = {"particle", "decay", "fix_var", "free_var", "var_range", "var_equal", "gauss_constr", "from_trans"}
 SHORT = {"m": "mass", "g": "width", "mass": "mass", "width": "width"}
@@ -32,7 +33,7 @@ class Constraints:
             if key not in KEYS:
                 raise configuration.error(f"{key!r} of 'constrains' cannot be imported", (*self._path, key), "remove it")
         self.names: set[str] = set()
-        self.extended = False
+        self.extended = self.subtracted = False
 
     @property
     def radius(self) -> float:
@@ -47,11 +48,13 @@ class Constraints:
 
     def floating(self, particle: ParticleEntry) -> list[str]:
         """Which of mass and width of a resonance are fitted."""
-        said = str(particle.keys.get("float", ""))
-        unknown = set(said) - {"m", "g"}
+        given = particle.keys.get("float", "")
+        couplings = OWN_KEYS.get(particle.model, set())
+        said = [letter for letter in given if letter not in couplings] if isinstance(given, list) else list(str(given))
+        unknown = [letter for letter in said if letter not in ("m", "g")]
         if unknown:
-            raise self.configuration.error(f"float of {particle.name!r} is {said!r}", (*particle.path, "float"), "write m, g or mg")
-        if said and particle.model not in ("default", "BWR", "BWR2", "BW", "LASS"):
+            raise self.configuration.error(f"float of {particle.name!r} is {given!r}", (*particle.path, "float"), "write m, g or mg")
+        if said and (particle.model not in WITH_MASS or ("g" in said and particle.model in FLATTES)):
             raise self.configuration.error(f"{particle.name!r} has no mass and width to fit", (*particle.path, "float"), "remove it")
         free = [self._parameter(name) for name in self._list("free_var")]
         related = self.section.get("from_trans") or {}
@@ -67,6 +70,7 @@ class Constraints:
             chains:  all chains, in order
         """
         fit: dict[str, Any] = {"extended": True} if self.extended else {}
+        fit |= {"subtraction": "plain"} if self.subtracted else {}
         reference = self._reference(firsts, chains)
         if reference is not None:
             fit["reference_wave"] = reference

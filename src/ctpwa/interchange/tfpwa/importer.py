@@ -20,7 +20,7 @@ from ctpwa.interchange.model_file import ImportedModel
 from ctpwa.interchange.particles import spin_state
 from ctpwa.interchange.tfpwa.configuration import Configuration, DecayEntry, ParticleEntry, Tree, read_configuration, tf_ls
 from ctpwa.interchange.tfpwa.constraints import Constraints
-from ctpwa.interchange.tfpwa.lineshapes import lineshape_of
+from ctpwa.interchange.tfpwa.lineshapes import Lineshapes
 from ctpwa.interchange.tfpwa.parameters import Values, read_parameters
 from ctpwa.interchange.tfpwa.samples import samples_of
 from ctpwa.kinematics.two_body import barrier_coefficients
@@ -81,7 +81,7 @@ class _Importer:
         if unused:
             configuration.notes.append(f"parameters that nothing uses: {', '.join(unused[:10])}{' …' if len(unused) > 10 else ''}")
         self._loaded(content)
-        return ImportedModel(configuration.source.name, content, tuple(configuration.notes))
+        return ImportedModel(os.path.basename(configuration.source.name), content, tuple(configuration.notes))
 
     def _loaded(self, content: Mapping[str, Any]) -> Model:
         try:
@@ -157,13 +157,13 @@ class _Importer:
         return {"polarisation": [[float(m == n and m in chosen) for n in everything[::-1]] for m in everything[::-1]]}
 
     def _resonances(self) -> dict[str, Any]:
-        result = {}
+        result, lineshapes = {}, Lineshapes(self.configuration, self.values)
         for name, particle in self.configuration.particles.items():
             decays = [step.decay for tree in self.configuration.chains for step in tree.walk() if step.decay.mother == name]
             smallest = min(ls.L for decay in decays for ls in self._ls(decay))
             masses = [self._mass(self._find(daughter)) for daughter in decays[0].daughters]
             pair = None if None in masses else (masses[0], masses[1])
-            spec = lineshape_of(self.configuration, particle, smallest, pair)  # type: ignore[arg-type]
+            spec = lineshapes.of(particle, smallest, pair)  # type: ignore[arg-type]
             for key in ("mass", "width"):
                 value = self.values.real(f"{name}_{key}")
                 if key in spec and value is not None:
@@ -174,9 +174,8 @@ class _Importer:
             if "mass" not in spec and self._needs_mass(name):
                 entry["nominal_mass"] = self._mass(particle)
             self._check_head(particle)
-            floating = self.constraints.floating(particle)
-            if floating:
-                entry["float"] = floating
+            floating = [*self.constraints.floating(particle), *spec.get("float", ())]
+            entry = {key: value for key, value in entry.items() if key != "float"} | ({"float": floating} if floating else {})
             result[self._titles[name]] = entry
         return result
 

@@ -29,6 +29,8 @@ WITHOUT_EFFECT = {
 }
 MOST_ROWS = 10_000  # that are points of one event
 DENSITIES = ("bg_frac", "data_bg_value", "phsp_bg_value", "data_eff_value", "phsp_eff_value")
+BACKGROUND, EFFICIENCY = "bg_value", "eff_value"  # event columns, and how the keys of both samples end
+SAMPLES = {"data": "data", "phase_space": "phsp"}  # in a model file, and in a configuration
 KNOWN = {
     "dat_order", "data", "data_weight", "phsp", "phsp_weight", "phsp_noeff", "bg", "bg_weight", "resolution_size", "extended", "model",
     *DENSITIES, *WITHOUT_EFFECT,
@@ -36,7 +38,7 @@ KNOWN = {
 
 
 def samples_of(configuration: Configuration, constraints: Constraints) -> dict[str, Any]:
-    """The key ``samples`` of a model file; nothing if there are no data."""
+    """The keys ``samples`` and ``columns`` of a model file; nothing if there are no data."""
     section = configuration.data.get("data") or {}
     place: Path = ("data",)
     if not isinstance(section, dict):
@@ -54,9 +56,7 @@ def samples_of(configuration: Configuration, constraints: Constraints) -> dict[s
             configuration.note(f"{key!r} is not imported: {WITHOUT_EFFECT[key]}", (*place, str(key)))
     model = section.get("model", "default")
     if model not in ("default", "cfit"):
-        raise configuration.error(
-            f"the likelihood {model!r} cannot be imported", (*place, "model"), "default can, and cfit without its densities"
-        )
+        raise configuration.error(f"the likelihood {model!r} cannot be imported", (*place, "model"), "default and cfit can")
     if not section.get("data") or not section.get("phsp"):
         configuration.notes.append("no samples: 'data' and 'phsp' are not given")
         return {}
@@ -77,9 +77,16 @@ def samples_of(configuration: Configuration, constraints: Constraints) -> dict[s
     samples = {"data": sample("data", "data_weight"), "phase_space": sample("phsp", "phsp_weight")}
     if section.get("bg"):
         samples["background"] = sample("bg", "bg_weight")
+        constraints.subtracted = True
         configuration.notes.append(
-            "−ln L of TF-PWA is multiplied by Σw/Σw² with weights; say  fit: {subtraction: plain}  for its signed sum"
+            "subtraction: plain is the signed sum of TF-PWA; without it −ln L of subtracted background is bounded, which is safer"
         )
+    if constraints.extended:
+        configuration.notes.append(
+            "extended: TF-PWA scales I, ctpwa has a yield: at  signal.yield = N⟨I⟩, N = Σw of the data, −ln L of TF-PWA is larger by N ln N"
+        )
+    if section.get("bg") or isinstance(section.get("data_weight"), str | list):
+        configuration.notes.append("−ln L of TF-PWA is that of ctpwa times α = Σw/Σw² of data and background")
     if section.get("phsp_noeff"):
         samples["truth"] = sample("phsp_noeff")
     size = section.get("resolution_size")
@@ -87,11 +94,56 @@ def samples_of(configuration: Configuration, constraints: Constraints) -> dict[s
         raise configuration.error(f"resolution_size is {size!r}", (*place, "resolution_size"), f"write a whole number up to {MOST_ROWS}")
     if size is not None and size > 1:
         samples["resolution"] = {"rows": size}
+    if model == "cfit":
+        return {**_densities(configuration, section, samples), "samples": samples}
     for key in DENSITIES:
         if section.get(key) is not None:
-            what = f"{key!r} is not imported: put the numbers of its file into a column of the events, and say  backgrounds  or  efficiency"
-            configuration.note(what, (*place, key))
+            configuration.note(f"{key!r} means nothing without  model: cfit", (*place, key))
     return {"samples": samples}
+
+
+def _densities(configuration: Configuration, section: dict[str, Any], samples: dict[str, Any]) -> dict[str, Any]:
+    """The event columns of cfit: background b and efficiency ε; samples and backgrounds get their part of them.
+
+    TF-PWA has p = (1 − f) ε I/⟨ε I⟩ + f b/⟨b⟩. In ctpwa the phase-space sample holds ε, and the density is b/ε: p is the same up to ε/⟨ε⟩.
+    """
+    for key in ("bg", "resolution_size", "extended"):
+        if section.get(key) and (key != "resolution_size" or section[key] != 1):
+            raise configuration.error(f"cfit with {key!r} cannot be imported", ("data", key), "remove it")
+    fraction = configuration.number(section.get("bg_frac"), ("data", "bg_frac" if "bg_frac" in section else "model"))
+    if not 0 <= fraction < 1:
+        raise configuration.error(f"bg_frac is {fraction!r}", ("data", "bg_frac"), "write a number from 0 to 1")
+    with_efficiency = any(section.get(f"{key}_{EFFICIENCY}") for key in SAMPLES.values())
+    if with_efficiency or any(section.get(f"{key}_{BACKGROUND}") for key in SAMPLES.values()):
+        _column(configuration, section, samples, BACKGROUND)
+        density: Any = {"column": BACKGROUND}
+    else:
+        density = "flat"
+    if with_efficiency:
+        _column(configuration, section, samples, EFFICIENCY)
+        density["efficiency"] = EFFICIENCY
+        if EFFICIENCY in samples["phase_space"].get("column_files", {}):
+            samples["phase_space"]["efficiency"] = {"column": EFFICIENCY}
+        configuration.notes.append(
+            "−ln L of TF-PWA is smaller by Σ w ln(ε/⟨ε⟩) of the data, a constant: there the efficiency ε is part of the density"
+        )
+    if fraction > 0:
+        samples["backgrounds"] = {"bg": {"density": density, "fraction": fraction}}
+    columns: dict[str, Any] = {BACKGROUND: {}} if density != "flat" else {}
+    columns |= {EFFICIENCY: {"limits": [0, 1]}} if with_efficiency else {}
+    if "truth" in samples and columns:
+        samples["truth"]["columns"] = dict.fromkeys(columns, 1.0)
+    return {"columns": columns} if columns else {}
+
+
+def _column(configuration: Configuration, section: dict[str, Any], samples: dict[str, Any], column: str) -> None:
+    """Where data and phase space have an event column: in a file of its own, or 1 as in TF-PWA."""
+    for sample, key in SAMPLES.items():
+        value = section.get(f"{key}_{column}")
+        if value:
+            samples[sample].setdefault("column_files", {})[column] = _files(configuration, value, ("data", f"{key}_{column}"))
+        else:
+            samples[sample].setdefault("columns", {})[column] = 1.0
 
 
 def _files(configuration: Configuration, value: Any, path: Path) -> list[str]:

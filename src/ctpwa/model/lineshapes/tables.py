@@ -14,7 +14,7 @@ from ctpwa.model.lineshapes.breit_wigner import MASS, WIDTH
 from ctpwa.model.lineshapes.formula import Formula, LineshapeKind, Vertex, s
 
 REFERENCE = "a width that runs as a table says"
-INTERPOLATIONS = ("linear", "pchip", "cubic")
+INTERPOLATIONS = ("linear", "pchip", "cubic", "not-a-knot")
 VARIABLES = ("mass", "squared mass")
 SMALLEST = 1e-9
 MAX_POINTS = 60  # every piece is a branch of the formula
@@ -114,7 +114,8 @@ def _pieces(points: list[float], values: list[float], interpolation: str) -> lis
     if interpolation == "linear":
         pairs = zip(points, points[1:], values, values[1:], strict=False)
         return [[(d - c) / (b - a), c] for a, b, c, d in pairs]
-    curve = PchipInterpolator(points, values) if interpolation == "pchip" else CubicSpline(points, values, bc_type="natural")
+    boundary = "natural" if interpolation == "cubic" else interpolation
+    curve = PchipInterpolator(points, values) if interpolation == "pchip" else CubicSpline(points, values, bc_type=boundary)
     return [[float(c) for c in column] for column in curve.c.T]
 
 
@@ -129,7 +130,10 @@ def _interpolated(pieces: list[list[float]], points: list[float], ends: list[flo
     return sp.Piecewise(*branches, (sp.Float(ends[-1]), True))
 
 
-_HOW = {"interpolation": "linear, pchip or cubic (default)", "variable": "what is interpolated over: mass (default) or squared mass"}
+_HOW = {
+    "interpolation": "linear, pchip, cubic (default) or not-a-knot",
+    "variable": "what is interpolated over: mass (default) or squared mass",
+}
 KINDS = (
     LineshapeKind(
         "breit_wigner_table",
