@@ -220,6 +220,13 @@ def check_produced(spec: ModelSpec, problems: Problems) -> None:
         if entry.conjugate:
             error = SpecError("data of the conjugate of a production cannot be fitted", "remove it", key=("conjugate",))
             problems.add(error, path)
+        for kind in ("data", "phase_space", "background", "truth"):
+            for i, sample in enumerate(getattr(entry, kind)):
+                if sample.unit != "GeV" and own is not None and isinstance(own.beam, str):
+                    error = SpecError(
+                        f"'unit' converts momenta, and not the event column {own.beam!r} of the beam", "write files in GeV", key=("unit",)
+                    )
+                    problems.add(error, (*path, kind, i))
         for kind in ("phase_space", "truth"):
             for i, sample in enumerate(getattr(entry, kind)):
                 if sample.generate is not None and (own is None or own.generate is None):

@@ -15,6 +15,8 @@ import numpy as np
 
 from ctpwa.base.errors import CtpwaError, DataError
 
+FINAL_STATE = "FinalState"  # what files of AmpTools call their particles, which have numbers
+
 
 class ColumnKind(Enum):
     """What a column holds for every event."""
@@ -80,6 +82,10 @@ class EventFile(ABC):
     def column(self, name: str) -> Column | None:
         """The column of this name."""
         return next((column for column in self.columns if column.name == name), None)
+
+    def of_stem(self, stem: str) -> list[str]:
+        """Energies of particles that have numbers: ``E_FinalState[0]``, ``E_FinalState[1]``, …"""
+        return [column.name for column in self.columns if column.name.startswith(f"E_{stem}[")]
 
     def of_kind(self, *kinds: ColumnKind) -> list[str]:
         """Names of all columns that hold this."""

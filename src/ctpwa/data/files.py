@@ -331,7 +331,7 @@ class SampleReader:
             if column.name in self._constants:
                 found[column.name] = column.same_for_all(self._constants[column.name], n_events)
                 continue
-            found[column.name] = file.column(column.name, chunk)
+            found[column.name] = file.column(column.name, chunk, self.options)
             column.check(found[column.name], file.file.place, first_event)
         return found
 

@@ -86,7 +86,7 @@ class LocatedFile:
                 f"{file.place}: weights in {file.word} {weight!r}, and in weight files\n"
                 " fix: say weight: false to use only the weight files, or leave 'weight_file' out"
             )
-        columns = {name: find_column(file, name, source) for name, source in named.items()}
+        columns = {column.name: find_column(file, column, named[column.name]) for column in wanted if column.name in named}
         momenta = [name for place in places.values() for name in place.columns]
         per_event = [*([] if weight is None else [weight]), *(name for source in columns.values() for name in source)]
         refuse_two_of_a_name(file, [*momenta, *per_event])
@@ -120,8 +120,11 @@ class LocatedFile:
             p4 /= options.units_per_gev
         return torch.from_numpy(p4)
 
-    def column(self, name: str, chunk: Mapping[str, np.ndarray]) -> Tensor:
+    def column(self, name: str, chunk: Mapping[str, np.ndarray], options: ReadOptions) -> Tensor:
         """An event column in a chunk, [event], or [event, component] of a vector."""
+        first = self.columns[name][0]
+        if len(self.columns[name]) == 1 and self._kind(first) is ColumnKind.FOUR:
+            return torch.from_numpy(as_doubles(chunk[first][:, options.positions]))
         values = [torch.from_numpy(as_doubles(chunk[part])) for part in self.columns[name]]
         return values[0] if len(values) == 1 else torch.stack(values, dim=1)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from ctpwa.base.errors import DataError, suggest
-from ctpwa.data.columns import Column, ColumnKind, EventFile, short
+from ctpwa.base.words import counted
+from ctpwa.data.columns import FINAL_STATE, Column, ColumnKind, EventFile, short
+from ctpwa.data.event_column import EventColumn
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import normalise
@@ -28,7 +30,7 @@ COMPONENTS = (
     ("p0", "p1", "p2", "p3"),
 )
 SEPARATORS = ("_", ".", "/", "")
-WHOLE = ("{}", "{}_p4", "{}p4", "p4_{}", "p4{}", "{}.p4", "{}_lv", "lv_{}", "p_{}")  # one column with four numbers
+WHOLE = ("{}", "{}_p4", "{}_p4_kin", "{}p4", "p4_{}", "p4{}", "{}.p4", "{}_lv", "lv_{}", "p_{}")  # one column with four numbers
 WEIGHTS = ("weight", "weights")
 LISTED = 40  # columns that a message names
 
@@ -67,6 +69,9 @@ def find_momenta(file: EventFile, decay: Decay, given: MomentaNames, order: Sequ
     for name in given:
         if name not in decay.labels:
             raise DataError(f"momenta: {name!r} is not a final particle of {decay}\n fix: {suggest(name, decay.labels)}")
+    listed = _amptools_places(file, decay) if not given else {}
+    if listed:
+        return listed
     stems = stems_of_particles(decay)
     places = {
         label: _given_place(file, label, given[label], order) if label in given else _guessed_place(file, label, stems[label])
@@ -99,8 +104,38 @@ def find_weight(file: EventFile, given: str | bool | None) -> str | None:
     return _weight_column(file, found[0]) if found else None
 
 
-def find_column(file: EventFile, wanted: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of an event column, or why they cannot be used."""
+def _amptools_places(file: EventFile, decay: Decay) -> dict[str, Place]:
+    """Places in a tree of AmpTools, whose particles have numbers: the recoil, then the final particles in their order, or these alone."""
+    n = len(file.of_stem(FINAL_STATE))
+    if n == 0:
+        return {}
+    recoils = n - len(decay.labels)
+    if recoils not in (0, 1):
+        example = f"{decay.labels[0]}: {FINAL_STATE}[1]"
+        raise DataError(
+            f"{file.place}: {n} particles for {counted(len(decay.labels), 'final particle')} of {decay} and a recoil\n"
+            f" fix: say which are which: momenta: {{{example}, …}}, counted from 0"
+        )
+    quadruples = [tuple(f"{part}_{FINAL_STATE}[{recoils + i}]" for part in ("E", "Px", "Py", "Pz")) for i in range(len(decay.labels))]
+    return {label: Place(columns) for label, columns in zip(decay.labels, quadruples, strict=True)}
+
+
+def find_column(file: EventFile, column: EventColumn, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of an event column, or why they cannot be used. A four-momentum may be called as those of particles are."""
+    if column.size == 4 and (len(names) == 1 or (tuple(names) == column.parts and file.column(names[0]) is None)):
+        found = _places(file, [names[0]] if len(names) == 1 else [column.name], exact=len(names) == 1)
+        if len(found) > 1:
+            choices = " or ".join(map(str, found[:LISTED]))
+            raise DataError(
+                f"{file.place}: the event column {column.name!r} could be {choices}\n fix: say which: columns: {{{column.name}: …}}"
+            )
+        if found:
+            return found[0].columns
+    return _numbers(file, column.name, names)
+
+
+def _numbers(file: EventFile, wanted: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of numbers, or why they cannot be used."""
     for name in names:
         column = file.column(name)
         if column is None:

@@ -52,7 +52,8 @@ class ReadOptions:
         """Where the numbers of an event column are in the files, or the numbers that all events have."""
         given = self.columns.get(column.name, column.parts)
         source = (given,) if isinstance(given, (str, int, float)) else tuple(given)
-        if len(source) != column.size:
+        whole = column.size == len(COMPONENTS) and isinstance(given, str)  # a four-momentum may be one column, or a stem
+        if len(source) != column.size and not whole:
             each = "one" if column.size == 1 else f"{column.size}"
             raise DataError(f"columns: {len(source)} given for {column.name!r}\n fix: name {each}, or give as many numbers")
         if all(isinstance(entry, str) for entry in source):

@@ -1,4 +1,4 @@
-"""Events in ROOT trees: scalar branches, arrays, vectors, TLorentzVector and ROOT::Math::PxPyPzEVector."""
+"""Events in ROOT trees: scalar branches, arrays, vectors, TLorentzVector and ROOT::Math::PxPyPzEVector; trees of AmpTools."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from ctpwa.base.errors import DataError, suggest
-from ctpwa.data.columns import Column, ColumnKind, EventFile, fours_of_lists, reading
+from ctpwa.data.columns import FINAL_STATE, Column, ColumnKind, EventFile, fours_of_lists, reading
 
 TREES = ("TTree", "TNtuple", "TNtupleD")
 T_LORENTZ_VECTOR = "TLorentzVector"
 ANY_VECTOR = "ROOT::Math::LorentzVector<"
 PX_PY_PZ_E = f"{ANY_VECTOR}ROOT::Math::PxPyPzE4D<"
+AMPTOOLS = tuple(f"{part}_{FINAL_STATE}" for part in ("E", "Px", "Py", "Pz"))  # a list each: one number for every particle
+MOST_PARTICLES = 20
 CARTESIAN_MEMBERS = ("fT", "fX", "fY", "fZ")  # E, px, py, pz of PxPyPzE4D
 
 
@@ -132,7 +134,22 @@ class RootFile(EventFile):
                 if reader is not None:
                     self._readers[column.name] = reader
             inside = name if _is_vector(branch) else ""
-        self.columns = tuple(columns)
+        self.columns = (*columns, *self._particles())
+
+    def _particles(self) -> Iterator[Column]:
+        """The numbers of every particle in a tree of AmpTools, as many as its first event has."""
+        branches = dict(self._tree.iteritems(recursive=False))
+        if not all(name in branches for name in AMPTOOLS) or not self._tree.num_entries:
+            return
+        first = branches[AMPTOOLS[0]].array(entry_stop=1, library="np")[0]
+        if np.ndim(first) != 1 or not 1 <= len(first) <= MOST_PARTICLES:
+            return
+        for name in AMPTOOLS:
+            branch = branches[name]
+            for i in range(len(first)):
+                convert = _number_of_list(f"{self.place}, branch {name!r}", i, len(first))
+                self._readers[f"{name}[{i}]"] = _Branches(((name, branch.interpretation),), "ak", convert)
+                yield Column(f"{name}[{i}]", ColumnKind.NUMBER, int(branch.num_entries), str(branch.typename))
 
 
 def _only(part: Any) -> Any:
@@ -221,6 +238,24 @@ def _stack(arrays: Sequence[Any], first_event: int) -> np.ndarray:
 
 def _leaf(name: str) -> Callable[[Sequence[Any], int], np.ndarray]:
     return lambda arrays, first_event: _without_axis_of_one(arrays[0][name])
+
+
+def _number_of_list(where: str, index: int, length: int) -> Callable[[Sequence[Any], int], np.ndarray]:
+    """One number of lists that all have the same length."""
+
+    def convert(arrays: Sequence[Any], first_event: int) -> np.ndarray:
+        import awkward
+
+        lengths = awkward.num(arrays[0], axis=1).to_numpy()
+        bad = np.flatnonzero(lengths != length)
+        if bad.size:
+            raise DataError(
+                f"{where}: {lengths[bad[0]]} particles in event {first_event + int(bad[0])}, and {length} in the first\n"
+                " fix: write events of one final state to a file"
+            )
+        return awkward.to_numpy(arrays[0][:, index])
+
+    return convert
 
 
 def _lists(where: str) -> Callable[[Sequence[Any], int], np.ndarray]:

@@ -116,10 +116,22 @@ def numbers_of(source: Source | float, columns: Mapping[str, Tensor], like: Tens
     return torch.full_like(like, source)
 
 
+class RefusedEventError(DataError):
+    """An event that no reaction has.
+
+    Attributes:
+        event:  its number
+    """
+
+    def __init__(self, event: int, message: str) -> None:
+        super().__init__(message)
+        self.event = event
+
+
 def refuse(bad: Tensor, first_event: int, what: str, fix: str) -> None:
     """An error about the first event that is bad; ``what`` has {} in place of its number."""
     if bool(bad.any()):
         event = int(bad.nonzero()[0, 0])
         number = int(bad.sum())
         others = f" (and {number - 1} more)" if number > 1 else ""
-        raise DataError(f"{what.format(first_event + event)}{others}\n fix: {fix}")
+        raise RefusedEventError(first_event + event, f"{what.format(first_event + event)}{others}\n fix: {fix}")

@@ -15,13 +15,16 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.ranks import Ranks, same_arrays
 from ctpwa.base.words import counted
 from ctpwa.data.checks import check_weights
-from ctpwa.data.event_column import Columns, EventColumn, checked_columns
+from ctpwa.data.event_column import Columns, EventColumn, checked_columns, events_last
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.stream import EventStream, Piece, ThinnedStream, regrouped
 from ctpwa.engine.samples.sample import checked_weights
 from ctpwa.model.model import Model
+from ctpwa.spin.production import Rows
+from ctpwa.spin.reaction import RefusedEventError
 
+CHECKED = 1 << 16  # events that are checked at a time
 BLOCK = 1 << 10  # events that are compared with each other at a time
 SampleInput = Mapping[str, Any] | EventStream  # what a user gives
 
@@ -132,6 +135,7 @@ def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks, more: 
     columns = checked_columns(getattr(sample, "columns", {}), declared, n, name)
     if weights is not None and len(weights) != n:
         raise DataError(f"{name}: {counted(len(weights), 'weight')} for {counted(n, 'event')}\n fix: give one weight per event")
+    _check_rows(name, sample, model, p4, columns)
     if shared is not None:
         return Share(name, _checked_part(name, shared, n, ranks), labels, declared, p4, weights, columns)
     same_arrays(ranks, name, [*p4, None if weights is None else torch.as_tensor(weights), *columns.values()])
@@ -140,6 +144,31 @@ def own_share(name: str, sample: SampleInput, model: Model, ranks: Ranks, more: 
         p4, weights = [p[first:last] for p in p4], None if weights is None else weights[first:last]
         columns = {name: values[first:last] for name, values in columns.items()}
     return Share(name, OwnPart(((first, last),), n), labels, declared, p4, weights, columns)
+
+
+def _check_rows(name: str, sample: SampleInput, model: Model, p4: list[Tensor], columns: Columns) -> None:
+    """Refuse events that a production cannot have made, with the file that they are in."""
+    rows = model.production.rows(model.decay)
+    if type(rows).check is Rows.check:
+        return  # it refuses none
+    for start in range(0, len(p4[0]), CHECKED):
+        here = slice(start, start + CHECKED)
+        own = {column: events_last(columns[column][here]) for column in rows.columns}
+        try:
+            rows.check([p[here].T for p in p4], own, start)
+        except RefusedEventError as error:
+            raise DataError(f"{name}{_in_file(sample, error.event)}: {error}") from None
+
+
+def _in_file(sample: SampleInput, event: int) -> str:
+    """The file that an event of a sample is in; empty if it comes from none, or if a part of them was read."""
+    files = getattr(getattr(sample, "summary", None), "files", ()) if getattr(sample, "part", None) is None else ()
+    first = 0
+    for file in files:
+        if event < first + file.n_events:
+            return f": {file.path}" + (f" (from event {first})" if len(files) > 1 else "")
+        first += file.n_events
+    return ""
 
 
 def _checked_part(name: str, part: OwnPart, n: int, ranks: Ranks) -> OwnPart:
