@@ -1,0 +1,53 @@
+"""benchmarks/bins.py: a small closure, and trees that other programs read."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+import uproot
+
+import ctpwa
+from conftest import ROOT
+from ctpwa.studies import bins
+
+MODULES = ("common", "bins", "bins_toys", "bins_laddu")
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """The modules of the benchmark."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        yield importlib.import_module("bins")
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def toys(bench, tmp_path_factory):
+    """Three bins with 1500 events each."""
+    folder = tmp_path_factory.mktemp("toys")
+    return folder, sys.modules["bins_toys"].make_toys(folder, 3, 1500, 4000, seed=1, stepped=True)
+
+
+def test_what_was_generated_comes_back(bench, toys):
+    folder, truth = toys
+    study = bins(folder / "model.yml", "mass(eta, pi0): 1.04..2.0/3", starts=6, engine="reference", progress=False)
+    found, _ = bench.pulls(study, truth)
+    assert len(found["events"]) == 15
+    assert np.abs(found["events"]).max() < 4
+    assert abs(found["events"].mean()) < 4 / np.sqrt(15)
+    assert np.abs(found["phases"]).max() < 4
+    assert len(bench.closure_rows({name: [own] for name, own in found.items()})) == 2
+
+
+def test_trees_hold_the_same_events(bench, toys):
+    folder, _ = toys
+    importlib.import_module("bins_laddu").write_trees(folder)
+    events = ctpwa.read_events(ctpwa.load_model(folder / "model.yml"), folder / "data.npz")
+    with uproot.open(folder / "data.root") as file:
+        tree = file["kin"].arrays(library="np")
+    assert tree["E_FinalState"][:, 1] == pytest.approx(events["eta"][:, 0].numpy(), rel=1e-6)
+    degree = np.hypot(tree["Px_Beam"], tree["Py_Beam"])
+    assert degree == pytest.approx(events.columns["P"].numpy(), rel=1e-6)
