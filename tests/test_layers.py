@@ -131,6 +131,25 @@ def test_one_word_one_class():
     assert {name for name in names if names.count(name) > 1} == TWICE
 
 
+def test_what_crosses_borders_is_named():
+    """ARCHITECTURE.md says what every class is that three or more other folders import."""
+    classes = {
+        (".".join(("ctpwa", *path.relative_to(PACKAGE).with_suffix("").parts)), node.name)
+        for path in FILES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+    used = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and path.name != "__init__.py":
+                for alias in node.names:
+                    used.setdefault((node.module, alias.name), set()).add(layer_of(path))
+    text = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    many = [name for module, name in classes if len(used.get((module, name), set()) - {module.split(".")[1]}) >= 3]
+    assert [name for name in sorted(many) if f"`{name}`" not in text] == []
+
+
 def test_no_import_cycles():
     """Modules that import each other cannot be understood one at a time."""
     modules = {".".join(("ctpwa", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path for path in FILES}
