@@ -60,7 +60,7 @@ def _rotated(p: Tensor, cos_theta: Tensor, phi: Tensor) -> Tensor:
 
 
 def angles_at(topology: Topology, momenta: Mapping[Any, Tensor]) -> tuple[dict[Topology, Tensor], dict[Topology, tuple[Tensor, Tensor]]]:
-    """Masses, and cos θ and φ of all pairs: what ``momenta_at`` makes these momenta of.
+    """Masses, and cos θ and φ of all pairs: the inverse of ``momenta_at``.
 
     Args:
         topology:  nested pairs of final particles

@@ -75,7 +75,7 @@ class NestedTest:
     Attributes:
         smaller, larger:  names of the results
         delta:            2 Δ ln L
-        ndf:              extra parameters: those that the smaller model has too or that are couplings, and all
+        ndf:              extra parameters: without those in ``undefined``, and all
         log_p_values:     ln of the probability of a larger 2 Δ ln L if the smaller model is true, for both counts
         sigmas:           the same in standard deviations
         undefined:        parameters that have no meaning in the smaller model

@@ -219,7 +219,7 @@ class Projected:
 
 
 def _variance_of_data(data_variance: np.ndarray, expected: np.ndarray, poisson: bool, typical_weight: float) -> np.ndarray:
-    """Of counts what is expected, of weighted events Σ w²; each where there is something, the other one elsewhere."""
+    """Of counts the expectation, of weighted events Σ w²; where that is 0, the other one."""
     of_expected = typical_weight * np.maximum(expected, 0)
     first, second = (of_expected, data_variance) if poisson else (data_variance, of_expected)
     return np.where(first > 0, first, second)

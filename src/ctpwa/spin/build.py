@@ -51,7 +51,7 @@ def build_spin_amplitudes(
 def collect_structures(waves: Sequence[Any], barrier: bool) -> tuple[tuple[StructureParts, ...], tuple[tuple[WaveTerm, ...], ...]]:
     """Every distinct structure once, and for each wave the terms that refer to them.
 
-    Without barrier factors those of a vertex do not matter, and structures that differ only in them are one.
+    Without barrier factors, structures that differ only in barriers are one.
     """
     index: dict[StructureParts, int] = {}
     terms = []

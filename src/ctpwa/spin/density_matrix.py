@@ -1,4 +1,4 @@
-"""A spin density matrix whose elements are parameters, as a sum over pure states that stays what it is made of: real numbers.
+"""A spin density matrix whose elements are parameters, written as a sum over pure states.
 
     ρ(p) = ρ₀ + Σ_a p_a B_a = L L†,     L lower triangular with L_kk ≥ 0                             (Cholesky)
 

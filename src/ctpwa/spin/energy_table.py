@@ -1,4 +1,4 @@
-"""A number against the energy of the beam: straight lines between points; its degree of polarisation, or how many photons there are."""
+"""A function of the beam energy, by straight lines between points: a degree of polarisation, or a spectrum."""
 
 from __future__ import annotations
 

@@ -83,11 +83,11 @@ class Evaluator:
         return self._cache[key]  # type: ignore[return-value]
 
     def expiring(self) -> list[list[Hashable]]:
-        """For every step, what was not used any more after it."""
+        """For every step, what was last used in it."""
         return [[key for key, (_, last) in self._used.items() if last == step] for step in range(self.step + 1)]
 
     def forget(self, keys: Iterable[Hashable]) -> None:
-        """Free the memory of something that is not needed any more."""
+        """Free the memory of what is no longer needed."""
         for key in keys:
             del self._cache[key]
 
@@ -119,7 +119,7 @@ class Evaluator:
         return self._once(key, lambda: solid_harmonics(self.daughter_momentum(parent, first)[1:], self.Ls[parent, first]))[L]
 
     def barrier_factor(self, structure: Structure) -> Tensor | None:
-        """What makes the vertex grow as its barrier says instead of as |q|^L, [event]; None if that is 1.
+        """The ratio of the barrier of the vertex to |q|^L, [event]; None if it is 1.
 
         |q|^(l − L)/√N_l(|q|d), or |q|^(l − L) exp(−q²d²/2)
         """
@@ -276,7 +276,7 @@ class Evaluator:
         return result
 
     def most_bytes(self) -> int:
-        """Bytes held at the same time by everything computed so far, if each is forgotten when it is not needed any more."""
+        """The most bytes that are held at a time by everything computed so far, if each is forgotten after its last use."""
         held = [0] * (self.step + 1)
         for key, (first, last) in self._used.items():
             value = self._cache[key]

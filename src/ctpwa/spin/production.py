@@ -54,14 +54,14 @@ class FeedFactors(ABC):
 
     @abstractmethod
     def range(self, name: str) -> tuple[float, float]:
-        """Outside of these numbers a parameter has no meaning, and at them derivatives may be infinite."""
+        """Limits outside of which a parameter has no meaning; derivatives may be infinite at them."""
 
 
 class Rows(ABC):
     """The rows of K: the incoherent states of an event.
 
     Attributes:
-        feeds:    what is added to the name of a wave's coupling, for each of them; one that is empty: couplings are called like waves
+        feeds:    for each, what is added to the name of a wave to name its coupling; empty: the coupling is named like the wave
         columns:  event columns that rows depend on
         factors:  what multiplies the one coupling of a wave in every feed; None: each feed has couplings of its own
     """
@@ -129,7 +129,7 @@ class Rows(ABC):
         """
 
     def phase(self, total_L: int) -> complex:
-        """What a stored K must be multiplied with to be the amplitude."""
+        """The amplitude divided by the stored K."""
         return 1.0
 
     def restore(self, K: Tensor, total_L: int) -> Tensor:
@@ -143,8 +143,8 @@ class Rows(ABC):
 
 
 class Production(ABC):
-    """How the parent was made. ``Polarisation`` is a parent with one density matrix, the same for all events; of ``FittedPolarisation``
-    elements are parameters.
+    """How the parent was made: with one density matrix for all events (``Polarisation``), with one whose elements are parameters
+    (``FittedPolarisation``), or by a beam (``Photoproduction``, ``Diffraction``).
     """
 
     @abstractmethod
@@ -152,7 +152,7 @@ class Production(ABC):
         """The rows of the events of a decay."""
 
     def probed(self, n_events: int) -> tuple[Production, dict[EventColumn, Tensor]]:
-        """The same for a parent at rest, and event columns that must fit together, to try things out before there are events."""
+        """The same for a parent at rest, with matching event columns, to try things out before there are events."""
         return self, {}
 
     def check(self, chain: Chain) -> None:

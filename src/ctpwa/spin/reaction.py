@@ -61,7 +61,7 @@ class Reaction:
         return beam, target
 
     def check(self, p4: Sequence[Tensor], columns: Mapping[str, Tensor], first_event: int) -> ProductionFrame:
-        """The same, if there is one: refuse momenta that no reaction has, and events at the smallest |t|."""
+        """The frame of X; refuse momenta that no reaction has, and events at the smallest |t|, which have no production plane."""
         beam, target = self.momenta(columns, p4[0][0])
         for name, momentum, massive in (("beam", beam, False), ("target", target, True)):
             light = mass_squared(momentum) < (0.0 if massive else -1e-3 * momentum[0].square())

@@ -50,7 +50,7 @@ class RowRotation:
         return K[:, : self.n_rows], _largest(K, self.n_rows)
 
     def check(self, left: Tensor) -> None:
-        """Refuse numbers in rows that were left out which are more than rounding."""
+        """Refuse numbers in the rows left out that are larger than rounding."""
         if _more_than_rounding(left, self.scale):
             raise RowsNeeded
 

@@ -91,7 +91,7 @@ class _Compactor:
 
 
 def _symbol(used: dict[EventQuantity, sp.Symbol], quantity: EventQuantity) -> sp.Symbol:
-    """E number so and so of the new kind."""
+    """The symbol of an event quantity of the new kind."""
     return used.setdefault(quantity, sp.Symbol(f"e{len(used)}", real=None if quantity.complex else True))
 
 

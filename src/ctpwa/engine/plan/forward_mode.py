@@ -175,7 +175,7 @@ class _Code:
         return self._chain(f"{base.value} ** {number}", base, outer)
 
     def _piecewise(self, node: sp.Piecewise) -> JetCode:
-        """Both branches are computed; what has no value in the one that is not taken does no harm."""
+        """Both branches are computed; that the one not taken may have no value does no harm."""
         *branches, (last, always) = node.args
         if always != sp.true:
             raise TypeError(f"no value where no condition of {node} holds")

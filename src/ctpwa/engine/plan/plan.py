@@ -331,7 +331,7 @@ class Plan:
         return IterationNumbers(self.p, self.n_floating, self.parameters, self.fixed)
 
     def explain(self) -> str:
-        """The life cycles in words."""
+        """The life cycles in words, for ``ctpwa check --explain``."""
         lines = [
             f"{counted(len(self.channels), 'channel')} of {counted(len(self.kinds), 'kind')}"
             f" on {counted(self.n_structures, 'wave structure')}, "

@@ -28,13 +28,6 @@ class Staged:
     event: dict[sp.Symbol, sp.Expr]
     iteration: dict[sp.Symbol, sp.Expr]
 
-    def explain(self) -> str:
-        """The three parts in words, for ``ctpwa check --explain``."""
-        lines = [f"every event and iteration: {self.mixed}"]
-        lines += [f"  once per event:     {symbol} = {expression}" for symbol, expression in self.event.items()]
-        lines += [f"  once per iteration: {symbol} = {expression}" for symbol, expression in self.iteration.items()]
-        return "\n".join(lines)
-
 
 def is_complex(expression: sp.Expr) -> bool:
     """Whether an expression can have an imaginary part: it holds I or a square root of unknown sign."""

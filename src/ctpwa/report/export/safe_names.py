@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def safe_names(names: Iterable[str]) -> dict[str, str]:
-    """Every name → one of letters, digits and underscores only, all different: ``K*(1410)+`` is ``K_st_1410_p``."""
+    """Every name → one of letters, digits and underscores only, all different: ``K*(1410)+`` is ``Kst_1410_p``."""
     result: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:

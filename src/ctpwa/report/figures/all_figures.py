@@ -94,7 +94,7 @@ def other_figures(content: ReportContent) -> dict[str, PlainFigure]:
 
 
 def _add(figures: dict[str, PlainFigure], stem: str, figure: PlainFigure) -> None:
-    """Under a name of its own, also where two names differ in nothing but what no file name has."""
+    """Add a figure under a name of its own, also where two names differ only in characters that file names lack."""
     name, k = stem, 2
     while name in figures:
         name, k = f"{stem}-{k}", k + 1
