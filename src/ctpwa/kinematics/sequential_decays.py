@@ -14,7 +14,7 @@ from ctpwa.kinematics.two_body import breakup_momentum_squared
 
 
 class SequentialDecays:
-    """Masses M_k of the first k particles come from sorted uniform numbers, directions are isotropic: every point of phase space is possible.
+    """Masses M_k of the first k particles come from sorted uniform numbers, directions are isotropic: every point is possible.
 
     Args:
         parent:  mass of the parent, GeV

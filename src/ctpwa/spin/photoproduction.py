@@ -100,7 +100,7 @@ class PhotonPolarisation:
         return None if self.direction is None else numbers_of(self.direction, columns, like)
 
     def check(self, beam: Tensor, columns: Mapping[str, Tensor], first_event: int) -> None:
-        """Refuse a vector that is not perpendicular to the beam, energies outside a table, and degrees of polarisation that are not possible."""
+        """Refuse a vector that is not perpendicular to the beam, energies outside a table, and impossible degrees of polarisation."""
         if isinstance(self.degree, EnergyTable):
             table = self.degree
             refuse(
