@@ -18,6 +18,7 @@ from ctpwa.decay.clebsch import clebsch_gordan
 from ctpwa.fitting.event_couplings import EventCouplings
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.model.model import Model
+from ctpwa.observables.correlated import CorrelatedNumbers
 from ctpwa.observables.linear_density import SUMS, LinearSample, fit_linear
 from ctpwa.observables.moments import spherical_harmonic
 from ctpwa.observables.photon_density import QuadraticForms, State, photon_states, quadratic
@@ -28,7 +29,7 @@ Index = tuple[int, int, int]  # α, L, M
 
 
 @dataclass(frozen=True, eq=False)
-class PhotonMoments:
+class PhotonMoments(CorrelatedNumbers):
     """Moments with M ≥ 0.
 
     Attributes:
@@ -43,14 +44,8 @@ class PhotonMoments:
     covariance: np.ndarray
     origin: str
 
-    @property
-    def errors(self) -> np.ndarray:
-        """Standard deviations."""
-        return np.sqrt(np.diag(self.covariance).clip(min=0))
-
     def __getitem__(self, index: Index) -> tuple[float, float]:
-        k = self.indices.index(index)
-        return float(self.values[k]), float(self.errors[k])
+        return self.with_error(self.indices.index(index))
 
     def intensity(self, angles: ProducedAngles) -> np.ndarray:
         """I of events with these angles."""
@@ -63,10 +58,6 @@ class PhotonMoments:
         rows = tuple((f"H({L}{M})", *(cells.get((alpha, L, M), "") for alpha in (0, 1, 2))) for L, M in pairs)
         title = "moments" + ("" if self.origin == "amplitudes" else f", {self.origin}")
         return Section(title, ("moment", "H0", "H1", "Im H2"), rows)
-
-    def __str__(self) -> str:
-        own = self.section()
-        return str(Section(own.title, own.columns, (own.columns, *own.rows)))
 
 
 def moment_indices(max_L: int) -> tuple[Index, ...]:

@@ -21,6 +21,7 @@ from ctpwa.fitting.native_values import fitted_couplings
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.model.model import Model
+from ctpwa.observables.correlated import CorrelatedNumbers
 from ctpwa.observables.linear_density import LIKELIHOOD, LinearSample, fit_linear
 from ctpwa.observables.photon_density import QuadraticForms, photon_states, quadratic
 from ctpwa.observables.produced_angles import ProducedAngles, produced_angles
@@ -45,7 +46,7 @@ N_LINEAR = 9  # of them are measured with linear polarisation, all with elliptic
 
 
 @dataclass(frozen=True, eq=False)
-class SpinDensity:
+class SpinDensity(CorrelatedNumbers):
     """Elements of the spin density matrix of a vector meson.
 
     Attributes:
@@ -60,14 +61,8 @@ class SpinDensity:
     covariance: np.ndarray
     origin: str
 
-    @property
-    def errors(self) -> np.ndarray:
-        """Standard deviations."""
-        return np.sqrt(np.diag(self.covariance).clip(min=0))
-
     def __getitem__(self, name: str) -> tuple[float, float]:
-        k = self.names.index(name)
-        return float(self.values[k]), float(self.errors[k])
+        return self.with_error(self.names.index(name))
 
     def W(self, angles: ProducedAngles) -> np.ndarray:
         """The angular distribution, whose integral over Ω and mean over Φ is 1."""
@@ -86,10 +81,6 @@ class SpinDensity:
         rows.append(("(σN − σU)/(σN + σU)", with_error(*self.naturality)))
         title = "spin density matrix of 1⁻" + ("" if self.origin == "amplitudes" else f", {self.origin}")
         return Section(title, ("element", "value"), tuple(rows))
-
-    def __str__(self) -> str:
-        own = self.section()
-        return str(Section(own.title, own.columns, (own.columns, *own.rows)))
 
 
 def spin_density(result: FitResult, model: Model) -> SpinDensity:

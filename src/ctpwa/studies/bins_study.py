@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
 
 STARTS = 20
-MOST_AXES = 2
 COLUMNS = 5  # of a table of waves
 ACCEPTED = "numbers of events are those that were measured: there is no truth, so nothing corrects them for acceptance"
 

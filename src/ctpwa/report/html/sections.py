@@ -174,7 +174,9 @@ def parameter_section(content: ReportContent) -> Html:
     corrected = "Errors are corrected for weights, H⁻¹ S H⁻¹." if result.corrected else "Errors are from the exact Hessian."
     fixed = [(named(labels.parameter(name), name), number(_signed(f"{value:.6g}"), value)) for name, value in result.fixed.items()]
     fixed_table = table("fixed-table", ("parameter", "value"), fixed, names=tuple(result.fixed))
-    counted_in = "They count that the phase-space sample is finite." if result.simulation else "They do not count the finite simulation."
+    counted_in = (
+        "They account for the finite phase-space sample." if result.simulation else "They do not account for the finite phase-space sample."
+    )
     words = (
         f"{corrected} {counted_in} Masses and widths in GeV. Inputs are the values in the model file. Click a column heading to sort by it;"
         " rest on a parameter to see its name."
