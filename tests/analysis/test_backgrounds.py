@@ -158,10 +158,9 @@ def test_a_model_of_sideband_events(analysis, folder):
 @pytest.mark.parametrize(
     ("density", "message"),
     [
-        ("{histogram: hole.json}", r"data: the density of background 'x' is 0 at event \d+\n fix: .*smooth it, or use fewer bins"),
         (
             '{sideband: side.npz, variables: [{variable: "mass(K+, K-)", bins: 60}], smoothing: 0}',
-            "density of background 'x' is 0 at event",
+            r"data: the density of background 'x' is 0 at event \d+\n fix: .*smooth it, or use fewer bins",
         ),
         ('"mass(K+, K-) - 1.5"', r"the density of background 'x' is -0\.\d+ at event \d+\n fix: a density is finite and not negative"),
         ("{histogram: none.json}", r"^background 'x': there is no file .*none.json'\n fix: "),
@@ -180,6 +179,15 @@ def test_a_model_of_sideband_events(analysis, folder):
 def test_what_is_wrong_with_events(analysis, density, message):
     with pytest.raises(DataError, match=message):
         analysis(f"x: {{density: {density}, fraction: 0.1}}").likelihood()
+
+
+def test_a_histogram_with_a_gap_is_remarked(analysis):
+    """A background that is in a part of phase space only; the remark says how many events all else has to explain."""
+    loaded = analysis("x: {density: {histogram: hole.json}, fraction: {value: 0.1, float: true}}")
+    result, data = loaded.fit(progress=False), loaded.read().data
+    low = int((parse_variable("mass(K+, K-)", loaded.model.decay)(data) < 1.5).sum())
+    assert result.verdict.good
+    assert any(f"'x' is 0 at {low} of 300 measured events, which all else has to explain" in own for own in result.verdict.reasons)
 
 
 @pytest.mark.parametrize("where", ["start", "fix"])

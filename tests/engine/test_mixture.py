@@ -1,5 +1,7 @@
 """Backgrounds as densities, yields, and bounded subtraction: −ln L against sums by hand, derivatives against automatic ones."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -32,6 +34,11 @@ def wrong(value):
         values[min(7, len(values) - 1)] = value
         return values
 
+    return density
+
+
+def estimated(density):
+    density.estimated = True
     return density
 
 
@@ -353,13 +360,32 @@ def test_fractions_that_make_no_sense(backgrounds, message):
     [
         (wrong(np.nan), "data: the density of background 'b' is nan at event 7"),
         (wrong(-0.5), "data: the density of background 'b' is -0.5 at event 7"),
-        (wrong(0.0), "data: the density of background 'b' is 0 at event 7"),
-        (of_one_sign, "data: the density of background 'b' is 0 at event"),
+        (estimated(wrong(0.0)), "data: the density of background 'b' is 0 at event 7\n fix: it was made of too few events"),
     ],
 )
 def test_densities_that_are_wrong(density, message):
     with pytest.raises(DataError, match=message):
         likelihood("reference", backgrounds=[Background("b", density, 0.1)])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_a_density_that_is_zero_at_some_events(engine, streamed):
+    """Signal explains them: −ln L is the sum by hand, and the events are counted."""
+    backgrounds = [Background("b", of_one_sign, 0.1), FLAT]
+    with streamed_in(20, False) if streamed else nullcontext():
+        like = likelihood(engine, backgrounds=backgrounds)
+    data, phase_space, _ = samples()
+    x, f = point(like), point(like)[-1]
+    zeros = int((data["K+"][:, 1] <= 0).sum())
+    assert 10 < zeros < 55
+    assert like.events_without_background() == {"b": zeros, "flat": 0}
+    w, v = weights_of(data), weights_of(phase_space)
+    b, b_norm = (np.clip(np.asarray(own["K+"][:, 1]), 0, None) for own in (data, phase_space))
+    alone = likelihood("reference")
+    I, I_norm = (np.asarray(alone.intensity(x[:-1], own)) for own in ("data", "phase space"))
+    p = (0.9 - f) * I * v.sum() / (v @ I_norm) + 0.1 * b * v.sum() / (v @ b_norm) + f
+    assert like.value(x) == pytest.approx(-(w @ np.log(p)), rel=1e-12)
 
 
 def test_an_unknown_subtraction():

@@ -252,8 +252,8 @@ def test_resolutions_that_make_no_sense(given, message):
         MassResolution(*given)
 
 
-def test_a_density_that_is_zero_at_all_points_of_an_event():
-    """Zero at some of them is harmless."""
+def test_an_estimated_density_that_is_zero_at_all_points_of_an_event():
+    """Zero at some of them is harmless, and so is one that is given as it is; this is counted."""
 
     def density(piece):
         b = torch.ones(len(piece.p4[0]), dtype=torch.float64)
@@ -264,5 +264,8 @@ def test_a_density_that_is_zero_at_all_points_of_an_event():
     zeros = 4
     likelihood("reference", weights="positive", backgrounds=[Background("b", density, 0.1)])
     zeros = 5
+    found = likelihood("reference", weights="positive", backgrounds=[Background("b", density, 0.1)])
+    assert found.events_without_background() == {"b": 1}
+    density.estimated = True
     with pytest.raises(DataError, match="data: the density of background 'b' is 0 at event 17\n fix: "):
         likelihood("reference", weights="positive", backgrounds=[Background("b", density, 0.1)])

@@ -22,6 +22,11 @@ class Density(Protocol):
         """The density at some events, [event], on their device."""
 
 
+def is_estimated(density: Density) -> bool:
+    """Whether a density was made of few events, and says so with ``estimated``: 0 means that none was there, not that none can be."""
+    return bool(getattr(density, "estimated", False))
+
+
 @dataclass(frozen=True)
 class Flat:
     """The same everywhere in phase space."""
@@ -57,7 +62,7 @@ def checked_density(values: Tensor, name: str, sample: str, first: int, *, posit
         name:      of the background
         sample:    the sample that the events belong to
         first:     number of the first of them
-        positive:  whether 0 is refused: an event that was measured, and that the background cannot explain, is a mistake in the density
+        positive:  whether 0 is refused: at events that were measured, of a density that is estimated
     """
     wrong = ~values.isfinite() | (values < 0) | ((values == 0) if positive else torch.zeros_like(values, dtype=torch.bool))
     if not bool(wrong.any()):
@@ -66,7 +71,7 @@ def checked_density(values: Tensor, name: str, sample: str, first: int, *, posit
     value = float(values[at])
     what = "0" if value == 0 else f"{value:.6g}"
     fix = (
-        "a background must be possible wherever there is a measured event: smooth it, or use fewer bins"
+        "it was made of too few events, and there are measured ones where it had none: smooth it, or use fewer bins"
         if value == 0
         else "a density is finite and not negative: check the column, formula or histogram"
     )

@@ -22,7 +22,7 @@ from ctpwa.fitting.holes import hole
 from ctpwa.fitting.minimum import INTERRUPTED
 from ctpwa.fitting.physical import PhysicalEdge
 from ctpwa.fitting.precision import measure_bias
-from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range
+from ctpwa.fitting.remarks import doubtful_minimum, events_without_background, large_fractions, masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, few_for_parameters, too_few_events
 from ctpwa.minimise.drive import Record
@@ -76,6 +76,7 @@ def conclude(
         remarks = [
             *([] if edge is None else edge.remark(stop)),
             *_masses(likelihood, stop),
+            *_without_background(likelihood),
             *([bias.warning] if bias and bias.warning else []),
             *found.remarks,
         ]
@@ -177,6 +178,15 @@ def _masses(likelihood: Fittable, stop: Stop) -> list[str]:
     values = dict(zip(likelihood.names, stop.x.tolist(), strict=True))
     values |= {p.name: p.value for p in derived_parameters(likelihood, stop.x)}
     return [remark for term in terms_of(likelihood) for remark in masses_out_of_range(term.model, values)]
+
+
+def _without_background(likelihood: Fittable) -> list[str]:
+    """Densities of background that are 0 at measured events."""
+    remarks = []
+    for number, term in enumerate(terms_of(likelihood)):
+        name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
+        remarks += events_without_background(term.events_without_background(), term.n_events, name)
+    return remarks
 
 
 def _judge(likelihood: Fittable, stop: Stop, gradient: np.ndarray, H: np.ndarray, endless: str) -> Judged:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ctpwa.base.words import counted
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.model.model import Model
@@ -55,6 +56,23 @@ def doubtful_minimum(minima: Sequence[FoundMinimum], n_starts: int, unit: float 
             " their values, which are under 'minima' in the result"
         )
     return remarks
+
+
+def events_without_background(counts: Mapping[str, int], n_events: int, data_set: str = "") -> list[str]:
+    """Backgrounds that cannot be at some of the measured events, which may be meant, or a histogram or formula with a gap.
+
+    Args:
+        counts:    background → how many measured events its density is 0 at
+        n_events:  of the data
+        data_set:  its name, if there are several
+    """
+    of = f" of {data_set}" if data_set else ""
+    return [
+        f"the density of background {name!r}{of} is 0 at {count} of {counted(n_events, 'measured event')}, which all else has to explain:"
+        " correct it if it could be there"
+        for name, count in counts.items()
+        if count
+    ]
 
 
 def mass_ranges(model: Model) -> dict[str, tuple[float, float]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -59,6 +60,7 @@ class SidebandDensity:
         values:  [bin of the first axis, …]
     """
 
+    estimated: ClassVar[bool] = True
     axes: tuple[tuple[Variable, np.ndarray], ...]
     values: np.ndarray
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -12,7 +14,9 @@ from ctpwa.base.ranks import Ranks
 from ctpwa.data.density import Density
 from ctpwa.engine.likelihood.mixture import Amount, Mixture
 from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.samples.prepare import added_values
 from ctpwa.engine.samples.sample import Sample
+from ctpwa.engine.samples.stored_sample import SampleSource
 from ctpwa.model.amounts import SIGNAL, amount_names
 from ctpwa.model.parameter import Parameter
 
@@ -78,6 +82,23 @@ def make_mixture(backgrounds: Sequence[Background], yields: str | None, means: n
     if ratio:
         amounts.append(Amount(ratio * weight if extended else ratio, {}))
     return Mixture(tuple(names.values()), signal, tuple(amounts), means, extended)
+
+
+def events_without(data: SampleSource, plan: Plan, names: Sequence[str], ranks: Ranks) -> dict[str, int]:
+    """Background → how many measured events its density is 0 at: these are explained by all others.
+
+    Args:
+        data:   the events
+        plan:   says where densities are in the event table
+        names:  of the first densities
+        ranks:  processes that share the events
+    """
+    found = np.zeros(len(names))
+    with closing(data.passing()) as passing:
+        for sample in chain(data.resident, passing) if names else ():
+            found += [int((added_values(sample, plan, b) == 0).sum()) for b in range(len(names))]
+    total = ranks.sum(len(names), lambda: found, b"without background") if names else found
+    return dict(zip(names, map(int, total), strict=True))
 
 
 class DensitySums:

@@ -22,6 +22,7 @@ from ctpwa.base.turns import in_turn
 from ctpwa.base.words import counted
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.likelihood import relatives
+from ctpwa.engine.likelihood.backgrounds import events_without
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.evaluation import Evaluation
 from ctpwa.engine.likelihood.event_sums import intensities
@@ -32,6 +33,7 @@ from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation, 
 from ctpwa.engine.likelihood.rank_sums import RankTask, run_together
 from ctpwa.engine.likelihood.scores import scatter_of_events
 from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter, normalisation_size, simulation_scatter
+from ctpwa.engine.likelihood.subtraction import FLOOR
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues
 from ctpwa.engine.samples.memory_plan import MemoryPlan
@@ -263,6 +265,11 @@ class Likelihood:
     def weight_variance(self) -> float:
         """Σ w² over data and background: the variance of ``weight``."""
         return self.samples.totals.squared
+
+    def events_without_background(self) -> dict[str, int]:
+        """Background → how many measured events its density is 0 at."""
+        names = [name for name, _ in self.resources.preparation.densities if name != FLOOR]
+        return events_without(self.data, self.plan, names, self.ranks)
 
     def score_products(self, p: Any) -> np.ndarray:
         """Σ w² (∂ ln p)(∂ ln p) over data and background, p = I/σ, or what a mixture makes of it: how the gradient scatters from one

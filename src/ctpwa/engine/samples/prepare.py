@@ -13,7 +13,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.memory import processes_here
 from ctpwa.base.progress import Progress
 from ctpwa.base.turns import in_turn
-from ctpwa.data.density import Density, checked_density
+from ctpwa.data.density import Density, checked_density, is_estimated
 from ctpwa.data.resolution import Resolution
 from ctpwa.data.stream import Piece
 from ctpwa.engine.plan.plan import Plan
@@ -119,7 +119,7 @@ class Preparation:
         """Events on the device, or what is wrong with them; see ``sample_of``."""
         resolution = None if name in HAPPENED else self.resolution
         positive = name == "data" and resolution is None
-        added = [partial(_density, density, own, name, positive) for own, density in self.densities]
+        added = [partial(_density, density, own, name, positive and is_estimated(density)) for own, density in self.densities]
         separate = self.memory.separate
         prepare = partial(sample_of, self.stage, self.plan, exact=exact, one_weight=separate, first=first, added=added)
         try:
@@ -134,11 +134,16 @@ class Preparation:
         return sample
 
     def _check_smeared(self, sample: Sample, name: str, first: int) -> None:
-        """Refuse densities that are 0 at all points of a measured event."""
-        assert sample.v is not None
-        for b, (own, _) in enumerate(self.densities):
-            values = (sample.E[self.plan.added_row + b].view(sample.v.shape) * sample.v).sum(dim=1)
-            checked_density(original_order(values, sample.order), own, name, first, positive=True)
+        """Refuse densities that are estimated and 0 at all points of a measured event."""
+        for b, (own, density) in enumerate(self.densities):
+            if is_estimated(density):
+                checked_density(original_order(added_values(sample, self.plan, b), sample.order), own, name, first, positive=True)
+
+
+def added_values(sample: Sample, plan: Plan, b: int) -> Tensor:
+    """An added density at the events of a sample, in their order there: the sum over the points of each."""
+    values = sample.E[plan.added_row + b]
+    return values if sample.v is None else (values.view(sample.v.shape) * sample.v).sum(dim=1)
 
 
 def points_of(resolution: Resolution | None, sample: str) -> int:
