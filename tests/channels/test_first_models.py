@@ -133,7 +133,7 @@ FITTED = {  # events of the toy, of phase space
 
 
 @pytest.mark.parametrize("decay", FITTED)
-def test_the_file_generates_and_fits_without_an_edit(decay, tmp_path):
+def test_from_the_file_to_the_report_without_an_edit(decay, tmp_path):
     """Few events, so that it takes seconds; more of them are only a matter of time."""
     n_data, n_phase_space = FITTED[decay]
     model, proposal = model_of(decay, tmp_path), proposal_of(decay)
@@ -145,6 +145,14 @@ def test_the_file_generates_and_fits_without_an_edit(decay, tmp_path):
     result = analysis.fit(starts=1, engine="reference", progress=False)
     assert result.verdict.good, result.verdict
     assert apart(result).sum < 1.5
+    ctpwa.write_report(result, tmp_path / "report.html", engine="reference", progress=False)
+    check_page(tmp_path / "report.html")
+
+
+def check_page(path):
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert all(f'id="{part}"' in page for part in ("parameters", "fractions", "goodness"))
 
 
 def apart(result):
@@ -173,6 +181,4 @@ def test_from_the_decay_to_the_report_by_commands(decay, tmp_path, monkeypatch):
     assert result.verdict.good
     assert result.n_starts == 20
     assert apart(result).sum < 1.5
-    page = Path("model.result.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
-    assert all(f'id="{part}"' in page for part in ("parameters", "fractions", "goodness"))
+    check_page(Path("model.result.html"))

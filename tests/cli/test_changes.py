@@ -411,3 +411,15 @@ class TestBegunNames:
         change(small, fractions={"phi(1680)": "50 %", "phi(3)(1850)": {"fraction": 0.2, "phase": 0.5}, "K(2)*(1430)": "30 %"})
         notes = " ".join(loaded("--without", "K(2)*(1430)")["notes"])
         assert "phi(1680) 71.4286 %, phi(3)(1850) 28.5714 %" in notes
+
+
+@pytest.mark.parametrize("option", ["--fix", "--float"])
+@pytest.mark.parametrize("command", [["generate", "model.yml", "-n", "9", "-o", "toy.npz"], ["show", "a.json"], ["report", "a.json"]])
+def test_what_is_not_fitted_is_set(command, option):
+    said = message(run(*command, option, MASS))
+    assert "nothing is fitted here: give a value with --set NAME=VALUE" in said
+    assert option not in run(command[0], "--help").stdout
+
+
+def test_events_that_are_made_are_not_read():
+    assert "--out names their file" in message(run("generate", "model.yml", "-n", "9", "-o", "toy.npz", "--data", "data.root"))

@@ -38,6 +38,28 @@ DataOption = Annotated[
 ]
 
 
+def _refused(why: str) -> Callable[[list[str] | None], None]:
+    """What happens to an option that other commands have."""
+
+    def refuse(value: list[str] | None) -> None:
+        if value:
+            raise typer.BadParameter(why)
+
+    return refuse
+
+
+NotFitted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fix", "--float", hidden=True, callback=_refused("nothing is fitted here: give a value with --set NAME=VALUE, or fit with it")
+    ),
+]
+NotRead = Annotated[
+    list[str] | None,
+    typer.Option("--data", hidden=True, callback=_refused("events are made here, and none are read: --out names their file")),
+]
+
+
 def read_changes(
     fix: Sequence[str] | None = None,
     values: Sequence[str] | None = None,

@@ -15,7 +15,7 @@ from ctpwa.base.errors import CtpwaError
 from ctpwa.base.output import check_inputs, check_output
 from ctpwa.base.ranks import ONE
 from ctpwa.base.words import counted
-from ctpwa.cli.changes import SetOption, WithoutOption, load_changed, read_changes
+from ctpwa.cli.changes import NotFitted, NotRead, SetOption, WithoutOption, load_changed, read_changes
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json, say
 from ctpwa.cli.output_kinds import GENERATED, SAMPLE
@@ -56,6 +56,8 @@ def generate(
     device: Annotated[str, typer.Option(help="where to generate: cpu or cuda")] = "cpu",
     force: Annotated[bool, typer.Option("--force", help="replace an earlier sample of this command")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print for programs")] = False,
+    not_fitted: NotFitted = None,
+    not_read: NotRead = None,
 ) -> None:
     """Make events that are distributed like the data of a model, with its backgrounds, or flat in phase space, and write them to a file."""
     if phase_space and (signal_only or data_set is not None):

@@ -13,7 +13,7 @@ from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.analysis.write_report import PHASE_SPACE, write_report
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.output import check_folder, check_inputs, check_output
-from ctpwa.cli.changes import DataOption, SetOption, WithoutOption, of_options, read_changes
+from ctpwa.cli.changes import DataOption, NotFitted, SetOption, WithoutOption, of_options, read_changes
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo
 from ctpwa.cli.output_kinds import FIGURES, PAPER, REPORT
@@ -39,6 +39,7 @@ def report(
     data: DataOption = None,
     engine: Annotated[str, typer.Option("--engine", help="auto, or a backend such as cuda, cpu or reference")] = "auto",
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda or cuda:1")] = None,
+    not_fitted: NotFitted = None,
 ) -> None:
     """Write a report with tables, projections, Dalitz plots and more: one HTML file that works offline.
 

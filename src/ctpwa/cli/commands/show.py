@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ctpwa.base.errors import CtpwaError
-from ctpwa.cli.changes import DataOption, SetOption, WithoutOption, of_options, read_changes
+from ctpwa.cli.changes import DataOption, NotFitted, SetOption, WithoutOption, of_options, read_changes
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, print_json
 from ctpwa.cli.result_print import print_result
@@ -39,6 +39,7 @@ def show(
     without: WithoutOption = None,
     data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="print everything for programs")] = False,
+    not_fitted: NotFitted = None,
 ) -> None:
     """Show verdict, parameters, couplings and fractions of a result.
 

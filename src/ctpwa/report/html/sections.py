@@ -16,6 +16,7 @@ from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.fitting.asymmetries import CPAsymmetries
 from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.fractions import Fractions
+from ctpwa.fitting.plain import to_plain
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.fitting.text import COUNTS_TWICE, with_error
 from ctpwa.model.model import Model, Wave
@@ -393,7 +394,7 @@ def reproduce_section(content: ReportContent) -> Html:
     file = result.model_file or "model.yml"
     where = content.files.get("result", "result.json")
     commands = f"ctpwa fit {file}\nctpwa fit {file} --from {where}\nctpwa show {where}\nctpwa report {where}"
-    settings = json.dumps(dict(result.settings), indent=1, ensure_ascii=False)
+    settings = json.dumps(to_plain(result.settings), indent=1, ensure_ascii=False)
     model = json.dumps(result.model, indent=1, ensure_ascii=False)
     return section(
         "reproduce",
