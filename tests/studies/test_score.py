@@ -9,6 +9,7 @@ import torch
 import ctpwa
 from ctpwa.engine.likelihood.values import model_values
 from ctpwa.generate.toys import generate_toy
+from ctpwa.observables.projections import event_weights
 from ctpwa.studies.baseline import baseline
 from ctpwa.studies.candidates import analysis_with, couplings_of, described, read_candidates
 from ctpwa.studies.expected import expected_events
@@ -41,7 +42,7 @@ def enlarged(own, names=(SMALL, ABSENT), **fit):
 
 
 def scores(own, larger, couplings):
-    expected = expected_events(own.opened, own.likelihood, own.analysis.model, model_values(own.likelihood, own.x), "auto", None)
+    expected = expected_events(own.opened, own.likelihood, own.x, "auto", None)
     return score_test(larger, own.likelihood, own.x, couplings, expected)
 
 
@@ -90,6 +91,25 @@ def scales(larger):
     )
 
 
+def test_events_of_phase_space_need_no_computing(tmp_path):
+    """Rows of the phase-space sample, and spin amplitudes and intensities of the events computed again, say the same."""
+    description = describe(tmp_path)
+    name, resonance = next(iter(description["resonances"].items()))
+    description["resonances"] = description["resonances"] | {name: resonance | {"float": "mass"}}
+    own = baseline(fitted(description))
+    larger, couplings = enlarged(own)
+    (picked,) = expected_events(own.opened, own.likelihood, own.x, "auto", None, most=150)
+    values, (samples,) = model_values(own.likelihood, own.x), own.opened.read(150)
+    signal = ctpwa.ModelIntensity(own.analysis.model, couplings=values.couplings, parameters=values.parameters)
+    weights = signal(samples.phase_space) * torch.from_numpy(event_weights(samples.phase_space))
+    assert picked.numbers is not None
+    assert torch.allclose(picked.events.weights, own.likelihood.weight * weights / weights.sum(), rtol=1e-12)
+    again = replace(picked, numbers=None)
+    found, expected = (score_test(larger, own.likelihood, own.x, couplings, [one]) for one in (picked, again))
+    for name in couplings:
+        assert pytest.approx(expected[name].S, rel=1e-9) == found[name].S
+
+
 def test_it_is_what_brute_force_gives(own):
     larger, couplings = enlarged(own)
     found = scores(own, larger, couplings)
@@ -110,7 +130,7 @@ def test_weights_scatter_as_the_scores_of_their_events(tmp_path):
     weights = 0.5 + torch.rand(events.n_events, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     own = baseline(fitted(describe(tmp_path, replace(events, weights=weights))))
     larger, couplings = enlarged(own)
-    assert expected_events(own.opened, own.likelihood, own.analysis.model, model_values(own.likelihood, own.x), "auto", None) is None
+    assert expected_events(own.opened, own.likelihood, own.x, "auto", None) is None
     found = scores(own, larger, couplings)
     x, (samples,) = at_zero(own, larger), own.opened.read()
     ln_p = log_density(larger, samples.phase_space)

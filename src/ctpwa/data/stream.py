@@ -142,6 +142,17 @@ def _joined(parts: Sequence[Piece]) -> Piece:
     return Piece(p4, joined_weights([part.weights for part in parts], [part.n_events for part in parts]), columns)
 
 
+def evenly(n: int, most: int | None) -> Tensor:
+    """Numbers of at most so many of ``n`` events, evenly picked; None: of all.
+
+    Args:
+        n:     how many there are
+        most:  how many are wanted
+    """
+    count = n if most is None else min(n, most)
+    return (torch.arange(count, dtype=torch.float64) * (n / max(count, 1))).to(torch.int64)
+
+
 def picked_events(events: Events | EventStream, most: int | None) -> Events:
     """Events in memory, at most this many, evenly picked; None: all.
 
@@ -153,15 +164,14 @@ def picked_events(events: Events | EventStream, most: int | None) -> Events:
     n = events.n_events
     if isinstance(events, Events) and (most is None or n <= most):
         return events
-    count = n if most is None else min(n, most)
-    chosen = (torch.arange(count, dtype=torch.float64) * (n / max(count, 1))).to(torch.int64)
+    chosen = evenly(n, most)
     if isinstance(events, Events):
         return events.picked(chosen)
     parts: list[Events] = []
     done = 0
     for piece in events.pieces():
         if not parts:
-            _check_room(count, len(piece))
+            _check_room(len(chosen), len(piece))
         own = chosen[(chosen >= done) & (chosen < done + piece.n_events)] - done
         parts.append(piece.picked(own))
         done += piece.n_events

@@ -279,8 +279,8 @@ def _run_toys(study: StudyRun, groups: list[list[Candidate]], opened: OpenedFit,
             base = source.likelihood(own.likelihood, number)
             result = own.refit(base)
             if result.verdict.good:
-                S, values = [], model_values(base, result.x)
-                expected = expected_events(opened, base, opened.model, values, study.engine, study.device)
+                S: list[float] = []
+                expected = expected_events(opened, base, result.x, study.engine, study.device)
                 for group in groups:
                     larger = models.of(group)
                     names = {name: larger.couplings(name) for name in larger.names}

@@ -20,10 +20,8 @@ from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
-import torch
 
 from ctpwa.base.errors import CtpwaError
-from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.fittable import Fittable, terms_of
@@ -31,6 +29,7 @@ from ctpwa.minimise.steps import Stop
 from ctpwa.minimise.verdict import judge
 from ctpwa.model.parameter import CARTESIAN, PARTS, Parameter, with_formulas
 from ctpwa.model.parameters import Parameters
+from ctpwa.studies.expected import ExpectedEvents
 
 RANK = 1e-9  # of the largest eigenvalue in units in which every direction alone has variance 1: less is 0
 NO_INTERFERENCE = 1e-8  # of a correlation, and of a slope in standard deviations: less is rounding
@@ -61,7 +60,7 @@ def score_test(
     smaller: Fittable,
     x: np.ndarray,
     candidates: Mapping[str, Sequence[str]],
-    expected: Sequence[Events] | None = None,
+    expected: Sequence[ExpectedEvents] | None = None,
 ) -> dict[str, Score]:
     """The score test of waves that a larger model has besides those of a smaller one.
 
@@ -70,8 +69,7 @@ def score_test(
         smaller:     that of the model that was fitted, with the same events
         x:           its free parameters at the minimum
         candidates:  name → couplings of the larger model that are tested together; they must be 0 in the smaller one
-        expected:    events of every data set as the smaller model expects them, with weights; None: those that are there say how they
-                     scatter
+        expected:    events of every data set as the smaller model expects them; None: those that are there say how they scatter
 
     Raises:
         CtpwaError: if the larger model without them is not the smaller one
@@ -92,10 +90,9 @@ def score_test(
     return _Expanded(likelihood, smaller, point, g, H, information).scores(members, candidates)
 
 
-def _information(likelihood: Fittable, x: np.ndarray, expected: Sequence[Events]) -> np.ndarray:
-    """N ⟨(∂ ln p)(∂ ln p)ᵀ⟩: products of scores count squares of weights, so that these are roots of what they should be."""
-    roots = [replace(own, weights=torch.sqrt(own.weights)) for own in expected if own.weights is not None]
-    terms = [term.with_data(own) for term, own in zip(terms_of(likelihood), roots, strict=True)]
+def _information(likelihood: Fittable, x: np.ndarray, expected: Sequence[ExpectedEvents]) -> np.ndarray:
+    """N ⟨(∂ ln p)(∂ ln p)ᵀ⟩."""
+    terms = [own.likelihood(term) for term, own in zip(terms_of(likelihood), expected, strict=True)]
     return (terms[0] if isinstance(likelihood, Likelihood) else LikelihoodSum(terms)).score_products(x)
 
 

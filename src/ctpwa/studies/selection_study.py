@@ -21,7 +21,7 @@ from ctpwa.config.fit_settings import fit_settings
 from ctpwa.config.model_text import model_text
 from ctpwa.config.read import Document, load_document
 from ctpwa.engine.likelihood.values import ModelValues, free_parameters, model_values
-from ctpwa.fitting.fittable import Fittable, terms_of
+from ctpwa.fitting.fittable import Fittable
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section
 from ctpwa.model.couplings import WAVE, coupling_names
@@ -288,7 +288,7 @@ class _Selecting:
         everything = Enlarged(self._everything.likelihood, tuple(self._rules.possible(state)))
         couplings = {name: everything.couplings(name) for name in everything.names}
         study, own = self._study, self._study.baseline
-        expected = expected_events(own.opened, likelihood, terms_of(likelihood)[0].model, values, study.engine, study.device)
+        expected = expected_events(own.opened, likelihood, x, study.engine, study.device)
         return score_record(SCORE + key_of(state), own, score_test(everything.likelihood, likelihood, x, couplings, expected))
 
     def _fit(self, state: State, action: str, name: str, before: FitRecord | None) -> FitRecord:

@@ -220,8 +220,7 @@ class Trials:
     def scores(self, group: Sequence[Candidate]) -> dict[str, Score]:
         """The score test of candidates that are in one model together."""
         own, larger, study = self._study.baseline, self._models.of(group), self._study
-        values = model_values(own.likelihood, own.x)
-        expected = expected_events(own.opened, own.likelihood, own.analysis.model, values, study.engine, study.device)
+        expected = expected_events(own.opened, own.likelihood, own.x, study.engine, study.device)
         return score_test(larger.likelihood, own.likelihood, own.x, {name: larger.couplings(name) for name in larger.names}, expected)
 
     def promising(self, most: int | None) -> list[Candidate]:
