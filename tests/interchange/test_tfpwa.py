@@ -120,6 +120,12 @@ def test_notes_say_what_was_left_out(write):
     assert "line 12: 'center_mass'" in notes
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e9])
+def test_masses_of_parameters_are_checked(write, value):
+    with pytest.raises(CtpwaError, match="the mass of 'R_BC' is"):
+        read_tfpwa(write(CASES["tutorial"]["config"]), {**CASES["tutorial"]["params"], "R_BC_mass": value})
+
+
 BASE = CASES["tutorial"]["config"]
 WRONG = [
     (("data", "inmc"), ["x.dat"], "'inmc' of 'data' cannot be imported"),

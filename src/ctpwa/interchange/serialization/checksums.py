@@ -103,6 +103,8 @@ def _function_value(function: Function, point: Mapping[str, float], checksum: Ch
     if "momentum" in function.entry:
         raise checksum.entry["distribution"].error(f"{function.name!r} also depends on a momentum", "give checksums of distributions")
     (squared_mass,) = point.values()
+    if squared_mass <= 0:
+        raise checksum.entry["point"].error(f"a squared mass of {squared_mass:g} GeV²", "give a number above 0")
     pair = (function.entry["ma"].number, function.entry["mb"].number) if function.kind == "BreitWigner" else (-1.0, -1.0)
     spec = lineshape_of(function, {pair})
     vertex = Vertex(*pair, spec["width_l"], spec.get("radius", 1.0)) if "width_l" in spec else ELSEWHERE

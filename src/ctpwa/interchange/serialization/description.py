@@ -158,6 +158,8 @@ def _distribution(entry: Entry) -> Distribution:
     decay = entry["decay_description"]
     kinematics = decay["kinematics"]
     parent = _state(kinematics["initial_state"])
+    if parent.index != 0:
+        raise kinematics["initial_state"]["index"].error(f"the index of the initial state is {parent.index}", "it must be 0")
     final = {}
     for member in kinematics["final_state"]:
         state = _state(member)
