@@ -142,3 +142,26 @@ def test_the_samples_are_in_use_if_the_data_are_named(folder, name):
     (source,) = data_set.data
     assert [os.path.realpath(file) for file in source.files] == [os.path.realpath(folder / name)]
     assert "\nsamples:\n" in init(DECAY, "--data", name, "--out", "-").stdout
+
+
+def test_a_reaction(folder):
+    assert init("gamma p -> eta pi0 p", "--production", "photoproduction", "--data", "data.root").exit_code == 0
+    model = ctpwa.load_model("model.yml")
+    assert len(model.waves) == 12
+    assert len(model.coupling_values) == 11
+    result = CliRunner().invoke(app, ["generate", "model.yml", "-n", "20", "-o", "data.root", "--phase-space"])
+    assert result.exit_code == 0
+    assert ctpwa.read_events(model, "data.root").columns["beam"].shape == (20, 4)
+
+
+def test_a_reaction_for_programs(folder):
+    found = json.loads(init("pi- p -> pi- pi+ pi- p", "--production", "diffraction", "--json").stdout)
+    assert found["decay"] == "X -> pi- pi+ pi-"
+    assert found["recoil"] == "p"
+    assert found["waves"]["1+"] == [0, 1]
+
+
+def test_a_reaction_needs_a_production(folder):
+    result = init("gamma p -> eta pi0 p")
+    assert result.exit_code == 1
+    assert "--production photoproduction" in result.stderr

@@ -65,12 +65,13 @@ def proposal_text(
     names = [*(couplings or {}), *(name for own, (other, _) in (ties or {}).items() for name in (own, other))]
     shown = short_names(names)
     if couplings:
-        parts.append(_couplings({shown[name]: value for name, value in couplings.items()}))
+        parts.append(couplings_section({shown[name]: value for name, value in couplings.items()}))
     tied = {shown[name]: (shown[other], factor) for name, (other, factor) in (ties or {}).items()}
-    return "\n".join(parts) + _hints(file, data, tied)
+    return "\n".join(parts) + hints(file, data, tied)
 
 
-def _hints(file: str, data: str, ties: Mapping[str, tuple[str, float]]) -> str:
+def hints(file: str, data: str, ties: Mapping[str, tuple[str, float]]) -> str:
+    """Where the events are, and how to fit: comments, unless there are data."""
     text = HINTS.format(file=file)
     if data:
         title, samples = text[: text.index("# samples:")], text[text.index("# samples:") :]
@@ -144,7 +145,7 @@ def _cascade_lines(proposal: ModelProposal) -> str:
         shape = shape_of(resonance.multiplet, resonance.regions, resonance.state)
         if resonance.active or (resonance.name in listed and "lineshape" in shape):  # no line is needed for a Breit-Wigner of the PDG
             rows.append((resonance.active, resonance.name, f"{{{shape}}}", _comment(resonance)))
-    lines = _aligned(rows)
+    lines = aligned(rows)
     texts = list(dict.fromkeys(text for found in (proposal.left_out, proposal.incomplete) for text in found))
     lines += [f"  # {remark}" for remark in _remarks(proposal, texts)]
     return "\n".join(lines) + "\n"
@@ -169,7 +170,7 @@ def _chains(proposal: ModelProposal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _couplings(couplings: Mapping[str, complex]) -> str:
+def couplings_section(couplings: Mapping[str, complex]) -> str:
     """The ``couplings`` section."""
     lines = [
         "# Where a fit starts, and what ctpwa generate takes: all waves about equally strong. The first coupling is 1.",
@@ -227,10 +228,10 @@ def _block(
         (active, structure.name, f"{{in: {_in(structure.systems)}, JP: {structure.JP}, lineshape: constant}}", "non-resonant")
         for structure in structures
     ]
-    return "\n".join([f"  # {title}", *_aligned(rows), *(f"  # {remark}" for remark in remarks)]) + "\n"
+    return "\n".join([f"  # {title}", *aligned(rows), *(f"  # {remark}" for remark in remarks)]) + "\n"
 
 
-def _aligned(rows: Sequence[tuple[bool, str, str, str]]) -> list[str]:
+def aligned(rows: Sequence[tuple[bool, str, str, str]]) -> list[str]:
     """Lines of resonances: whether each is in use, its name, its keys, and what is said about it; long lines do not widen others."""
     name_width = max(len(name) + (1 if active else 3) for active, name, _, _ in rows)
     body_width = max((len(body) for _, _, body, _ in rows if len(body) <= WIDEST), default=0)
