@@ -111,8 +111,8 @@ def test_model_intensity():
 
 def test_read_and_write_events():
     expected = ["model", "path", "tree=None", "momenta=None", "weight=None", "weight_file=None", "scale=1.0", "order=None", "unit='GeV'"]
-    expected += ["mass_tolerance=None", "parent_tolerance=None", "columns=None", "name=''", "device='cpu'", "progress=None", "ranks=None"]
-    expected += ["chunk=131072", "conjugate=False"]
+    expected += ["mass_tolerance=None", "parent_tolerance=None", "columns=None", "column_files=None", "name=''", "device='cpu'"]
+    expected += ["progress=None", "ranks=None", "chunk=131072", "conjugate=False"]
     assert parameters(ctpwa.read_events) == expected
     assert parameters(ctpwa.open_events) == [parameter for parameter in expected if not parameter.startswith("device")]
     assert parameters(ctpwa.write_events) == [
