@@ -28,6 +28,7 @@ from ctpwa.studies.removal import named_resonances, opened_at
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.study import Study
 from ctpwa.studies.toy_data import ToySource
+from ctpwa.studies.toy_fits import toy_tasks
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
@@ -335,8 +336,4 @@ def _toy_tasks(study: StudyRun, ready: Callable[[str], Hypothesis], pair: tuple[
         source = ToySource(opened_at(study.opened, records[0]), truth.intensity(records[0]), seed)
         return ToyPair(truth, other, records, source)
 
-    return [FitTask(key, partial(_fit_toy, toys, key, number)) for number, key in enumerate(keys)]
-
-
-def _fit_toy(toys: Callable[[], ToyPair], key: str, number: int, before: FitRecord | None) -> FitRecord:
-    return toys().fit(key, number)
+    return toy_tasks(toys, keys)

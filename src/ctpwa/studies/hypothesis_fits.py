@@ -22,6 +22,7 @@ from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.refits import compared, fit_from, lowest_from, nothing_to_fit, record_of_toy
 from ctpwa.studies.removal import intensity_at
 from ctpwa.studies.toy_data import ToySource
+from ctpwa.studies.toy_fits import ToyFits
 
 RATIO = "ratio"  # 2 ln(L of the truth / L of the other), in units in which one standard deviation adds 1
 TOY_STARTS = 2  # at most
@@ -147,7 +148,7 @@ def taken_values(likelihood: Fittable, result: FitResult) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class ToyPair:
+class ToyPair(ToyFits):
     """Toys of one hypothesis, which are fitted by it and by another one.
 
     Attributes:
@@ -161,15 +162,6 @@ class ToyPair:
     other: Hypothesis
     fitted: tuple[FitRecord, FitRecord]
     source: ToySource
-
-    def fit(self, key: str, number: int) -> FitRecord:
-        """Fit a toy by both.
-
-        Args:
-            key:     which of the fits it is
-            number:  which toy
-        """
-        return timed(key, lambda: self._fit(key, number))
 
     def _fit(self, key: str, number: int) -> FitRecord:
         likelihood, right = self.truth.fit_toy(self.source, number, self.fitted[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
@@ -24,6 +24,7 @@ from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.significance_toys import DELTA, WORSE, NullToys
 from ctpwa.studies.study import Study
 from ctpwa.studies.toy_data import ToySource
+from ctpwa.studies.toy_fits import toy_tasks
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
@@ -276,8 +277,4 @@ def _toy_tasks(study: StudyRun, key: str, names: tuple[str, ...], toys: Sequence
         found = Removed("", record, study.store.about.base.nll, np.zeros(0), 0)
         return NullToys(removal, record, source, found.delta, found.ndf, seed)
 
-    return [FitTask(toy, partial(_fit_toy, null, toy, number)) for number, toy in enumerate(toys)]
-
-
-def _fit_toy(null: Callable[[], NullToys], key: str, number: int, before: FitRecord | None) -> FitRecord:
-    return null().fit(key, number)
+    return toy_tasks(null, toys)

@@ -13,11 +13,12 @@ from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.values import free_parameters, model_values
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.remarks import mass_ranges
-from ctpwa.studies.baseline import changed_terms, timed
+from ctpwa.studies.baseline import changed_terms
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.refits import lowest_from, record_of_toy
 from ctpwa.studies.removal import Removal, without
 from ctpwa.studies.toy_data import ToySource
+from ctpwa.studies.toy_fits import ToyFits
 
 DELTA = "delta"  # 2 Δ ln L, in units in which one standard deviation adds 1
 FEWEST, MOST = 3, 8  # start masses over the range of a mass that floats
@@ -29,7 +30,7 @@ STREAM = 7  # of random numbers
 
 
 @dataclass(frozen=True)
-class NullToys:
+class NullToys(ToyFits):
     """Fits of toys without some resonances.
 
     Attributes:
@@ -48,16 +49,8 @@ class NullToys:
     ndf: float
     seed: int
 
-    def fit(self, key: str, number: int) -> FitRecord:
-        """Fit a toy without and with the resonances; what is left is the fit with them.
-
-        Args:
-            key:     which of the fits it is
-            number:  which toy
-        """
-        return timed(key, lambda: self._fit(key, number))
-
     def _fit(self, key: str, number: int) -> FitRecord:
+        """Without and with the resonances; what is left is the fit with them."""
         own, method = self.removal.own, self.removal.own.analysis.settings.method
         full = changed_terms(self.source.likelihood(own.likelihood, number), lambda _, term: self._in_range(term))
         reduced = changed_terms(full, lambda _, term: without(term, self.removal.names))
