@@ -73,7 +73,8 @@ class SampleSummary:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        parts = [_file_names(self.files), counted(self.n_events, "event", shown=grouped(self.n_events)), self.weights, self.mass]
+        n_events = counted(self.n_events, "event", shown=grouped(self.n_events)) if self.n_events or not self.notes else ""
+        parts = [_file_names(self.files), n_events, self.weights, self.mass]
         line = ", ".join(str(part) for part in parts if part)
         return (f"{self.name}: " if self.name else "") + "; ".join([line, *self.notes])
 
