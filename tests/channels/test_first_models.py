@@ -49,6 +49,9 @@ STATES = {
     "Lambda(b)0 -> Lambda(c)+ pi- pi0": {"Sigma(c)(2455)": "", "Sigma(c)(2520)": "", "rho(770)": "gounaris_sakurai"},
     # one strong state is joined by those with smaller couplings; rho(1700) overlaps rho(1450), and their shares have several solutions
     "tau- -> pi- pi0 nu(tau)": {"rho(770)": "gounaris_sakurai", "rho(1450)": ""},
+    # the lepton and its neutrino are one current, whose form factor between mesons without spin has one pole
+    "D0 -> K- mu+ nu(mu)": {"W": "1/(1 - s/pole**2)"},
+    "D+ -> K- pi+ mu+ nu(mu)": {"K*(892)": "", "K(0)*(1430)": "lass", "K(2)*(1430)": "", "W": "constant"},
     "D0 -> K- pi+ pi+ pi-": {
         "K*(892)": "", "K(0)*(1430)": "lass", "f(0)(500)": "bugg_sigma", "rho(770)": "gounaris_sakurai",
         "K(1)(1270)": "breit_wigner_constant_width", "K(1)(1400)": "breit_wigner_constant_width",
@@ -120,6 +123,7 @@ def test_start_couplings_give_comparable_fractions(decay, tmp_path):
 
 
 FITTED = {  # events of the toy, of phase space
+    "D0 -> K- mu+ nu(mu)": (200, 1000),
     "J/psi -> K+ K- eta": (200, 2000),
     "J/psi -> gamma pi+ pi-": (300, 2000),
     "D0 -> K- pi+ pi0": (300, 2000),

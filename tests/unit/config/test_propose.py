@@ -277,3 +277,28 @@ def test_errors(decay, words):
         propose_resonances(decay)
     for word in words:
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("decay", "pair"),
+    [
+        ("D+ -> K- pi+ mu+ nu(mu)", "mu+ nu(mu)"),
+        ("B- -> pi+ pi- e- nu(e)~", "e- nu(e)~"),
+        ("tau- -> nu(tau) mu- nu(mu)~", "mu- nu(mu)~"),  # and not mu- nu(tau)
+        ("D0 -> K- pi+ pi- e+ nu(e)", "e+ nu(e)"),
+    ],
+)
+def test_a_lepton_and_its_neutrino_are_one_current(decay, pair):
+    """Nothing else decays to a lepton, and every chain has the current; with three hadrons or more it is in the chains."""
+    proposal = propose_resonances(decay)
+    assert proposal.current.systems == (pair,)
+    leptons = set(pair.split())
+    assert not any(leptons & {p.name for region in resonance.regions for p in region.particles} for resonance in proposal.resonances)
+    assert all(chain.text.endswith(f"; W -> {pair}") for chain in proposal.chains)
+    model = ctpwa.load_model(yaml.safe_load(proposal_text(proposal)))
+    assert all("W" in [resonance.name for resonance in wave.resonances] for wave in model.waves)
+
+
+def test_a_tau_that_decays_to_hadrons_has_no_other_current():
+    assert propose_resonances("tau- -> pi- pi0 nu(tau)").current is None
+    assert propose_resonances("B0 -> K+ pi- mu+ mu-").current is None

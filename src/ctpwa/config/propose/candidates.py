@@ -16,6 +16,7 @@ from ctpwa.decay.pdg import ParticleTable
 from ctpwa.decay.rules import allowed_ls
 
 LISTED_REACH = 1.5  # widths outside the kinematic range up to which a resonance is listed
+CURRENT = "W"  # of semileptonic decays, in which nothing decays to it and something else
 LARGEST = 3  # particles in a system, in decays to four or more; of larger ones, only those with known couplings
 
 
@@ -145,6 +146,8 @@ def _sensible(decay: Decay, place: tuple[int, ...]) -> bool:
     """Hadrons alone, a pair with a photon, or a lepton with its antiparticle."""
     particles = [decay.final[i] for i in place]
     others = [particle for particle in particles if hadron(particle) is None]
+    if any(particle.name == CURRENT for particle in others):
+        return False
     leptons = [particle for particle in others if particle.fermion]
     if leptons:
         return len(particles) == 2 and particles[0].antiparticle == particles[1].name

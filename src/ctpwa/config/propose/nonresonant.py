@@ -29,11 +29,15 @@ class NonresonantLine:
         name:     its key
         systems:  what stands after ``in``
         JP:       the lowest J^P that has a wave
+        shape:    its lineshape
+        remark:   what is said about it
     """
 
     name: str
     systems: tuple[str, ...]
     JP: str
+    shape: str = "lineshape: constant"
+    remark: str = "non-resonant"
 
 
 def structures_in(decay: Decay, groups: Sequence[Sequence[Region]]) -> list[NonresonantLine]:

@@ -14,6 +14,7 @@ from ctpwa.config.propose.candidates import Candidate, Region, candidates, final
 from ctpwa.config.propose.nonresonant import RULES, NonresonantLine, simplest_structures, structures_in, structures_inside
 from ctpwa.config.propose.shapes import BROAD, FLATTE
 from ctpwa.config.propose.strong import LASS, TWINS, group_of, known_couplings
+from ctpwa.config.propose.weak_current import current_line, lepton_pair, without_pair
 from ctpwa.config.systems import System
 from ctpwa.decay.catalogue import hadron
 from ctpwa.decay.chain import Chain, Decay, Node, changes_flavour
@@ -110,6 +111,7 @@ class ModelProposal:
         structures:          non-resonant structures; they are active if and only if no resonance is
         left_out:            region and names of those that only decay electromagnetically or against isospin, and are too wide to show
         incomplete:          region and names of those whose mass, width or parity is missing from the PDG tables
+        current:             what makes a lepton and its neutrino
         inside:              non-resonant structures inside states that are held at their mass and decay to three particles or more
     """
 
@@ -123,6 +125,7 @@ class ModelProposal:
     left_out: dict[str, tuple[str, ...]]
     incomplete: dict[str, tuple[str, ...]]
     inside: tuple[NonresonantLine, ...] = ()
+    current: NonresonantLine | None = None
 
 
 def propose_resonances(decay_text: str) -> ModelProposal:
@@ -135,8 +138,14 @@ def propose_resonances(decay_text: str) -> ModelProposal:
         PhysicsError: for a decay that cannot be read or cannot happen, with near names for unknown particles
     """
     decay = read_decay_text(decay_text)
-    found = _Search(decay.outer).run(decay_text)
-    return replace(found, decay=decay, inside=structures_inside(decay, len(found.structures)))
+    outer, current = decay.outer, None
+    if (pair := lepton_pair(outer)) is not None:
+        current, outer = current_line(outer, pair), without_pair(outer, pair)
+    found = _Search(outer).run(decay_text)
+    if current is not None:
+        ends = f"; {current.name} -> {current.systems[0]}"
+        found = replace(found, chains=tuple(replace(chain, text=chain.text + ends) for chain in found.chains))
+    return replace(found, decay=decay, inside=structures_inside(decay, len(found.structures)), current=current)
 
 
 def read_decay_text(text: str) -> Decay:

@@ -6,6 +6,7 @@ import json
 import re
 from cmath import phase
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from textwrap import wrap
 
@@ -52,13 +53,17 @@ def proposal_text(
         ties:      coupling → (other coupling, factor)
     """
     parts = [_head(proposal, file, version)]
+    current = [] if proposal.current is None else [proposal.current]
     if len(proposal.decay.outer.final) == 2:
         parts.append("# Two final particles: there is nothing to be resonant, and every allowed (L,S) is a wave.\n")
     elif any(chain for chain in proposal.chains if not chain.reasons):
-        parts += [_rules(proposal) + "resonances:\n" + _cascade_lines(proposal), _chains(proposal)]
+        alone = [replace(line, systems=()) for line in current]  # the chains say where it is
+        weak = [_block("the lepton pair", [], alone, [], active=True)] if alone else []
+        parts += ["\n".join([_rules(proposal) + "resonances:\n" + _cascade_lines(proposal), *weak]), _chains(proposal)]
     else:
         parts.append(_rules(proposal) + "resonances:\n")
         parts += _groups(proposal)
+        parts += [_block("the lepton pair", [], current, [], active=True)] if current else []
     if proposal.inside:
         inside = _block("inside what is held at its mass", [], proposal.inside, [], active=True)
         parts.append(inside if len(proposal.decay.outer.final) > 2 else "resonances:\n" + inside)
@@ -122,7 +127,7 @@ def _rules(proposal: ModelProposal) -> str:
             remarks.append(f"{resonance.name} is {1000 * width:.2g} MeV wide, which no detector resolves. To hold it at its mass:")
             remarks.append(f"  ctpwa init '{_with_sub_decay(proposal, resonance)}'")
     if not any(resonance.active for resonance in proposal.resonances):
-        remarks.append("There is none. A non-resonant structure stands in.")
+        remarks.append("There is none." + (" A non-resonant structure stands in." if proposal.structures else ""))
     if not proposal.isospin_conserved:
         remarks.append(f"Isospin is not used where {proposal.decay.parent.name} decays: this decay breaks it anyway.")
     if cascade:
@@ -224,10 +229,7 @@ def _block(
     title: str, members: Sequence[Proposed], structures: Sequence[NonresonantLine], remarks: Sequence[str], active: bool = False
 ) -> str:
     rows = [(resonance.active, resonance.name, _body(resonance), _comment(resonance)) for resonance in members]
-    rows += [
-        (active, structure.name, f"{{in: {_in(structure.systems)}, JP: {structure.JP}, lineshape: constant}}", "non-resonant")
-        for structure in structures
-    ]
+    rows += [(active, structure.name, _keys(structure), structure.remark) for structure in structures]
     return "\n".join([f"  # {title}", *aligned(rows), *(f"  # {remark}" for remark in remarks)]) + "\n"
 
 
@@ -239,6 +241,11 @@ def aligned(rows: Sequence[tuple[bool, str, str, str]]) -> list[str]:
         f"  {'' if active else '# '}{name + ':':<{name_width - (0 if active else 2)}} {body:<{body_width}}  # {comment}"
         for active, name, body, comment in rows
     ]
+
+
+def _keys(structure: NonresonantLine) -> str:
+    where = f"in: {_in(structure.systems)}, " if structure.systems else ""
+    return f"{{{where}JP: {structure.JP}, {structure.shape}}}"
 
 
 def _in(systems: Sequence[str]) -> str:
