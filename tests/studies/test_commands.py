@@ -11,11 +11,12 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+import ctpwa
 from ctpwa.base.errors import CtpwaError
 from ctpwa.cli.main import app
 from ctpwa.fitting.result import FitResult
-from ctpwa.studies import bootstrap, load_study
-from ctpwa.studies.files import find_studies
+from ctpwa.studies import Study, bootstrap, load_study
+from ctpwa.studies.files import ORDER, find_studies
 from ctpwa.studies.store import read_study
 
 
@@ -92,6 +93,11 @@ def test_chapters_of_a_report(folder):
     found = find_studies("model.result.json", FitResult.load("model.result.json")).studies
     titles = ["Toys", "Likelihood profile of fraction(phi(1680))", "Likelihood profile of phi(1680).mass"]
     assert [study.view().title for study in found.values()] == titles
+
+
+def test_every_study_has_its_place_in_a_report():
+    kinds = {getattr(ctpwa.studies, name) for name in ctpwa.studies.__all__}
+    assert {kind.name for kind in kinds if isinstance(kind, type) and issubclass(kind, Study) and kind.name} == set(ORDER)
 
 
 def test_another_study_is_refused_and_replaced_only_by_force(folder):

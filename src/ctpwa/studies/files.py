@@ -16,7 +16,7 @@ from ctpwa.studies.study import Study, load_study
 
 MODEL_FILES = (".yml", ".yaml")
 SUFFIX = ".parquet"
-ORDER = ("toys", "bootstrap", "sample", "scan", "significance", "hypotheses", "search", "mass-scan", "selection", "systematics")
+ORDER = ("toys", "bootstrap", "sample", "scan", "significance", "hypotheses", "search", "mass-scan", "selection", "bins", "systematics")
 
 
 @dataclass(frozen=True)
@@ -74,4 +74,9 @@ def find_studies(path: str | os.PathLike[str], result: FitResult) -> FoundStudie
             found[each] = study
         else:
             left_out[each] = "it belongs to another fit"
-    return FoundStudies(dict(sorted(found.items(), key=lambda pair: ORDER.index(pair[1].name))), left_out)
+    return FoundStudies(dict(sorted(found.items(), key=lambda pair: _place(pair[1]))), left_out)
+
+
+def _place(study: Study) -> int:
+    """Where its chapter stands in a report; kinds of others are last."""
+    return ORDER.index(study.name) if study.name in ORDER else len(ORDER)
