@@ -161,6 +161,8 @@ WRONG = [
     ((*CHAIN, "topology"), [[3, 1], 9], "9 is not the index"),
     (("distributions", 0, "type"), "Something", "'Something' is not known"),
     (("distributions", 0, "decay_description", "kinematics", "initial_state", "index"), 4, "the index of the initial state is 4"),
+    (("distributions", 0, "decay_description", "kinematics", "initial_state", "spin"), 2, "allow no (L, S)"),
+    (("distributions", 0, "decay_description", "kinematics", "final_state", 0, "mass"), 1e300, "a mass of 1e+300 GeV"),
     (("parameter_points", 1, "parameters", 0, "value"), 0.0, "a squared mass of 0"),
     (("distributions", 0, "type"), "HadronicPolarizedIntensity", "no place for the spin density matrix"),
     (("distributions",), [], "there is no distribution"),

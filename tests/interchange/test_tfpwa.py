@@ -120,7 +120,7 @@ def test_notes_say_what_was_left_out(write):
     assert "line 12: 'center_mass'" in notes
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, 1e9])
+@pytest.mark.parametrize("value", [0.0, 1e-320, -1.0, 1e9])
 def test_masses_of_parameters_are_checked(write, value):
     with pytest.raises(CtpwaError, match="the mass of 'R_BC' is"):
         read_tfpwa(write(CASES["tutorial"]["config"]), {**CASES["tutorial"]["params"], "R_BC_mass": value})
@@ -144,6 +144,7 @@ WRONG = [
     (("particle", "R_BC", "secret"), 1, "'secret' of 'R_BC'"),
     (("particle", "R_BC", "m0"), 3.9, "below threshold at nominal masses"),
     (("particle", "R_BC", "float"), "x", "float of 'R_BC'"),
+    (("particle", "R_BC", "float"), [["m"]], "float of 'R_BC'"),
     (("particle", "$top", "A", "spins"), [5], "spins of 'A'"),
     (("particle", "$top", "A", "polarization"), "vector", "polarization 'vector'"),
     (("particle", "$include"), "nowhere.yml", "cannot read 'nowhere.yml'"),

@@ -59,6 +59,21 @@ def test_running_width_at_the_mass_of_a_daughter_without_lineshape_mass(kind):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+def test_q0_of_the_masses_in_the_event():
+    """Γ = Γ0 (q/q0) m0/m with q0 of the event's mass of ψ, where m0 is above its threshold."""
+    psi, zc = {"lineshape": "constant", "mass": M_PSI}, {"mass": M_ZC, "width": G_ZC, "options": {"q0": "event"}}
+    events = ctpwa.generate_phase_space(load_model(zc_model(psi)), 60, seed=2)
+    m_psi, m = mass(events["mu+"], events["mu-"]), mass(events["pi+"], events["mu+"], events["mu-"])
+    above = m_psi < M_ZC - M_PI - 0.05
+    width = G_ZC * momentum(m, m_psi, M_PI)[above] / momentum(M_ZC, m_psi[above], M_PI) * M_ZC / m[above]
+    expected = 1 / ((M_ZC**2 - m[above] ** 2) ** 2 + (M_ZC * width) ** 2)
+    found = ratio(zc_model(psi, zc), zc_model({"lineshape": "constant"}, {"lineshape": "constant"}), events)
+    assert above.sum() > 20
+    np.testing.assert_allclose(found[above], expected, rtol=1e-9)
+    with pytest.raises(ConfigError, match="option 'q0' of lineshape 'breit_wigner' is 'mine'"):
+        load_model(zc_model(psi, {**zc, "options": {"q0": "mine"}}))
+
+
 def test_a_nominal_mass_of_the_pdg_holds_for_every_lineshape():
     with_width = model_channels(load_model(zc_model({"particle": "J/psi(1S)"})))
     without = model_channels(load_model(zc_model({"particle": "J/psi(1S)", "lineshape": "constant"})))

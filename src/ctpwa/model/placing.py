@@ -73,7 +73,9 @@ class Places:
         masses = [self.nominal_mass(chain, daughter) for daughter in node.daughters]
         lowest = [_lowest_mass(chain, daughter) if mass is None else mass for daughter, mass in zip(node.daughters, masses, strict=True)]
         L = self._L(chain, node) if resonance.width_l is None else resonance.width_l
-        vertex = Vertex(lowest[0], lowest[1], L, RADIUS.symbol if resonance.own_radius else node.radius, self._columns)
+        first, second = (isinstance(daughter, Node) for daughter in node.daughters)
+        radius = RADIUS.symbol if resonance.own_radius else node.radius
+        vertex = Vertex(lowest[0], lowest[1], L, radius, self._columns, (first, second))
         if (resonance.name, vertex) not in self._lineshapes:
             self._lineshapes[resonance.name, vertex] = build_lineshape(resonance.lineshape, vertex, **resonance.options)
         placed = PlacedLineshape(resonance, node, vertex, self._lineshapes[resonance.name, vertex])

@@ -10,6 +10,7 @@ from ctpwa.decay.spin import LS
 from ctpwa.interchange.checked import Entry
 
 Node = int | tuple["Node", "Node"]  # an index of a final particle, or two nodes
+LARGEST_MASS = 1e6  # GeV
 MOST_PARTICLES = 6
 UNPOLARISED, POLARISED = "HadronicUnpolarizedIntensity", "HadronicPolarizedIntensity"
 
@@ -187,7 +188,7 @@ def _state(entry: Entry) -> State:
     mass = entry["mass"]
     if isinstance(mass.value, str):
         raise mass.error("a mass that is a function cannot be imported", "write the number in GeV")
-    if mass.number < 0:
+    if not 0 <= mass.number < LARGEST_MASS:
         raise mass.error(f"a mass of {mass.number:g} GeV", "correct it")
     two_J = entry["spin"].two_spin
     if not 0 <= two_J <= 20:

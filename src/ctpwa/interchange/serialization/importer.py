@@ -215,6 +215,8 @@ class _Importer:
         entries, couplings = [], []
         seen: dict[tuple[Any, ...], Any] = {}
         for (topology, names, barriers), wave in self.waves.items():
+            if not wave.couplings:
+                raise wave.chain.entry.error(f"spins and helicities of {wave.chain.name!r} allow no (L, S)", "correct them")
             size = max(map(abs, wave.couplings.values()))
             kept = {ls: c for ls, c in wave.couplings.items() if abs(c) > NEGLIGIBLE * size}
             if not kept:

@@ -50,7 +50,8 @@ class Constraints:
         """Which of mass and width of a resonance are fitted."""
         given = particle.keys.get("float", "")
         couplings = OWN_KEYS.get(particle.model, set())
-        said = [letter for letter in given if letter not in couplings] if isinstance(given, list) else list(str(given))
+        letters = list(map(str, given)) if isinstance(given, list) else list(str(given))
+        said = [letter for letter in letters if letter not in couplings]
         unknown = [letter for letter in said if letter not in ("m", "g")]
         if unknown:
             raise self.configuration.error(f"float of {particle.name!r} is {given!r}", (*particle.path, "float"), "write m, g or mg")

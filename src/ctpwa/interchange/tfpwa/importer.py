@@ -26,7 +26,7 @@ from ctpwa.interchange.tfpwa.samples import samples_of
 from ctpwa.kinematics.two_body import barrier_coefficients
 from ctpwa.model.model import Model
 
-LARGEST_MASS = 1e6  # GeV
+SMALLEST_MASS, LARGEST_MASS = 1e-6, 1e6  # GeV
 SAFE_Q0 = 0.0501  # GeV; break-up momenta below are continued in ctpwa
 IGNORED = {"plot": "how figures look", "decay_chain": "options of chains"}
 
@@ -304,8 +304,8 @@ class _Importer:
         if M is None or m1 is None or m2 is None:
             what = f"the barrier of {decay.name} is normalised at nominal masses, and one of them is not given"
             raise self.configuration.error(what, decay.path, "add mass: … to its particles; TF-PWA takes the mean of the data")
-        if M == 0:
-            raise self.configuration.error(f"the mass of {decay.mother!r} is 0", decay.path, "correct it, in GeV")
+        if M < SMALLEST_MASS:
+            raise self.configuration.error(f"the mass of {decay.mother!r} is {M:g}", decay.path, "correct it, in GeV")
         q2 = (M**2 - (m1 + m2) ** 2) * (M**2 - (m1 - m2) ** 2) / (4 * M**2)
         if q2 <= 0:
             what = f"{decay.name} is below threshold at nominal masses, where the barrier of TF-PWA is not defined"

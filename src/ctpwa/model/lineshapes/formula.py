@@ -69,6 +69,7 @@ class Vertex:
         L:        smallest orbital angular momentum of the vertex
         d:        barrier radius, GeV⁻¹: a number, or the symbol of ``RADIUS``
         columns:  event columns of one number that the model declares
+        varying:  which daughters have a mass of their own in every event
     """
 
     m1: float
@@ -76,6 +77,7 @@ class Vertex:
     L: int
     d: float | sp.Symbol
     columns: tuple[str, ...] = ()
+    varying: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True)
