@@ -186,7 +186,7 @@ def _forward(plan: Plan, indent: str) -> Iterator[str]:
 
 
 def _cleared(indent: str) -> Iterator[str]:
-    """u = 0."""
+    """Sets u to 0."""
     yield f"{indent}for i in range(n):"
     yield f"{indent}    u_re[i] = 0.0"
     yield f"{indent}    u_im[i] = 0.0"
