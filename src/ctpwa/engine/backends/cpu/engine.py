@@ -18,7 +18,7 @@ import torch
 from ctpwa.base.parts import in_parts, one_torch_thread, sum_in_parts
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import batch_sums, weigh
-from ctpwa.engine.backends.cpu.source import KERNELS, cpu_source
+from ctpwa.engine.backends.cpu.source import COLUMNS, cpu_source, kernel_names, sums_kernel
 from ctpwa.engine.backends.cpu.threads import ThreadedKernel
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
@@ -38,6 +38,7 @@ BATCH_NUMBERS = 1 << 19  # that go with a chunk of a batch
 PART_BLOCKS = 4  # in a part of the work, at least: longer than it takes to wake a thread
 MOST_PARTS = 128
 RAW_TOGETHER = 4  # chunks of columns that others work on, one after the other
+NO_ROOM = np.empty(0)  # for what is not wanted
 MOST_GRAM_PARTS = 32  # of a Hessian, where each has matrices of its own
 
 
@@ -57,7 +58,7 @@ class CpuEngine:
         self.tables = Tables(plan)
         self.device = torch.device("cpu")
         self._module = load_generated("cpu", cpu_source(plan, BLOCK))
-        self._kernels = {name: ThreadedKernel(getattr(self._module, name), code_path(self._module, name)) for name in KERNELS}
+        self._kernels = {name: ThreadedKernel(getattr(self._module, name), code_path(self._module, name)) for name in kernel_names(plan)}
         self._present = np.zeros(0), np.zeros(0)
 
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[Plan]]:
@@ -125,7 +126,7 @@ class CpuEngine:
         arrays = (sample.K.numpy(), sample.E.numpy(), sample.w.numpy())
         n_parts = _parts(sample.n_events)
         out = np.empty((n_parts, layout.length))
-        self._kernels[f"sums_{order}"](n_parts, *arrays, mode, *self._channel_arguments(c, p), layout.offsets, out)
+        self._kernels[sums_kernel(self.plan, order)](n_parts, *arrays, mode, *self._channel_arguments(c, p), layout.offsets, out, NO_ROOM)
         return ChannelSums(out.sum(axis=0), layout)
 
     def gram_row(self, sample: Sample, mode: int) -> torch.Tensor:
@@ -186,7 +187,7 @@ class CpuEngine:
         """∂ψ times √|ω| of a chunk with weights w, and z; computed in the calling thread."""
         n_columns = self.plan.n_columns
         D, z = np.empty((2, n_columns, self.plan.n_rows, n)), np.empty((2, n_columns if mode == LOG else 0, n))
-        self._kernels["columns"](1, sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
+        self._kernels[COLUMNS](1, sample.K.numpy(), sample.E.numpy(), w, start, n, mode, *arguments, D, z)
         return torch.from_numpy(D).view(2 * n_columns, -1), torch.from_numpy(z).flatten(0, 1)
 
     def _column_arguments(self, c: np.ndarray, p: np.ndarray) -> tuple[Any, ...]:
@@ -219,9 +220,10 @@ class CpuEngine:
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every point, in the order of the sample."""
-        I = np.empty(sample.n_points)
-        arrays = sample.K.numpy(), sample.E.numpy()
-        all_ended = self._kernels["intensities"](_parts(sample.n_points), *arrays, *self._channel_arguments(c, p), I)
+        I, n_parts = np.empty(sample.n_points), _parts(sample.n_points)
+        arrays = sample.K.numpy(), sample.E.numpy(), NO_ROOM
+        out = self.tables.layouts[0].offsets, np.empty((n_parts, 1)), I
+        all_ended = self._kernels[sums_kernel(self.plan, 0)](n_parts, *arrays, PLAIN, *self._channel_arguments(c, p), *out)
         return torch.from_numpy(I if all_ended else I.copy())  # callers may change them
 
 
