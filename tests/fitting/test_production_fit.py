@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import ctpwa
+from ctpwa.generate import sample_phase_space
 from ctpwa.kinematics.lorentz import from_rest_frame
 
 M_P, M_ETA, M_PI = 0.93827208816, 0.547862, 0.1349768
@@ -91,3 +92,34 @@ def test_fit(model, samples):
         for (name, (value, error)), true in zip(found.items(), x, strict=True)
     ]
     assert np.abs(pulls).max() < 4
+
+
+def test_masses_and_widths_come_back():
+    """A mass-dependent fit of generated events: toys, phase space along the resonances, masses and widths."""
+    production = PRODUCTION | {
+        "waves": {"0+": {"reflectivity": 1}, "2+": {"m": [0, 1], "reflectivity": 1}},
+        "generate": {"energy": [8.2, 8.8], "mass": [0.75, 1.9], "slope": 4, "degree": 0.4, "angle": [0.0, 0.785, 1.571]},
+    }
+    truth = {"a(0)(980).mass": 0.98, "a(0)(980).width": 0.08, "a(2)(1320).mass": 1.318, "a(2)(1320).width": 0.107}
+    resonances = {
+        name: {"in": "eta pi0", "mass": truth[f"{name}.mass"], "width": truth[f"{name}.width"], "float": ["mass", "width"]}
+        for name in ("a(0)(980)", "a(2)(1320)")
+    }
+    particles = {"eta": {"mass": M_ETA}, "pi0": {"mass": M_PI}}
+    model = ctpwa.load_model({"decay": "X -> eta pi0", "particles": particles, "production": production, "resonances": resonances})
+    couplings = {"a(0)(980)0 (0,0) m=0 e=+": 1.0, "a(2)(1320)0 (2,0) m=0 e=+": 14 + 9j, "a(2)(1320)0 (2,0) m=+1 e=+": -9 + 16j}
+    data = ctpwa.generate_toy(model, 1500, seed=3, couplings=couplings, engine="reference")
+    simulated = sample_phase_space(model, 5000, seed=4)
+    likelihood = ctpwa.build_likelihood(model, data, simulated, engine="reference", device="cpu", progress=False)
+    expected = truth | {
+        f"{name}.{part}": getattr(complex(c), key) for name, c in couplings.items() for part, key in (("re", "real"), ("im", "imag"))
+    }
+    x = np.array([expected[name] for name in likelihood.names])
+    conjugate = np.where([name.endswith(".im") for name in likelihood.names], -x, x)
+    assert likelihood.value(conjugate) > likelihood.value(x) + 10  # lineshapes fix the sign of all phases
+    result = ctpwa.fit(likelihood, starts=1, start=x, progress=False)
+    assert result.verdict.good
+    assert "common sign" not in str(result)
+    pulls = {p.name: (p.value - expected[p.name]) / p.error for p in result.parameters}
+    assert max(map(abs, pulls.values())) < 4, pulls
+    assert {p.name: p.error for p in result.parameters}["a(2)(1320).mass"] < 0.005

@@ -149,7 +149,8 @@ def default_variables(decay: Decay) -> tuple[Variable, ...]:
 
     Systems that differ by an exchange of identical particles are one variable, in which the identical particles are shuffled event by
     event; of two identical particles the modulus of the cosine is shown. A two-body decay has no such systems: it has the polar angle
-    of the first particle. A state on its mass shell is one particle, and has the helicity cosine of what it decays to.
+    of the first particle. X that a beam made has its own mass besides. A state on its mass shell is one particle, and has the helicity
+    cosine of what it decays to.
     """
     return tuple(parse_variable(text, decay) for text in _default_texts(decay))
 
@@ -166,6 +167,8 @@ def projection(variable: Variable, bins: int | None = None, range: tuple[float, 
 
 def _default_texts(decay: Decay) -> Iterator[str]:
     names = shortest_names(decay)
+    if decay.parent.mass is None:  # X that a beam made
+        yield f"mass({', '.join(names)})"
     if len(names) == 2:
         yield f"cos_theta({names[0]})"
     else:
