@@ -121,7 +121,9 @@ class _Importer:
     def _mass(self, particle: ParticleEntry) -> float | None:
         given = self.values.real(f"{particle.name}_mass")
         if given is not None and not 0 <= given < LARGEST_MASS:
-            raise self.configuration.error(f"the mass of {particle.name!r} is {given!r} in the parameters", particle.path, "correct it, in GeV")
+            raise self.configuration.error(
+                f"the mass of {particle.name!r} is {given!r} in the parameters", particle.path, "correct it, in GeV"
+            )
         return particle.mass if given is None else given
 
     def _find(self, name: str) -> ParticleEntry:
