@@ -29,10 +29,10 @@ samples: {data: data.npz, phase_space: accepted.npz, truth: generated.npz}
 A0, PI1, A2 = (0.98, 0.08), (1.6, 0.25), (1.3182, 0.107)  # mass and width
 WAVES = {
     "0+ (0,0) m=0 e=+": (A0, 1.5),
-    "1- (1,0) m=+1 e=+": (PI1, 0.45 * np.exp(1.1j)),
-    "2+ (2,0) m=0 e=+": (A2, 0.45 * np.exp(0.4j)),
-    "2+ (2,0) m=+1 e=+": (A2, 0.9 * np.exp(0.9j)),
-    "2+ (2,0) m=+2 e=+": (A2, 0.35 * np.exp(-0.7j)),
+    "1- (1,0) m=+1 e=+": (PI1, 1.0 * np.exp(1.1j)),
+    "2+ (2,0) m=0 e=+": (A2, 2.5 * np.exp(0.4j)),
+    "2+ (2,0) m=+1 e=+": (A2, 5.0 * np.exp(0.9j)),
+    "2+ (2,0) m=+2 e=+": (A2, 2.0 * np.exp(-0.7j)),
 }
 PROPOSED = 20_000  # events with which the largest intensity of a bin is found
 
@@ -92,12 +92,23 @@ def _mass(events: ctpwa.Events) -> np.ndarray:
 
 
 def _waves(model: ctpwa.Model, events: ctpwa.Events, centre: float | None) -> np.ndarray:
-    """Amplitudes of all waves with their own lineshapes, [wave, row, event]; with a centre these are what they are there."""
-    K = model.spin_amplitudes(events, barrier=False, progress=False).K.numpy()
-    m = _mass(events)
-    q = _breakup(torch.from_numpy(m), M_ETA, M_PI).numpy()
-    at = m if centre is None else np.full_like(m, centre)
-    return np.stack([amplitude(wave.name, at) * K[k] / q ** int(wave.name[0]) for k, wave in enumerate(model.waves)])
+    """Amplitudes of all waves with their lineshapes, [wave, row, event]; with a centre these are what they are there."""
+    K = model.spin_amplitudes(events, barrier=True, progress=False).K.numpy()
+    m = _mass(events) if centre is None else np.full(events.n_events, centre)
+    return np.stack([amplitude(wave.name, m) * K[k] for k, wave in enumerate(model.waves)])
+
+
+def _mean_squares(model: ctpwa.Model, events: ctpwa.Events, centre: float | None) -> np.ndarray:
+    """⟨Σ_row |A|²⟩ of every wave, [wave]: that of Y_lm over all angles is 1/4π, so that only masses are averaged."""
+    with_barrier, without = (model.spin_amplitudes(events, barrier=own, progress=False).K.numpy() for own in (True, False))
+    mass = _mass(events)
+    q = _breakup(torch.from_numpy(mass), M_ETA, M_PI).numpy()
+    m = mass if centre is None else np.full(events.n_events, centre)
+    found = []
+    for k, wave in enumerate(model.waves):
+        ratio = np.sqrt((with_barrier[k] ** 2).sum(axis=0) / (without[k] ** 2).sum(axis=0)) * q ** int(wave.name[0])
+        found.append((np.abs(amplitude(wave.name, m)) ** 2 * ratio**2).mean() / (4 * np.pi))
+    return np.array(found)
 
 
 def make_toys(folder: Path, bins: int, n_events: int, simulated: int, seed: int, stepped: bool = False) -> Truth:
@@ -129,11 +140,7 @@ def make_toys(folder: Path, bins: int, n_events: int, simulated: int, seed: int,
         kept = rng.random(n) * most < density * efficiency(proposed)
         data.append(proposed.picked(torch.from_numpy(np.flatnonzero(kept))))
         scale = n_events / float((I * efficiency(first)).mean())
-        grid = np.linspace(low, high, 41) if centre is None else np.full(41, centre)
-        weights = np.ones(41)
-        weights[[0, -1]] = 0.5
-        size = np.array([np.average(np.abs(amplitude(name, grid)) ** 2, weights=weights) for name in WAVES])
-        expected.append(scale * size / (4 * np.pi))
+        expected.append(scale * _mean_squares(model, proposed, centre))
         simulation = flat(simulated, 10_000 * seed + 4 * b + 2, low, high)
         generated.append(simulation)
         accepted.append(simulation.picked(torch.from_numpy(np.flatnonzero(rng.random(simulated) < efficiency(simulation)))))

@@ -26,9 +26,9 @@ def bench():
 
 @pytest.fixture(scope="module")
 def toys(bench, tmp_path_factory):
-    """Three bins with 1500 events each."""
+    """Three bins with 3000 events each."""
     folder = tmp_path_factory.mktemp("toys")
-    return folder, sys.modules["bins_toys"].make_toys(folder, 3, 1500, 4000, seed=1, stepped=True)
+    return folder, sys.modules["bins_toys"].make_toys(folder, 3, 3000, 6000, seed=2, stepped=True)
 
 
 def test_what_was_generated_comes_back(bench, toys):
@@ -38,7 +38,8 @@ def test_what_was_generated_comes_back(bench, toys):
     assert len(found["events"]) == 15
     assert np.abs(found["events"]).max() < 4
     assert abs(found["events"].mean()) < 4 / np.sqrt(15)
-    assert np.abs(found["phases"]).max() < 4
+    assert np.abs(found["phases"]).max() < 5  # −ln L is no parabola where two solutions are near each other
+    assert np.median(np.abs(found["phases"])) < 1.5
     assert len(bench.closure_rows({name: [own] for name, own in found.items()})) == 2
 
 

@@ -179,6 +179,11 @@ def test_what_has_none():
     model = model_of(["0+"])
     with pytest.raises(CtpwaError, match="no wave 1-"):
         spin_density_of(model, model.couplings, np.ones(2, complex), np.eye(4))
+    shaped = {"decay": "X -> eta pi0", "resonances": {"a(2)(1320)": {"in": "eta pi0"}}}
+    shaped["production"] = {"kind": "photoproduction", "polarisation": LINEAR, "waves": {"2+": {"m": 1}}}
+    resonant = ctpwa.load_model(shaped)
+    with pytest.raises(CtpwaError, match="has a lineshape"):
+        photon_moments(EventCouplings(resonant.couplings, np.ones(2, complex), np.eye(4), {}, 1.0), resonant)
     events = flat(5, 1, 1.1, 1.2)
     with pytest.raises(DataError, match="5 events for 10 numbers"):
         measured_spin_density(model_of(["1-"]), events, events)

@@ -20,7 +20,7 @@ samples: {data: data.npz, phase_space: accepted.npz, truth: generated.npz}
 fit: {engine: reference}
 """
 S, S_MINUS, P, D = "0+ (0,0) m=0 e=+", "0+ (0,0) m=0 e=-", "1- (1,0) m=+1 e=+", "2+ (2,0) m=+1 e=+"
-STATES = {S: (0.98, 0.1, 1.0), P: (1.6, 0.25, 0.6 * np.exp(1.1j)), D: (1.318, 0.107, 1.3 * np.exp(0.9j))}
+STATES = {S: (0.98, 0.1, 1.0), P: (1.6, 0.25, 1.5 * np.exp(1.1j)), D: (1.318, 0.107, 4.0 * np.exp(0.9j))}
 
 
 def breakup(M, a, b):
@@ -53,12 +53,11 @@ def mass(events):
 
 
 def factor(name, m):
-    """The coupling of a wave at a mass, for K with |q|^L."""
-    q = breakup(torch.as_tensor(m), torch.tensor(M_ETA), torch.tensor(M_PI)).numpy()
+    """The coupling of a wave at a mass."""
     if name == S_MINUS:
         return 0.4 + 0j * m
     m0, width, size = STATES[name]
-    return size * m0 * width / (m0**2 - m**2 - 1j * m0 * width) / q ** int(name[0])
+    return size * m0 * width / (m0**2 - m**2 - 1j * m0 * width)
 
 
 def amplitudes(model, events):

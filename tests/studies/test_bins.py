@@ -138,8 +138,9 @@ class TestBins:
         assert "phases relative to" in text
         assert "nothing corrects them for acceptance" not in text
         assert "<table" in study._repr_html_()
-        assert set(study.figures()) == {"bins-events", "bins-phases"}
-        assert study.view().title == "Fits in bins"
+        view = study.view()
+        assert view.title == "Fits in bins"
+        assert [own.alt for own in view.figures] == ["Fits in bins: bins events", "Fits in bins: bins phases"]
 
     def test_replicas_scatter_as_errors_say(self, study):
         spread = study.scatter("0")
@@ -175,7 +176,7 @@ class TestBins:
             def on_first(self, work):
                 return None
 
-        own = bins(folder / "model.yml", IN, starts=4, progress=False, ranks=Second())
+        own = bins(folder / "model.yml", IN, starts=4, progress=False, ranks=Second(), path=tmp_path / "b.parquet")
         assert set(own.by_key) == {record.key for record in study.records if record.key.startswith("1") and "replica" not in record.key}
 
     def test_bins_that_cannot_be_fitted_say_why(self, folder, study, tmp_path):

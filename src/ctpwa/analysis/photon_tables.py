@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctpwa.analysis.reopen import OpenedFit
-from ctpwa.base.errors import CtpwaError
+from ctpwa.base.errors import PhysicsError
 from ctpwa.data.events import Events
 from ctpwa.data.stream import picked_events
 from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -29,7 +29,7 @@ def spin_density_section(result: FitResult, model: Model) -> list[Section]:
         return []
     try:
         return [spin_density(result, model).section()]
-    except CtpwaError:  # several waves of a state
+    except PhysicsError:  # several waves of a state
         return []
 
 
@@ -78,8 +78,8 @@ def _moments(
         fitted = photon_moments(event_couplings(likelihood, result.x, result.covariance, {}, truth), model)
         highest = max(L for _, L, _ in fitted.indices)
         return [_moment_table([fitted, measured_moments(model, *events, highest, truth, background)])]
-    except CtpwaError as error:
-        return [Section("moments", ("",), ((str(error).partition("\n")[0],),))]
+    except PhysicsError:  # lineshapes, or several waves of a state
+        return []
 
 
 def _density_table(own: Sequence[SpinDensity]) -> Section:

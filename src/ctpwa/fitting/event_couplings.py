@@ -14,7 +14,7 @@ last term is all there is where c̃ = 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class EventCouplings:
         covariance:  of all Re c̃, then of all Im c̃
         events:      name of a group of waves → its events with standard deviation
         efficiency:  accepted events of this intensity divided by all
+        sizes:       √(Σ w |A|²) of every wave with coupling 1 over all generated events, [coupling]: c̃ divided by it does not depend on how
+                     much phase space there is
     """
 
     names: tuple[str, ...]
@@ -44,6 +46,7 @@ class EventCouplings:
     covariance: np.ndarray
     events: Mapping[str, Number]
     efficiency: float
+    sizes: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def errors(self) -> np.ndarray:
@@ -103,7 +106,8 @@ def event_couplings(
         variance = linear + ((linear / (s2 * q)) ** 2 / 8 if q > 0 else 0.0)
         events[name] = float(s2 * q), float(np.sqrt(max(variance, 0.0)))
     total = _quadratic((B, dB), c, dc, dtheta)[0]
-    return EventCouplings(likelihood.coupling_names, values, C, events, float(sigma / ratio / total))
+    sizes = np.sqrt(everywhere.weight) * size
+    return EventCouplings(likelihood.coupling_names, values, C, events, float(sigma / ratio / total), sizes)
 
 
 def _added(integrals: WaveIntegrals, n: int, waves: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -77,6 +77,11 @@ def photon_moments(couplings: EventCouplings, model: Model) -> PhotonMoments:
     """
     _check_two(model)
     states = photon_states(model)
+    for name, state in states.items():
+        if state.lineshapes:
+            raise PhysicsError(
+                f"{name!r} has a lineshape: how it interferes changes with the mass", "fit waves without lineshapes in bins of the mass"
+            )
     forms = QuadraticForms.of([states[name] for name in couplings.names])
     indices = moment_indices(2 * max(l for l, _ in forms.states))
     values, slopes = [], []

@@ -16,6 +16,7 @@ import numpy as np
 
 from ctpwa.base.errors import PhysicsError
 from ctpwa.model.model import Model
+from ctpwa.model.open_signs import CONSTANT
 from ctpwa.spin.photoproduction import Photoproduction
 
 State = tuple[int, int]  # l and m of X
@@ -30,6 +31,7 @@ class PhotonState:
         reflectivity:  +1 or −1
         rank:          number of the incoherent copy
         sign:          of the wave's amplitude with coupling 1
+        lineshapes:    resonances of the wave whose amplitude changes with the mass
     """
 
     l: int
@@ -37,6 +39,12 @@ class PhotonState:
     reflectivity: int
     rank: int
     sign: float
+    lineshapes: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """What tells states apart."""
+        return self.l, self.m, self.reflectivity, self.rank
 
 
 def photon_states(model: Model) -> dict[str, PhotonState]:
@@ -51,8 +59,10 @@ def photon_states(model: Model) -> dict[str, PhotonState]:
     for wave in model.waves:
         root = wave.chain.root
         assert root.made is not None
-        state = PhotonState(root.particle.two_J // 2, root.made.two_m // 2, root.made.reflectivity, root.made.rank, float(wave.factor))
-        if wave.coupling in found or state in found.values():
+        shapes = tuple(resonance.name for resonance in wave.resonances if resonance.lineshape != CONSTANT)
+        two_J, made = root.particle.two_J, root.made
+        state = PhotonState(two_J // 2, made.two_m // 2, made.reflectivity, made.rank, float(wave.factor), shapes)
+        if wave.coupling in found or state.numbers in [own.numbers for own in found.values()]:
             raise PhysicsError(
                 f"{wave.name!r} is not the only wave of its state", "density matrices need one wave for each m and reflectivity"
             )

@@ -111,6 +111,8 @@ def spin_density_of(model: Model, names: tuple[str, ...], c: np.ndarray, covaria
     if not vector:
         raise PhysicsError("there is no wave 1-", "density matrices of vector mesons need one")
     own = [states[names[k]] for k in vector]
+    if len({state.lineshapes for state in own}) > 1:
+        raise PhysicsError("the waves 1- have different lineshapes: their density matrix changes with the mass", "fit bins of the mass")
     forms, n = QuadraticForms.of(own), len(names)
     z = c[vector]
     norm, d_norm = float((np.abs(z) ** 2).sum()), 2 * np.concatenate([z.real, z.imag])

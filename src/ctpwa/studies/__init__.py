@@ -8,6 +8,7 @@ if _typing.TYPE_CHECKING:
     from ctpwa.studies.bins_study import Bins, bins
     from ctpwa.studies.bootstrap_study import Bootstrap, bootstrap
     from ctpwa.studies.hypotheses_study import Hypotheses, hypotheses
+    from ctpwa.studies.mass_dependence import MassDependence, MassState, fit_mass_dependence
     from ctpwa.studies.mass_scan_study import MassScan, mass_scan
     from ctpwa.studies.sample_study import Sample, sample
     from ctpwa.studies.scan_study import Scan, scan
@@ -25,8 +26,10 @@ __all__ = [
     "Bins",
     "Bootstrap",
     "Hypotheses",
+    "MassDependence",
     "MassRange",
     "MassScan",
+    "MassState",
     "Sample",
     "Scan",
     "Search",
@@ -37,6 +40,7 @@ __all__ = [
     "Toys",
     "bins",
     "bootstrap",
+    "fit_mass_dependence",
     "hypotheses",
     "load_study",
     "mass_scan",

@@ -7,7 +7,7 @@ ones; and ``number:at NAME`` are couplings and lineshape parameters as they were
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ctpwa.studies.fit_record import FitRecord
 
 TOTAL = "total"
 OPEN_SIGN = "open sign"  # of all phases of a coherent set
-EVENTS, ERROR, COVARIANCE, AT = "events", "error", "covariance", "at"
+EVENTS, ERROR, COVARIANCE, AT, SIZE = "events", "error", "covariance", "at", "size"
 SOLUTION, REPLICA = "solution", "replica"
 
 
@@ -87,6 +87,7 @@ def record_of(key: str, result: FitResult, couplings: EventCouplings, numbers: M
     if couplings.covariance.size:
         sigma = couplings.errors
         errors = {f"{name}.{part}": float(sigma[i, k]) for k, name in enumerate(couplings.names) for i, part in enumerate(parts)}
+        kept |= {f"{SIZE} {name}": float(own) for name, own in zip(couplings.names, couplings.sizes, strict=True)}
         kept |= {f"{ERROR} {name}": error for name, (_, error) in couplings.events.items()}
         C = couplings.covariance
         kept |= {f"{COVARIANCE} {i},{k}": float(C[i, k]) for i in range(len(C)) for k in range(i, len(C))}
@@ -118,6 +119,11 @@ def covariance_of(record: FitRecord, n: int) -> np.ndarray:
         for k in range(i, 2 * n):
             C[i, k] = C[k, i] = record.numbers[f"{COVARIANCE} {i},{k}"]
     return C
+
+
+def sizes_of(record: FitRecord, names: Sequence[str]) -> np.ndarray:
+    """What couplings in events are divided by for couplings that do not depend on how much phase space there is, [coupling]."""
+    return np.array([float(record.numbers[f"{SIZE} {name}"]) for name in names])
 
 
 def events_of(record: FitRecord) -> dict[str, Number]:
