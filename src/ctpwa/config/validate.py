@@ -94,6 +94,7 @@ _ADVICE = {
     "production_ls": "write a list of (L, S) pairs: [[1, 1], [3, 1]]",
 }
 _SHORTER = {"density", "efficiency", "errors", "fraction", "resolution"}  # mappings with few keys, which _ADVICE shows
+_IN_THE_DATA = "write  backgrounds: {comb: {density: flat, fraction: 0.1}}  for a background that stays in the data"
 _LS_KEYS = {"ls", "decay_ls", "production_ls"}
 _FILE = "{file: data.root}"
 # what an entry of a section looks like
@@ -165,6 +166,8 @@ def _problem(entry: ErrorDetails, path: Path) -> Problem:
         return Problem(f"unknown key {name!r}", path, "quote a variable that contains a comma, or leave the comma out", at_key=True)
     if kind == "extra_forbidden" and path[:1] == ("data_sets",) and name in MODEL_KEYS:
         return Problem(f"{name!r} is the same for all data sets", path, MODEL_KEYS[name], at_key=True)
+    if kind == "extra_forbidden" and name in BackgroundSpec.model_fields and "background" in path[1:3]:
+        return Problem(f"{name!r} of events that are subtracted", path, _IN_THE_DATA, at_key=True)
     if kind == "extra_forbidden":
         return Problem(f"unknown key {name!r}", path, suggest(name, _keys_at(path)) or "remove it", at_key=True)
     if kind == "missing":

@@ -95,6 +95,12 @@ def test_several_data_sets(load, tmp_path):
         ("dta: a.root\n  data: b.root", "7:3", "unknown key 'dta'", "did you mean 'data'?"),
         ("data: {fil: a.root}", "7:10", "unknown key 'fil'", "did you mean 'file'?"),
         ("data: [b.root, {file: a.root, wieght: w}]", "7:33", "unknown key 'wieght'", "did you mean 'weight'?"),
+        (
+            "data: a.root\n  background: {file: b.root, density: flat}",
+            "8:30",
+            "'density' of events that are subtracted",
+            "write  backgrounds: {comb: {density: flat",
+        ),
         ("data: 3", "7:9", "'data' must be a mapping of keys, not 3", "data: {file: data.root}"),
         ("data:", "7:3", "'data' is empty", "data: {file: data.root}"),
         ("data: []", "7:9", "'data' is an empty list", "name at least one"),
@@ -221,6 +227,8 @@ def test_factors_of_ties(load, tmp_path, factor, value):
     ("text", "where", "what", "fix"),
     [
         ("methods: newton", "6:3", "unknown key 'methods'", "did you mean 'method'?"),
+        ("errors: false", "6:11", "'errors' must be a mapping of keys, not false", "write  errors: {simulation: false}"),
+        ("errors: {simulations: false}", "6:12", "unknown key 'simulations'", "did you mean 'simulation'?"),
         ("method: migrad", "6:11", "'migrad' is not a value of 'method'", "newton"),
         ("starts: 0", "6:11", "'starts' is 0", "a number >= 1"),
         ("starts: 2.5", "6:11", "'starts' must be a whole number, not 2.5", "a whole number"),
