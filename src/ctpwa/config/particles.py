@@ -61,9 +61,9 @@ def own_particle(name: str, spec: ParticleSpec) -> Particle:
 def name_collisions(spec: ModelSpec) -> list[str]:
     """Notes on names of the PDG that stand for something else here, and on photons that are given a mass."""
     table, notes = ParticleTable(), []
-    for section in (spec.particles, spec.resonances):
+    for section, charges in ((spec.particles, ("",)), (spec.resonances, ("", "0", "+", "-"))):
         for name, entry in section.items():
-            known = next((found for charge in ("", "0", "+", "-") if (found := table.find(name + charge)) is not None), None)
+            known = next((found for charge in charges if (found := table.find(name + charge)) is not None), None)
             if known is None:
                 continue
             jpc = None
