@@ -5,8 +5,9 @@ import pytest
 import torch
 
 import ctpwa
-from ctpwa.base.errors import ConfigError, DataError, PhysicsError
-from ctpwa.interchange import dalitz_momenta, fractions_at, wave_amplitudes
+from ctpwa.base.errors import ConfigError, CtpwaError, DataError, PhysicsError
+from ctpwa.interchange import dalitz_momenta, decay_momenta, fractions_at, wave_amplitudes
+from ctpwa.kinematics.decay_angles import angles_at
 
 TEXT = """
 decay: J/psi(1S) -> K+ K- eta
@@ -108,3 +109,67 @@ def test_models_from_text():
     with pytest.raises(ConfigError, match="cannot include"):
         ctpwa.load_model("decay: J/psi(1S) -> p p~\ninclude: /etc/passwd\n")
     assert len(ctpwa.load_model("decay: J/psi(1S) -> p p~\n").waves) == 2
+
+
+def mass_of(*p4):
+    total = sum(p4)
+    return (total[:, 0] ** 2 - total[:, 1:].square().sum(dim=1)).sqrt()
+
+
+def test_momenta_from_masses_and_angles():
+    """Four pions: masses are those given, the first pair flies along its angles, and all angles are found again."""
+    resonances = {"a(1)(1260)": {"in": ["pi+ pi- pi+", "pi- pi+ pi-"], "mass": 1.23, "width": 0.42}, "rho(770)": {"in": "pi+ pi-"}}
+    model = ctpwa.load_model({"decay": "J/psi(1S) -> pi+ pi- pi+ pi-", "resonances": resonances})
+    chain = "((pi+_1 pi-_1) pi+_2) pi-_2"
+    masses = {"pi+_1 pi-_1": [0.7, 0.9], "(pi+_1 pi-_1) pi+_2": 1.3}
+    angles = {"pi+_1 pi-_1": (0.2, [1.0, -2.0]), "(pi+_1 pi-_1) pi+_2": (-0.4, 0.5), chain: (0.6, 0.3)}
+    p = decay_momenta(model, chain, masses, angles)
+    torch.testing.assert_close(mass_of(p["pi+_1"], p["pi-_1"]), torch.tensor([0.7, 0.9], dtype=torch.float64), rtol=1e-12, atol=0)
+    torch.testing.assert_close(mass_of(p["pi+_1"], p["pi-_1"], p["pi+_2"]), torch.full((2,), 1.3, dtype=torch.float64), rtol=1e-12, atol=0)
+    total = sum(p.values())
+    assert float(total[:, 1:].abs().max()) < 1e-12
+    torch.testing.assert_close(total[:, 0], torch.full((2,), model.decay.parent.mass, dtype=torch.float64), rtol=1e-12, atol=0)
+    names = list(model.decay.labels)
+    topology = ((("pi+_1", "pi-_1"), "pi+_2"), "pi-_2")
+    _, found = angles_at(topology, {name: p[name] for name in names})
+    for pair, name in ((topology, chain), (topology[0], "(pi+_1 pi-_1) pi+_2"), (topology[0][0], "pi+_1 pi-_1")):
+        for own, given in zip(found[pair], angles[name], strict=True):
+            torch.testing.assert_close(own, torch.as_tensor(given, dtype=torch.float64).expand(2), rtol=1e-10, atol=1e-12)
+    assert bool(ctpwa.ModelIntensity(model, engine="reference")(p).isfinite().all())
+
+
+def test_a_dalitz_point_is_one_with_angles():
+    model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1680)": {"in": "K+ K-"}}})
+    p = decay_momenta(model, "(K+ K-) eta", {"K+ K-": 1.5}, {"K+ K-": (0.3, 0.0)})
+    again = dalitz_momenta(model, mass_of(p["K+"], p["K-"]) ** 2, mass_of(p["K-"], p["eta"]) ** 2)
+    for name, own in p.items():
+        torch.testing.assert_close(again[name], own, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("chain", "masses", "angles", "what"),
+    [
+        ("(K+ K-) pi0", {}, {}, "'pi0' of .* is not a final particle"),
+        ("K+ K- eta", {}, {}, "does not hold all final particles in pairs"),
+        ("(K+ K-", {}, {}, "does not hold all final particles in pairs"),
+        ("(K+ K- eta)", {}, {}, "is not made of pairs"),
+        ("(K+ K-) eta", {}, {}, "mass or angles of 'K[+] K-' are not given"),
+        ("(K+ K-) eta", {"K+ eta": 1.0}, {}, "'K[+] eta' is not a pair"),
+        ("(K+ K-) eta", {"K+ K-": 0.5}, {"K+ K-": (0, 0)}, "less than its parts"),
+        ("(K+ K-) eta", {"K+ K-": 2.9}, {"K+ K-": (0, 0)}, "less than its parts"),
+        ("(K+ K-) eta", {"K+ K-": 1.5}, {"K+ K-": (2, 0)}, "a cosine is at most 1"),
+        ("(K+ K-) eta", {"K+ K-": 1.5}, {"K+ K-": 3}, "give .cos"),
+        ("(K+ K-) eta", {"K+ K-": float("nan")}, {"K+ K-": (0, 0)}, "is not finite"),
+    ],
+)
+def test_momenta_that_cannot_be_made(chain, masses, angles, what):
+    model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1680)": {"in": "K+ K-"}}})
+    with pytest.raises(CtpwaError, match=what):
+        decay_momenta(model, chain, masses, angles)
+
+
+def test_chains_of_resonances_add_up():
+    model = ctpwa.load_model({"decay": "D0 -> K- pi+ pi+ pi-", "resonances": {"K*(892)": {"in": "K- pi+"}, "rho(770)": {"in": "pi+ pi-"}}})
+    found = fractions_at(ctpwa.ModelIntensity(model, engine="reference"), ctpwa.generate_phase_space(model, 20, seed=1), "chains")
+    assert len(found.names) == 1
+    assert found.values == pytest.approx([1.0])

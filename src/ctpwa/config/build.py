@@ -20,7 +20,7 @@ from ctpwa.config.helicity_values import SECTION as HELICITIES
 from ctpwa.config.helicity_values import read_helicities
 from ctpwa.config.limits import USUAL, ModelLimits
 from ctpwa.config.names import FullNames
-from ctpwa.config.particles import check_name, own_particle, read_decay
+from ctpwa.config.particles import check_name, name_collisions, own_particle, read_decay
 from ctpwa.config.places import check_places
 from ctpwa.config.polarisation import read_polarisation
 from ctpwa.config.problems import Problems, SpecError
@@ -75,7 +75,7 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
     production: Production | None
     production, elements = (produced, ()) if states is not None else read_polarisation(spec, decay.parent, problems)
     draft = Draft(spec, decay, table, problems, columns, limits, states)
-    draft.notes += notes
+    draft.notes += [*notes, *name_collisions(spec)]
     draft.parameters = (*own_numbers(spec, problems), *elements)
     formulas = written_formulas(spec, problems)
     waves = _waves(draft, formulas)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ctpwa.base.errors import Path, PhysicsError
 from ctpwa.config.decay_line import LineParticle, read_line
 from ctpwa.config.problems import SpecError, SpecErrors
-from ctpwa.config.schema import ParticleSpec
+from ctpwa.config.schema import ModelSpec, ParticleSpec
 from ctpwa.decay.chain import Decay, Held
 from ctpwa.decay.latex import latex_of_name
 from ctpwa.decay.particle import Particle, combined_flavours
 from ctpwa.decay.pdg import ParticleTable, near_names
-from ctpwa.decay.spin import JPC, parse_jpc
+from ctpwa.decay.spin import JPC, format_spin, parse_jpc
 
 OWN_PARTICLES = "One that is not in the PDG goes under 'particles'."
 
@@ -55,6 +56,28 @@ def own_particle(name: str, spec: ParticleSpec) -> Particle:
         jpc = read_jpc(spec.JP)
         changes |= {"two_J": jpc.two_J, "P": jpc.P, "C": jpc.C if jpc.C is not None else known.C}
     return replace(known, **changes)
+
+
+def name_collisions(spec: ModelSpec) -> list[str]:
+    """Notes on names of the PDG that stand for something else here, and on photons that are given a mass."""
+    table, notes = ParticleTable(), []
+    for section, charges in ((spec.particles, ("",)), (spec.resonances, ("", "0", "+", "-"))):
+        for name, entry in section.items():
+            known = next((found for charge in charges if (found := table.find(name + charge)) is not None), None)
+            if known is None:
+                continue
+            jpc = None
+            with suppress(PhysicsError):
+                jpc = parse_jpc(entry.JP) if entry.JP is not None else None
+            if jpc is not None and (jpc.two_J != known.two_J or (jpc.P is not None and known.P is not None and jpc.P != known.P)):
+                signs = {1: "+", -1: "-", None: ""}
+                notes.append(
+                    f"{name!r} is a name of the PDG, where it has J^P {format_spin(known.two_J)}{signs[known.P]}; "
+                    f"here it has {format_spin(jpc.two_J)}{signs[jpc.P]}"
+                )
+            if isinstance(entry, ParticleSpec) and known.massless and entry.mass and not entry.massless:
+                notes.append(f"{name!r} has {known.two_J + 1} helicities, since its mass is not 0")
+    return notes
 
 
 def read_decay(text: str, table: ParticleTable, produced: bool = False) -> Decay:

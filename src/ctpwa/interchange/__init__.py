@@ -9,6 +9,7 @@ if _typing.TYPE_CHECKING:
     from ctpwa.interchange.errors import InterchangeError
     from ctpwa.interchange.helicity_output import helicity_couplings
     from ctpwa.interchange.model_file import ImportedModel
+    from ctpwa.interchange.momenta import decay_momenta
     from ctpwa.interchange.serialization.checksums import CheckedSum
     from ctpwa.interchange.serialization.exporter import NotExpressible, describe
     from ctpwa.interchange.serialization.files import ImportedFile, read_serialization
@@ -25,6 +26,7 @@ __all__ = [
     "PointFractions",
     "WaveAmplitudes",
     "dalitz_momenta",
+    "decay_momenta",
     "describe",
     "fractions_at",
     "helicity_couplings",

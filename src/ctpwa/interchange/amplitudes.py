@@ -18,12 +18,12 @@ from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.plan import BasisMember, Propagator
 from ctpwa.engine.samples.sample import vertex_variables
-from ctpwa.fitting.fractions import wave_groups
+from ctpwa.fitting.fractions import chain_groups, wave_groups
 from ctpwa.kinematics.decay_angles import momenta_at
 from ctpwa.model.lineshapes.formula import Callback, column_variable, q2, s
 from ctpwa.model.model import Model
 
-Groups = Literal["waves", "resonances", "jp"]
+Groups = Literal["waves", "resonances", "chains", "jp"]
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,11 @@ def fractions_at(intensity: ModelIntensity, events: Mapping[str, Any], by: Group
     Args:
         intensity:  the model with its couplings and parameters
         events:     phase space to integrate over
-        by:         what is a group: ``waves``, ``resonances`` with all their charge states, or J^P
+        by:         what is a group: ``waves``, ``resonances`` with all their charge states, ``chains`` of them, or ``jp``, J^P. Where
+                    waves hold several resonances, these share waves, and only chains add up to 1
         weights:    of the events; default: theirs, or 1
     """
-    groups = wave_groups(intensity.model)[by]
+    groups = chain_groups(intensity.model) if by == "chains" else wave_groups(intensity.model)[by]
     waves = [wave.name for wave in intensity.model.waves]
     selected = {name: [waves[i] for i in members] for name, members in groups.items()}
     n_events = len(next(iter(dict(events).values())))

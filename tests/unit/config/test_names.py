@@ -116,3 +116,29 @@ def test_asymmetries_take_beginnings():
     assert list(ctpwa.load_model(weak | {"cp": ["K*(16"]}).asymmetries) == ["K*(1680)~0[K- pi+_1] (1,1)(1,0)"]
     with pytest.raises(ConfigError, match="could be any of"):
         ctpwa.load_model(weak | {"cp": ["K*"]})
+
+
+def test_names_of_the_pdg_that_mean_something_else_say_so():
+    decay = {
+        "decay": "J/psi(1S) -> K+ K- eta",
+        "resonances": {"phi(1680)": {"in": "K+ K-", "JP": "3--"}, "phi(1020)": {"in": "K+ K-", "JP": "1--"}},
+    }
+    notes = ctpwa.load_model(decay).notes
+    assert [note for note in notes if "PDG" in note] == ["'phi(1680)' is a name of the PDG, where it has J^P 1-; here it has 3-"]
+    own = {
+        "decay": "J/psi(1S) -> K+ K- eta",
+        "particles": {"eta": {"JP": "1-"}},
+        "resonances": {"phi(1020)": {"in": "K+ K-"}},
+        "weak": True,
+    }
+    assert "'eta' is a name of the PDG, where it has J^P 0-; here it has 1-" in ctpwa.load_model(own).notes
+
+
+def test_a_photon_with_a_mass_has_three_helicities_and_says_so():
+    decay = {"decay": "J/psi(1S) -> gamma pi0 pi0", "resonances": {"f(2)(1270)": {"in": "pi0 pi0"}}}
+    assert not [note for note in ctpwa.load_model(decay).notes if "helicities" in note]
+    heavy = ctpwa.load_model({**decay, "particles": {"gamma": {"mass": 0.01}}})
+    assert "'gamma' has 3 helicities, since its mass is not 0" in heavy.notes
+    assert len(heavy.waves) == 5
+    light = ctpwa.load_model({**decay, "particles": {"gamma": {"mass": 0.01, "massless": True}}})
+    assert len(light.waves) == 3
