@@ -25,6 +25,7 @@ from ctpwa.engine.samples.sample import CHUNK_EVENTS, Sample
 from ctpwa.engine.samples.scratch_file import ScratchFile, check_scratch
 from ctpwa.engine.samples.stored_sample import StoredSample, WeightSums
 from ctpwa.engine.samples.streamer import Chunk, Streamer
+from ctpwa.spin.reaction import RefusedEventError
 from ctpwa.spin.rotate import RowsNeeded
 from ctpwa.spin.stage import SpinStage
 
@@ -124,6 +125,8 @@ class Preparation:
         prepare = partial(sample_of, self.stage, self.plan, exact=exact, one_weight=separate, first=first, added=added)
         try:
             sample = prepare(n_events, pieces, progress, resolution=resolution)
+        except RefusedEventError as error:
+            raise DataError(f"{name}: {error}") from None
         except RowsNeeded:
             raise DataError(
                 f"some events need more rows of spin amplitudes than the {self.plan.n_rows} that the first {PROBE_EVENTS} of each sample"
