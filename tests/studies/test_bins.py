@@ -140,7 +140,16 @@ class TestBins:
         assert "<table" in study._repr_html_()
         view = study.view()
         assert view.title == "Fits in bins"
-        assert [own.alt for own in view.figures] == ["Fits in bins: bins events", "Fits in bins: bins phases"]
+        assert [own.alt for own in view.figures] == [f"Fits in bins: bins {what}" for what in ("events", "moments", "phases")]
+
+    def test_moments(self, study):
+        total, own = study.events(), study.moments(0, 0, 0)
+        waves = sum(study.events(name).values for name in study.couplings)
+        assert own.values == pytest.approx(waves, rel=1e-12)
+        assert own.values == pytest.approx(total.values, rel=0.05)  # over finite samples of angles waves are not quite orthogonal
+        assert (study.moments(2, 2, 1).errors > 0).all()
+        with pytest.raises(DataError, match="no moment H0\\(51\\)"):
+            study.moments(0, 5, 1)
 
     def test_replicas_scatter_as_errors_say(self, study):
         spread = study.scatter("0")
@@ -207,7 +216,7 @@ class TestBins:
         t = (k[:, 1:] ** 2).sum(dim=1) - k[:, 0] ** 2
         counted = [int(((t >= low) & (t < high)).sum()) for low, high in ((0, 6), (6, 20))]
         assert [own.by_key[bin.key].numbers["data"] for bin in own.bins] == counted
-        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "phases") for k in (1, 2)}
+        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "phases") for k in (1, 2)}
 
     def test_an_ordinary_decay(self, signal, tmp_path):
         samples = f"samples: {{data: {signal / 'signal.npz'}, {PHASE_SPACE}}}"
@@ -218,6 +227,8 @@ class TestBins:
         assert own.events().values.sum() == pytest.approx(500, rel=1e-9)
         assert "nothing corrects them for acceptance" in str(own)
         assert not own.solutions[0][0].open_sets
+        with pytest.raises(DataError, match="have no moments"):
+            own.moments(0, 0, 0)
         assert (own.events("phi(1680)").errors > 0).all()
 
     def test_the_command(self, folder, study):

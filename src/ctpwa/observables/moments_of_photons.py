@@ -8,6 +8,7 @@ H⁰ and H¹ are real, H² is imaginary; those with M < 0 follow. H⁰(00) is th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from ctpwa.model.model import Model
 from ctpwa.observables.correlated import CorrelatedNumbers
 from ctpwa.observables.linear_density import SUMS, LinearSample, fit_linear
 from ctpwa.observables.moments import spherical_harmonic
-from ctpwa.observables.photon_density import QuadraticForms, State, photon_states, quadratic
+from ctpwa.observables.photon_density import PhotonState, QuadraticForms, State, photon_states, quadratic
 from ctpwa.observables.produced_angles import ProducedAngles, produced_angles
 from ctpwa.observables.projections import event_weights
 
@@ -75,6 +76,16 @@ def photon_moments(couplings: EventCouplings, model: Model) -> PhotonMoments:
     Raises:
         PhysicsError: if it is another model
     """
+    states = moment_states(model)
+    return moments_of_states([states[name] for name in couplings.names], couplings.values, couplings.covariance)
+
+
+def moment_states(model: Model) -> dict[str, PhotonState]:
+    """The coupling of every wave → its state, of two pseudoscalars without lineshapes.
+
+    Raises:
+        PhysicsError: if it is another model
+    """
     _check_two(model)
     states = photon_states(model)
     for name, state in states.items():
@@ -82,17 +93,28 @@ def photon_moments(couplings: EventCouplings, model: Model) -> PhotonMoments:
             raise PhysicsError(
                 f"{name!r} has a lineshape: how it interferes changes with the mass", "fit waves without lineshapes in bins of the mass"
             )
-    forms = QuadraticForms.of([states[name] for name in couplings.names])
+    return states
+
+
+def moments_of_states(states: Sequence[PhotonState], c: np.ndarray, covariance: np.ndarray) -> PhotonMoments:
+    """Moments of couplings in events.
+
+    Args:
+        states:      of the couplings
+        c:           their values
+        covariance:  of all real, then all imaginary parts
+    """
+    forms = QuadraticForms.of(states)
     indices = moment_indices(2 * max(l for l, _ in forms.states))
     values, slopes = [], []
     for alpha, L, M in indices:
         G = {(a, b): factor for a in forms.states for b in forms.states if (factor := _coefficient(a, b, L, M))}
         A = forms.matrix(alpha, G)
-        q, dq = quadratic(-1j * A if alpha == 2 else A, couplings.values)
+        q, dq = quadratic(-1j * A if alpha == 2 else A, c)
         values.append(q)
         slopes.append(dq)
     J = np.array(slopes)
-    return PhotonMoments(indices, np.array(values), J @ couplings.covariance @ J.T, "amplitudes")
+    return PhotonMoments(indices, np.array(values), J @ covariance @ J.T, "amplitudes")
 
 
 def measured_moments(

@@ -5,7 +5,8 @@ import typing as _typing
 from ctpwa.base.lazy import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
-    from ctpwa.studies.bins_study import Bins, bins
+    from ctpwa.studies.bins_run import bins
+    from ctpwa.studies.bins_study import Bins
     from ctpwa.studies.bootstrap_study import Bootstrap, bootstrap
     from ctpwa.studies.hypotheses_study import Hypotheses, hypotheses
     from ctpwa.studies.mass_dependence import MassDependence, MassState, fit_mass_dependence

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ctpwa.analysis.analysis import Analysis, load_analysis
-from ctpwa.base.errors import CtpwaError, DataError, suggest
-from ctpwa.base.ranks import ONE
+from ctpwa.base.errors import DataError, suggest
 from ctpwa.base.words import counted
-from ctpwa.engine.likelihood.interference import ProbedAmplitudes
-from ctpwa.engine.plan.channels import model_channels
-from ctpwa.fitting.labels import group_label
-from ctpwa.fitting.search_settings import DISTANCE
 from ctpwa.fitting.text import Section, with_error
-from ctpwa.model.model import Model
+from ctpwa.observables.moments_of_photons import PhotonMoments, moment_indices, moments_of_states
+from ctpwa.observables.photon_density import PhotonState
 from ctpwa.report.content import BinCurve
-from ctpwa.studies.about import About
-from ctpwa.studies.baseline import BASE
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
-from ctpwa.studies.bin_fit import BinFit, BinnedSamples, BinOptions
-from ctpwa.studies.bin_records import TOTAL, bin_groups, couplings_of, events_of, group_names, replica_key, solution_key
+from ctpwa.studies.bin_records import TOTAL, couplings_of, events_of, replica_key, solution_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution, followed, near_angle, unwrapped
-from ctpwa.studies.checks import checked_count, checked_seed
-from ctpwa.studies.files import model_and_samples
 from ctpwa.studies.fit_record import FitRecord
-from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.study import Study
-from ctpwa.version import VERSION
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
 
-STARTS = 20
 COLUMNS = 5  # of a table of waves
-ACCEPTED = "numbers of events are those that were measured: there is no truth, so nothing corrects them for acceptance"
 
 
 class Bins(Study):
@@ -143,6 +127,33 @@ class Bins(Study):
         for k in np.flatnonzero(~found.best):
             values[k] = near_angle(values[k], beside[float(found.centres[k])])
         return replace(found, values=values)
+
+    def moments(self, alpha: int, L: int, M: int, second: int = 0, *, best: bool = True) -> BinCurve:
+        """A moment H^α(LM) of two pseudoscalars that photons made, in events, against the first axis; of α = 2 its imaginary part.
+
+        Args:
+            alpha:   0, 1 or 2
+            L, M:    up to twice the highest spin; M from 0 (α = 2: from 1) to L
+            second:  number of the bin on the second axis
+            best:    of the best solutions alone
+        """
+        states = self._states
+        if not states:
+            raise DataError(
+                "these bins have no moments\n fix: these are of two pseudoscalars without lineshapes, made by polarised photons"
+            )
+        highest = 2 * max(state.l for state in states)
+        if (alpha, L, M) not in moment_indices(highest):
+            raise DataError(f"no moment H{alpha}({L}{M})\n fix: L goes to {highest}, M from 0 to L, and from 1 of H2")
+        return self._curve(lambda own: self._moments(own)[alpha, L, M], second, best)
+
+    @property
+    def _states(self) -> list[PhotonState]:
+        """Of all couplings, if they have moments."""
+        return [PhotonState(*numbers) for numbers in self.about.extent.get("states", [])]
+
+    def _moments(self, own: Solution) -> PhotonMoments:
+        return moments_of_states(self._states, own.values, own.covariance)
 
     def _curve(self, number: Any, second: int, best: bool) -> BinCurve:
         found = []
@@ -308,6 +319,10 @@ class Bins(Study):
                 Panel(f"{self.about.labels.get(a, a)} $-$ {self.about.labels.get(b, b)}", self.phases(a, b, second, best=False))
                 for a, b in self._compared()
             ]
+            if self._states:
+                own = moment_indices(2 * max(state.l for state in self._states))
+                panels = [Panel(f"$H^0({L}{M})$", self.moments(0, L, M, second, best=False)) for alpha, L, M in own if alpha == 0]
+                found[f"bins-moments{end}"] = draw_bins(panels, label, _per_bin(axis), limits)
             if turned:
                 found[f"bins-phases{end}"] = draw_bins(
                     turned, label, "phase difference [deg]", (axis.edges[0], axis.edges[-1]), most_error=HALF_TURN / 2
@@ -338,120 +353,3 @@ def _event_change(a: Solution, b: Solution, name: str) -> float:
 def _letters(branch: int) -> str:
     """A … z, aa, ab, …"""
     return (_letters(branch // 26 - 1) if branch >= 26 else "") + chr(ord("a") + branch % 26)
-
-
-def bins(
-    model: Analysis | str | os.PathLike[str] | Mapping[str, Any],
-    in_: str,
-    and_: str | None = None,
-    *,
-    starts: int = STARTS,
-    seed: int = 0,
-    bootstrap: int = 0,
-    distance: float = DISTANCE,
-    **run: Unpack[RunOptions],
-) -> Bins:
-    """Fit every bin of a variable, or of two, on its own: mass-independent fits.
-
-    A bin is a cut on measured, simulated and subtracted events. Every bin is fitted from many starts; numbers of events of all waves follow
-    as from an extended likelihood, corrected for acceptance if the model file has a truth sample or an efficiency. Bins that cannot be
-    fitted say why, and do no harm to others.
-
-    Args:
-        model:      a model file, its content, or an analysis, of one data set
-        in_:        what the bins are of, such as ``mass(eta, pi0): 1.04..2.0/40``; edges may be listed as well, ``t: 0.1, 0.2, 0.5``
-        and_:       a second variable
-        starts:     number of starts in every bin
-        seed:       of random starts and replicas
-        bootstrap:  replicas of every bin, in which events count as often as chance has it
-        distance:   other solutions are kept whose −ln L is less than this above that of the best, without weights
-        run:        how to run it, see ``RunOptions``
-    """
-    starts, seed = checked_count("starts", starts), checked_seed(seed)
-    replicas = checked_count("replicas", bootstrap, 0)
-    if replicas == 1:
-        raise DataError("one replica has no scatter\n fix: ask for at least 2")
-    if not (np.isfinite(distance) and distance > 0):
-        raise DataError(f"solutions within {distance!r} of the best\n fix: give a number above 0, such as {DISTANCE:g}")
-    analysis = model if isinstance(model, Analysis) else load_analysis(model, ONE)
-    if len(analysis.data_sets) != 1:
-        raise CtpwaError(
-            f"{counted(len(analysis.data_sets), 'data set')}: bins need one\n"
-            " fix: list the files of all as one data set under  samples:  ; their polarisations may be columns, or numbers of each file"
-        )
-    axes = tuple(BinAxis.read(text, analysis.model) for text in (in_, *([] if and_ is None else [and_])))
-    binned = BinnedSamples(analysis, axes, run.get("progress"))
-    options = BinOptions(starts, seed, distance, run.get("engine"), run.get("device"))
-    about = _about(binned, options, replicas)
-    with StudyRun(analysis, about, run) as study:
-        work = _Work(binned, options, study)
-        study.fits([work.chain(number, own, replicas) for number, own in enumerate(all_bins(axes))], "bins")
-    return Bins.of(study.store)
-
-
-class _Work:
-    """Makes the fits of bins; samples and likelihood of one bin at a time are kept."""
-
-    def __init__(self, binned: BinnedSamples, options: BinOptions, study: StudyRun) -> None:
-        self.binned, self.options, self.study = binned, options, study
-        self._last: BinFit | None = None
-
-    def chain(self, number: int, own: Bin, replicas: int) -> list[FitTask]:
-        """The fit of a bin, then its replicas."""
-        rest = [FitTask(replica_key(own.key, k), partial(self._replica, number, own, k)) for k in range(replicas)]
-        return [FitTask(own.key, partial(self._fit, number, own)), *rest]
-
-    def _of(self, number: int, own: Bin) -> BinFit:
-        if self._last is None or self._last.number != number:
-            self._last = BinFit(self.binned, self.options, number, own)
-        return self._last
-
-    def _fit(self, number: int, own: Bin, before: FitRecord | None) -> FitRecord:
-        *others, best = self._of(number, own).records()
-        if others:
-            self.study.store.add(*others)
-        return best
-
-    def _replica(self, number: int, own: Bin, k: int, before: FitRecord | None) -> FitRecord:
-        best = self.study.store.records[own.key]
-        if not np.isfinite(best.nll):
-            return FitRecord.failed(replica_key(own.key, k), "the bin has no fit")
-        return self._of(number, own).replica(k, best)
-
-
-def _about(binned: BinnedSamples, options: BinOptions, replicas: int) -> About:
-    analysis, axes = binned.analysis, binned.axes
-    model, channels = analysis.model, model_channels(analysis.model)
-    sets = ProbedAmplitudes.of(model, channels).coherent_sets(channels.couplings)
-    groups = {name: len(waves) for name, waves in bin_groups(model).items()}
-    corrected = binned.corrected
-    extent = {
-        "axes": [{"text": axis.text, "edges": list(axis.edges), "label": axis.label, "unit": axis.unit} for axis in axes],
-        "couplings": list(channels.couplings),
-        "sets": list(sets),
-        "groups": groups,
-        "names": group_names(model),
-        "bootstrap": replicas,
-    }
-    return About(
-        Bins.name,
-        {
-            "bins": [axis.as_option() for axis in axes],
-            "starts": options.starts,
-            "seed": options.seed,
-            "distance": options.distance,
-            "simulation": analysis.settings.simulation,
-        },
-        FitRecord(BASE, float("nan"), False, "there is no fit of all events"),
-        model_and_samples(analysis.description, [summary.as_dict() for summary in analysis.summaries]),
-        str(model.decay),
-        _labels(model, [*channels.couplings, *groups]),
-        extent,
-        () if corrected else (ACCEPTED,),
-        VERSION,
-        datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-def _labels(model: Model, names: Sequence[str]) -> dict[str, str]:
-    return {name: group_label(model, name) for name in names if name != TOTAL}

@@ -8,8 +8,8 @@ import typer
 
 from ctpwa.cli.study_command import SeedOption, StudyCall, study_command
 from ctpwa.fitting.search_settings import DISTANCE
-from ctpwa.studies.bins_study import STARTS
-from ctpwa.studies.bins_study import bins as study
+from ctpwa.studies.bins_run import STARTS
+from ctpwa.studies.bins_run import bins as study
 
 
 def bins(
