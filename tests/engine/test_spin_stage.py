@@ -53,7 +53,7 @@ def stage_of(name, device=CPU, rotation=None, **options):
     own = model(name)
     structures, _ = collect_structures(own.waves, barrier=True)
     rows = own.production.rows(own.decay)
-    return SpinStage(own.decay, structures, rows, device, rotation, barrier=True, zou_bugg=own.zou_bugg, **options)
+    return SpinStage(own.decay, structures, rows, device, rotation, barrier=True, formalism=own.formalism, **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,7 +63,7 @@ def test_forgetting_changes_nothing(name):
     own = model(name)
     tops = [structure for parts in stage.structures for structure, _ in parts]
     p4 = [p.T.contiguous() for p in momenta(name)]
-    evaluator = Evaluator(own.decay.final, stage._evaluator(p4).p4, harmonics_needed(tops), barrier=True, zou_bugg=own.zou_bugg)
+    evaluator = Evaluator(own.decay.final, stage._evaluator(p4).p4, harmonics_needed(tops), barrier=True, formalism=own.formalism)
     expected = torch.empty_like(K)
     for index, parts in enumerate(stage.structures):
         stage.rows.store(_sum_parts(evaluator, parts, stage.rows.two_ms), parts[0][0], {}, expected[index : index + 1])

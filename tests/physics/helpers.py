@@ -143,7 +143,7 @@ def direct_amplitudes(model, momenta, *, rest_frame=True, barrier=False, dressed
     for new, sign in _permutations(decay):
         permuted = {decay.labels[i]: momenta[decay.labels[new[i]]] for i in range(len(decay.final))}
         p4 = [p.T.contiguous() for p in permuted.values()]
-        evaluator = Evaluator(decay.final, p4, max_L, rest_frame=rest_frame, barrier=barrier, zou_bugg=model.zou_bugg)
+        evaluator = Evaluator(decay.final, p4, max_L, rest_frame=rest_frame, barrier=barrier, formalism=model.formalism)
         A = np.stack([evaluator.top_amplitude(structure, two_ms).flatten(0, 1).numpy() for structure in structures])
         if dressed:
             A = A * np.stack([propagators(model, permuted, w, [n.leaves for n in w.chain.nodes[1:]]) for w in model.waves])[:, None]

@@ -97,6 +97,11 @@ def project(P, tensor, n):
     return (-1) ** n * np.tensordot(parts, basis.conj(), axes=1)
 
 
+def transverse(P, tensor, n):
+    """g̃(P) on each of the last n indices, which leaves traces."""
+    return apply(np.eye(4) - np.outer(P, METRIC @ P) / dot(P, P), tensor, n)
+
+
 def orbital(P, p1, p2, L):
     r = np.ones((), dtype=complex)
     for _ in range(L):
@@ -151,9 +156,10 @@ def spinor(p, antiparticle=False):
     return (S @ np.hstack([zero, chi] if antiparticle else [chi, zero]).T).T
 
 
-def spinor_vector(p):
-    """u^μ(p, σ) of spin 3/2, [σ, μ, 4]."""
-    vectors, u = polarisation(p, 1), spinor(p)
+def spinor_vector(p, antiparticle=False):
+    """u^μ(p, σ) of spin 3/2, or v^μ(p, σ) of an outgoing antiparticle, [σ, μ, 4]."""
+    vectors, u = polarisation(p, 1), spinor(p, antiparticle)
+    vectors = vectors.conj() if antiparticle else vectors
     half = Rational(1, 2)
     return np.array(
         [

@@ -34,9 +34,9 @@ def random_momenta(number, seed, massless=()):
     return [on_light_cone(p) if index in massless else p for index, p in enumerate(result)]
 
 
-def computed(structure, particles, p4, zou_bugg=False):
+def computed(structure, particles, p4, formalism="canonical"):
     """[m, spin 1, spin 2, …, event] without going to the rest frame."""
-    evaluator = Evaluator(particles, p4, harmonics_needed([structure]), rest_frame=False, zou_bugg=zou_bugg)
+    evaluator = Evaluator(particles, p4, harmonics_needed([structure]), rest_frame=False, formalism=formalism)
     A = evaluator.top_amplitude(structure, range(structure.two_J, -structure.two_J - 1, -2)).numpy()
     states = [2 if p.massless else p.two_J + 1 for p in particles]
     return A.reshape(structure.two_J + 1, *states, N_EVENTS)
@@ -232,7 +232,7 @@ def test_zou_bugg_wave_functions_are_only_projected(J, s1, s2, L, S):
     structure = Structure(2 * J, LS(L, Fraction(S)), (0, 1), 0.0)
     particles = [particle(2 * s1), particle(2 * s2)]
     expected = written_out(amplitude, p4)
-    assert_proportional(computed(structure, particles, p4, zou_bugg=True), expected)
+    assert_proportional(computed(structure, particles, p4, formalism="zou-bugg"), expected)
     canonical = computed(structure, particles, p4)
     constant = np.vdot(expected, canonical) / np.vdot(expected, expected)
     differs = np.abs(canonical - constant * expected).max() > 0.01 * np.abs(canonical).max()
@@ -251,5 +251,5 @@ def test_zou_bugg_spin_one_half_is_the_spinor_itself():
 
         p4 = random_momenta(2, seed=95 + L)
         structure = Structure(1, LS(L, Fraction(1, 2)), (0, 1), 0.0)
-        A = computed(structure, [particle(1), particle(0)], p4, zou_bugg=True)
+        A = computed(structure, [particle(1), particle(0)], p4, formalism="zou-bugg")
         assert_proportional(A[:, :, 0], written_out(amplitude, p4))

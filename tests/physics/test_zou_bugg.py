@@ -48,8 +48,7 @@ def test_projection_turns_with_the_momentum(two_s):
 
 def both(mapping, n=12):
     canonical, zou_bugg = (ctpwa.load_model(mapping | {"formalism": name}) for name in ("canonical", "zou-bugg"))
-    assert zou_bugg.zou_bugg
-    assert not canonical.zou_bugg
+    assert [canonical.formalism, zou_bugg.formalism] == ["canonical", "zou-bugg"]
     momenta = dict(ctpwa.generate_phase_space(canonical, n, seed=9, weighted=True).momenta)
     return canonical, zou_bugg, momenta
 
@@ -123,6 +122,7 @@ def test_photons_and_spinless_particles_are_left_alone():
 CASES = {
     "baryons": {"decay": "Lambda(c)+ -> p K- pi+", "resonances": {"Delta(1232)": {"in": "p pi+"}, "K*(892)": {"in": "K- pi+"}}},
     "photon": {"decay": "J/psi(1S) -> gamma pi0 pi0", "resonances": {"f(2)(1270)": {"in": "pi0 pi0"}, "b(1)(1235)": {"in": "gamma pi0"}}},
+    "spin 3/2": {"decay": "J/psi(1S) -> p p~ eta", "resonances": {"N(1520)": {"in": ["p eta", "p~ eta"]}}},
     "phi f2": {
         "decay": "J/psi(1S) -> K+ K- pi+ pi-",
         "resonances": {"phi(1020)": {"in": "K+ K-"}, "f(2)(1270)": {"in": "pi+ pi-"}},

@@ -38,7 +38,9 @@ from ctpwa.decay.spin import LS
 from ctpwa.generate.shares import GivenFraction, SharedCouplings
 from ctpwa.model.couplings import WAVE
 from ctpwa.model.model import Model, Wave
+from ctpwa.spin.formalism import CANONICAL, ZOU_BUGG, ZOU_BUGG_TRACELESS
 from ctpwa.spin.production import Production
+from ctpwa.spin.traces import has_traces
 
 
 def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits: ModelLimits = USUAL) -> tuple[Model, ModelSpec]:
@@ -92,10 +94,9 @@ def build_model(spec: ModelSpec, engines: Collection[str] | None = None, limits:
                 production.check(chain)
     problems.stop()
     assert production is not None
-    zou_bugg = spec.formalism == "zou-bugg"
-    draft.notes += _traces(waves) if zou_bugg else []
+    draft.notes += _traces(waves, spec.formalism) if spec.formalism != CANONICAL else []
     draft.notes += _one_ratio(waves) if spec.fit.couplings == WAVE else []
-    model = Model(decay, tuple(waves), draft.resonances, production, zou_bugg, tuple(draft.notes), values, columns)
+    model = Model(decay, tuple(waves), draft.resonances, production, spec.formalism, tuple(draft.notes), values, columns)
     cp = read_asymmetries(spec, waves, formulas, problems)
     problems.stop()
     model = replace(
@@ -126,20 +127,20 @@ def _one_ratio(waves: Sequence[Wave]) -> list[str]:
     return [f"{decay}, in the same ratio in all waves, which only  fit: {{couplings: vertex}}  knows"]
 
 
-def _traces(waves: Sequence[Wave]) -> list[str]:
-    """Waves of Zou-Bugg type in which the trace of a projected tensor matters, which is removed before spins are coupled."""
+def _traces(waves: Sequence[Wave], formalism: str) -> list[str]:
+    """Waves in which both formalisms of Zou-Bugg type differ: traces of projected tensors matter."""
     found = []
     for wave in waves:
         for node, ls in zip(wave.chain.nodes, wave.ls, strict=True):
-            spins = [wave.chain.particle(daughter).two_J for daughter in node.daughters]
-            if min(spins) > 0 and max(spins) >= 3 and ls.two_S < sum(spins):
+            two_s1, two_s2 = (wave.chain.particle(daughter).two_J for daughter in node.daughters)
+            if not node.current and has_traces(two_s1, two_s2, ls.two_S):
                 found.append(wave.name)
                 break
     if not found:
         return []
     listed = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
-    why = "formalism zou-bugg removes traces of projected tensors before it couples spins"
-    return [f"{why}; papers that keep them have other amplitudes of {listed}"]
+    does, other = ("keeps", ZOU_BUGG_TRACELESS) if formalism == ZOU_BUGG else ("removes", ZOU_BUGG)
+    return [f"formalism {formalism} {does} traces of projected tensors; {other} has other amplitudes of {listed}"]
 
 
 def _with_helicities(spec: ModelSpec, values: dict[str, complex], waves: Sequence[Wave], problems: Problems) -> dict[str, complex]:

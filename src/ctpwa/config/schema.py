@@ -426,7 +426,7 @@ class ModelSpec(StrictSpec):
         " float for all of them, names of those that float, or {name: value or {value, float, limits}}",
     )
     production: ProductionSpec | None = Field(None, description="how the parent was made, if a beam made it: it has any mass and J^P then")
-    formalism: Literal["canonical", "zou-bugg"] = Field("canonical", description="how daughter spins enter a vertex")
+    formalism: Literal["canonical", "zou-bugg", "zou-bugg-traceless"] = Field("canonical", description="how daughter spins enter a vertex")
     weak: bool | None = Field(None, description="whether the parent's decay may violate parity")
     radius: Radius = Field(3.0, description="barrier radius of all vertices, GeV^-1")
     barrier: VertexBarrier | None = Field(None, description="barrier of all vertices: a form, or {form, l, radius, normalised}")

@@ -92,10 +92,15 @@ def transverse_projection(p4: Tensor, m: Tensor, two_s: int) -> Tensor:
     return result
 
 
+def spherical(v3: Tensor) -> Tensor:
+    """Components conj(e_m)·v of a vector [3, event] for m = +1, 0, −1."""
+    x, y, z = v3
+    return torch.stack([-torch.complex(x, -y) / sqrt(2), z.to(torch.complex128), torch.complex(x, y) / sqrt(2)])
+
+
 def _stretch(p4: Tensor, m: Tensor) -> Tensor:
     """1 + p⃗ p⃗ᵀ / (m (E + m)) in the spherical basis m = +1, 0, −1."""
-    px, py, pz = p4[1:]
-    v = torch.stack([-torch.complex(px, -py) / sqrt(2), pz.to(torch.complex128), torch.complex(px, py) / sqrt(2)])
+    v = spherical(p4[1:])
     outer = v[:, None] * v.conj()[None] / (m * (p4[0] + m))
     return outer + torch.eye(3, dtype=torch.complex128, device=p4.device)[:, :, None]
 

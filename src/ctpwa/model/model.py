@@ -19,6 +19,7 @@ from ctpwa.model.resonance import Resonance
 from ctpwa.model.short_names import short_names
 from ctpwa.spin.amplitudes import SpinAmplitudes
 from ctpwa.spin.build import build_spin_amplitudes
+from ctpwa.spin.formalism import CANONICAL
 from ctpwa.spin.polarisation import Polarisation
 from ctpwa.spin.production import Production
 
@@ -69,7 +70,7 @@ class Model:
         waves:            all waves, in the order of the model file
         resonances:       the propagators by name
         production:       how the parent was made; ``Polarisation``: with one spin density matrix
-        zou_bugg:         transverse projection of daughter spins instead of the canonical rotation-free boost
+        formalism:        how wave functions of daughters enter a vertex: canonical, zou-bugg or zou-bugg-traceless
         notes:            decisions made while building that may interest the user
         coupling_values:  couplings that were given values, by name; all others are 1. Those that follow from fractions are computed
                           when they are first asked for
@@ -84,7 +85,7 @@ class Model:
     waves: tuple[Wave, ...]
     resonances: Mapping[str, Resonance]
     production: Production
-    zou_bugg: bool = False
+    formalism: str = CANONICAL
     notes: tuple[str, ...] = ()
     coupling_values: Mapping[str, complex] = field(default_factory=dict)
     columns: tuple[EventColumn, ...] = ()
@@ -146,7 +147,7 @@ class Model:
             production,
             self.columns,
             barrier=barrier,
-            zou_bugg=self.zou_bugg,
+            formalism=self.formalism,
             device=device,
             chunk_size=chunk_size,
             progress=progress,

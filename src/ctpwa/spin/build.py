@@ -15,6 +15,7 @@ from ctpwa.decay.barrier import BLATT_WEISSKOPF
 from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
 from ctpwa.spin.amplitudes import SpinAmplitudes, WaveTerm
+from ctpwa.spin.formalism import CANONICAL
 from ctpwa.spin.production import Production
 from ctpwa.spin.stage import SpinStage, StructureParts
 
@@ -27,7 +28,7 @@ def build_spin_amplitudes(
     declared: Sequence[EventColumn] = (),
     *,
     barrier: bool = False,
-    zou_bugg: bool = False,
+    formalism: str = CANONICAL,
     device: str | torch.device | None = None,
     chunk_size: int | None = None,
     progress: bool | None = None,
@@ -39,7 +40,7 @@ def build_spin_amplitudes(
     used = [column for column in declared if column.name in rows.columns]
     columns = checked_columns(getattr(momenta, "columns", {}), used, len(p4[0]), "momenta")
     columns = {name: values.to(p4[0].device) for name, values in columns.items()}
-    stage = SpinStage(decay, structures, rows, p4[0].device, barrier=barrier, zou_bugg=zou_bugg, chunk_size=chunk_size)
+    stage = SpinStage(decay, structures, rows, p4[0].device, barrier=barrier, formalism=formalism, chunk_size=chunk_size)
     K = stage.allocate(len(p4[0]))
     with Progress("spin amplitudes", len(p4[0]), show=progress) as bar:
         stage.fill(K, p4, columns, advance=bar.advance)

@@ -21,6 +21,8 @@ from ctpwa.kinematics.rotation import transverse_projection, wigner_d, wigner_ro
 from ctpwa.kinematics.two_body import barrier_polynomial
 from ctpwa.spin.currents import current_coefficients
 from ctpwa.spin.final_spins import n_states
+from ctpwa.spin.formalism import CANONICAL, ZOU_BUGG
+from ctpwa.spin.traces import has_traces, projection_with_traces
 from ctpwa.spin.vertex import vertex_couplings
 
 System = tuple[int, ...]
@@ -39,7 +41,7 @@ class Evaluator:
         p4:          their momenta, each [4, event]
         Ls:          all L for each (parent system, first daughter system), so that harmonics are computed once
         barrier:     include the barrier factors of all vertices
-        zou_bugg:    transverse projection instead of canonical spin states
+        formalism:   how wave functions of daughters enter a vertex
         rest_frame:  boost to the parent's rest frame first; False keeps the frame of the momenta
     """
 
@@ -50,14 +52,14 @@ class Evaluator:
         Ls: Mapping[tuple[System, System], Collection[int]],
         *,
         barrier: bool = False,
-        zou_bugg: bool = False,
+        formalism: str = CANONICAL,
         rest_frame: bool = True,
     ) -> None:
         self.final = final
         self.two_spins = [particle.two_J for particle in final]
         self.Ls = Ls
         self.barrier = barrier
-        self.zou_bugg = zou_bugg
+        self.formalism = formalism
         self.rest_frame = rest_frame
         self.everything: System = tuple(range(len(final)))
         self.step = 0  # which structure is being computed
@@ -140,13 +142,14 @@ class Evaluator:
 
         return self._once(("N", parent, first, L, structure.form, power, structure.radius), compute)
 
-    def spin_matrix(self, parent: System, daughter: Structure | int, canonical: bool = False) -> Tensor | None:
+    def spin_matrix(self, parent: System, daughter: Structure | int, canonical: bool = False, traces: bool = False) -> Tensor | None:
         """X [spin in the common frame, spin at the vertex, event] of a daughter; None if it is the identity.
 
         Args:
             parent:     what decays
             daughter:   the daughter
             canonical:  without the projection of Zou and Bugg
+            traces:     with the lower spins that a projected tensor has in its traces
         """
         system = tuple(sorted(leaves_of(daughter)))
         two_s = spin_of(daughter, self.two_spins)
@@ -154,10 +157,14 @@ class Evaluator:
             return self._once(("X", parent, system), lambda: self._photon(parent, daughter))
         if isinstance(daughter, int) and self.final[daughter].one_handed:
             return self._once(("X", parent, system), lambda: self._one_handed(parent, daughter))
-        projected = self.zou_bugg and not canonical and not (isinstance(daughter, int) and self.final[daughter].massless)
+        projected = self.formalism != CANONICAL and not canonical and not self._massless(daughter)
         if two_s == 0 or (self._at_rest(parent) and not projected):
             return None
-        return self._once(("X", parent, system, two_s, projected), lambda: self._rotation(parent, system, two_s, projected))
+        key = ("X", parent, system, two_s, projected, traces)
+        return self._once(key, lambda: self._rotation(parent, system, two_s, projected, traces))
+
+    def _massless(self, daughter: Structure | int) -> bool:
+        return isinstance(daughter, int) and self.final[daughter].massless
 
     def _photon(self, parent: System, photon: int) -> Tensor:
         e4 = self._once(("e", photon), lambda: linear_polarisations(self.p4[photon]))
@@ -172,7 +179,7 @@ class Evaluator:
         W = self._rotation(parent, (neutrino,), 1, projected=False)
         return torch.einsum("se,ste->te", chi.conj(), W)[None]
 
-    def _rotation(self, parent: System, daughter: System, two_s: int, projected: bool) -> Tensor:
+    def _rotation(self, parent: System, daughter: System, two_s: int, projected: bool, traces: bool = False) -> Tensor:
         W = self._once(
             ("W", parent, daughter),
             lambda: wigner_rotation(self.momentum(parent), self.mass(parent), self.momentum(daughter), self._spin_mass(daughter)),
@@ -180,7 +187,8 @@ class Evaluator:
         D = wigner_d(W, two_s)
         if not projected:
             return D
-        projection = transverse_projection(self.daughter_momentum(parent, daughter), self.mass(daughter), two_s)
+        project = projection_with_traces if traces else transverse_projection
+        projection = project(self.daughter_momentum(parent, daughter), self.mass(daughter), two_s)
         return torch.einsum("ste,tue->sue", D, projection)
 
     def _spin_mass(self, system: System) -> Tensor:
@@ -188,18 +196,18 @@ class Evaluator:
         massless = len(system) == 1 and self.final[system[0]].massless
         return torch.zeros_like(self.p4[system[0]][0]) if massless else self.mass(system)
 
-    def state(self, parent: System, daughter: Structure | int, canonical: bool = False) -> Tensor | None:
+    def state(self, parent: System, daughter: Structure | int, canonical: bool = False, traces: bool = False) -> Tensor | None:
         """Ψ [spin at the vertex, final spins below, event] of a daughter.
 
         None stands for a final particle whose spin axes coincide: Ψ is the identity.
         """
-        X = self.spin_matrix(parent, daughter, canonical)
+        X = self.spin_matrix(parent, daughter, canonical, traces)
         if isinstance(daughter, int):
             return None if X is None else X.transpose(0, 1)
         own = self.amplitude(daughter)
         if X is None:
             return own
-        return self._once(("state", parent, daughter, canonical), lambda: _rotate(X, own))
+        return self._once(("state", parent, daughter, canonical, traces), lambda: _rotate(X, own))
 
     def amplitude(self, structure: Structure) -> Tensor:
         """Amplitude of an inner state [its spin, final spins below, event]."""
@@ -233,12 +241,14 @@ class Evaluator:
         parent = structure.system
         first, second = structure.daughters
         Y = self.harmonics(parent, tuple(sorted(leaves_of(first))), ls.L)
-        psi1, psi2 = (self.state(parent, daughter, bool(structure.current)) for daughter in (first, second))
         two_s1, two_s2 = spin_of(first, self.two_spins), spin_of(second, self.two_spins)
+        kept = self.formalism == ZOU_BUGG and not structure.current and has_traces(two_s1, two_s2, ls.two_S)
+        traces = (kept and two_s1 > 2 and not self._massless(first), kept and two_s2 > 2 and not self._massless(second))
+        psi1, psi2 = (self.state(parent, d, bool(structure.current), own) for d, own in zip((first, second), traces, strict=True))
         n1, n2 = (self._n_below(first), self._n_below(second))
         result = torch.zeros(len(two_ms), n1, n2, Y.shape[-1], dtype=Y.dtype, device=Y.device)
         for row, two_m in enumerate(two_ms):
-            couplings = vertex_couplings(structure.two_J, two_s1, two_s2, ls, two_m)
+            couplings = vertex_couplings(structure.two_J, two_s1, two_s2, ls, two_m, traces)
             for t2 in dict.fromkeys(coupling.t2 for coupling in couplings):
                 terms = [coupling for coupling in couplings if coupling.t2 == t2]
                 if psi2 is None:

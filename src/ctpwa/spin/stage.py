@@ -46,7 +46,7 @@ class SpinStage:
         device:       where to compute
         rotation:     keep only the rows that it needs; default: all
         barrier:      include barrier factors
-        zou_bugg:     transverse projection instead of canonical spin states
+        formalism:    how wave functions of daughters enter a vertex
         chunk_size:   events in a chunk; default: from the memory they take
         chunk_bytes:  the most temporary memory of all chunks that are computed at the same time
 
@@ -63,13 +63,13 @@ class SpinStage:
         rotation: RowRotation | None = None,
         *,
         barrier: bool,
-        zou_bugg: bool,
+        formalism: str,
         chunk_size: int | None = None,
         chunk_bytes: int | None = None,
     ) -> None:
         self.decay, self.structures, self.rows, self.device = decay, structures, rows, device
         self.rotation = None if rotation is None or rotation.n_rows == rows.n_rows else rotation.to(device)
-        self.barrier, self.zou_bugg = barrier, zou_bugg
+        self.barrier, self.formalism = barrier, formalism
         self._chunk_size, self._chunk_bytes = chunk_size, chunk_bytes
         # neighbours have the same resonant systems, so that what they share is soon forgotten
         self._order = sorted(range(len(structures)), key=lambda i: [v.system for v in structures[i][0][0].walk()])
@@ -220,7 +220,7 @@ class SpinStage:
 
     def _evaluator(self, p4: Sequence[Tensor]) -> Evaluator:
         on_shell = [on_light_cone(p) if particle.massless else p for p, particle in zip(p4, self.decay.final, strict=True)]
-        return Evaluator(self.decay.final, on_shell, self._Ls, barrier=self.barrier, zou_bugg=self.zou_bugg)
+        return Evaluator(self.decay.final, on_shell, self._Ls, barrier=self.barrier, formalism=self.formalism)
 
     def _split(self, inputs: Sequence[Tensor]) -> tuple[Sequence[Tensor], dict[str, Tensor]]:
         """Momenta, and the event columns that rows depend on by name."""

@@ -64,7 +64,7 @@ def test_wrong_type_in_a_resonance(refused, value, where, what, fix):
     ("text", "where", "what", "fix"),
     [
         ("radius: 0\n", "2:9", "'radius' is 0", ">= 0.001"),
-        ("formalism: helicity\n", "2:12", "'helicity' is not a value of 'formalism'", "canonical, zou-bugg"),
+        ("formalism: helicity\n", "2:12", "'helicity' is not a value of 'formalism'", "canonical, zou-bugg, zou-bugg-traceless"),
         ("tie_conjugates: 1\n", "2:17", "must be true or false, not 1", "true or false"),
         ("resonances: phi(1020)\n", "2:13", "'resonances' must be a mapping, not 'phi(1020)'", "one indented line per resonance"),
         ("resonances:\n  - phi(1020)\n", "3:3", "'resonances' must be a mapping, not ['phi(1020)']", "one indented line per resonance"),

@@ -65,8 +65,8 @@ def spin_stage(model: Model, rotation: RowRotation, device: torch.device, chunk_
     """
     structures, _ = collect_structures(model.waves, barrier=True)
     rows = model.production.rows(model.decay)
-    zou_bugg = model.zou_bugg
-    return SpinStage(model.decay, structures, rows, device, rotation, barrier=True, zou_bugg=zou_bugg, chunk_bytes=chunk_bytes)
+    formalism = model.formalism
+    return SpinStage(model.decay, structures, rows, device, rotation, barrier=True, formalism=formalism, chunk_bytes=chunk_bytes)
 
 
 def sample_of(

@@ -30,6 +30,7 @@ from ctpwa.model.lineshapes.expression_text import breakup_text, expression_text
 from ctpwa.model.lineshapes.formula import Basis, Callback, Formula
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.placing import PlacedLineshape
+from ctpwa.spin.formalism import CANONICAL
 from ctpwa.spin.polarisation import DENSITY_MATRIX, Polarisation
 from ctpwa.spin.polarisation import UNPOLARISED as NO_POLARISATION
 
@@ -72,8 +73,8 @@ class _Exporter:
         self._refuse(self.model)
 
     def _refuse(self, model: Model) -> None:
-        if model.zou_bugg:
-            raise NotExpressible("formalism zou-bugg: the format has canonical amplitudes only", "say  formalism: canonical")
+        if model.formalism != CANONICAL:
+            raise NotExpressible(f"formalism {model.formalism}: the format has canonical amplitudes only", "say  formalism: canonical")
         if not isinstance(model.production, Polarisation):
             raise NotExpressible("a polarisation with parameters: the format has no place for them", "fix the spin density matrix")
         for wave in model.waves:
