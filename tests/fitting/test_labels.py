@@ -6,7 +6,7 @@ from matplotlib.mathtext import MathTextParser
 import ctpwa
 from ctpwa.decay.latex import latex_of_name, latex_of_text
 from ctpwa.fitting.fractions import wave_groups
-from ctpwa.fitting.labels import group_label, parameter_label
+from ctpwa.fitting.labels import group_label, group_latex, parameter_label, wave_latex
 from ctpwa.observables.projections import resonance_groups
 
 KK_ETA = {
@@ -87,3 +87,17 @@ def test_chains(example):
 
 def test_text():
     assert latex_of_text("{}") == r"\mathrm{\{\}}"
+
+
+def test_a_structure_without_a_mass_has_no_charge():
+    systems = ["K+ eta", "K- eta"]
+    resonances = {"K(2)*(1430)": {"in": systems}, "NR": {"in": systems, "JP": "2+", "lineshape": "constant"}}
+    model = ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": resonances})
+    assert [wave_latex(wave) for wave in model.waves] == [
+        r"K_{2}^{*}(1430)^{+}[K^{+}\eta]\,(2,2)(2,0)",
+        r"K_{2}^{*}(1430)^{-}[K^{-}\eta]\,(2,2)(2,0)",
+        r"\mathrm{NR}[K^{+}\eta]\,(2,2)(2,0)",
+        r"\mathrm{NR}[K^{-}\eta]\,(2,2)(2,0)",
+    ]
+    states = {node.particle.name for wave in model.waves for node in wave.chain.carriers if node.resonance == "NR"}
+    assert {group_latex(model, name) for name in states} == {r"\mathrm{NR}"}

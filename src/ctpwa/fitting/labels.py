@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ctpwa.decay.chain import Decay
+from ctpwa.decay.chain import Decay, Node
 from ctpwa.decay.latex import latex_of_text
 from ctpwa.decay.made import Made
 from ctpwa.decay.particle import charge_suffix
 from ctpwa.decay.spin import format_spin
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameter import asymmetry_owner
+from ctpwa.model.resonance import Resonance
 from ctpwa.model.short_names import short_names
 
 DIRECT = "direct"  # waves without a resonance
@@ -52,7 +53,7 @@ def group_latex(model: Model, name: str) -> str:
             return wave_latex(wave, short=_is_short(model, wave.name)) + r"\," + latex_of_text(name[len(wave.name) + 1 :])
         for node, resonance in zip(wave.chain.carriers, wave.resonances, strict=True):
             if node.particle.name == name:
-                return _charged(resonance.latex, node.particle.charge)
+                return _state(wave, node, resonance)
     if all(_JP.fullmatch(word) for word in name.split()) and name:
         return r"\,".join(_JP.sub(_spin_parity, word) for word in name.split())
     return latex_of_text(name)
@@ -69,7 +70,7 @@ def wave_latex(wave: Wave, short: bool = False) -> str:
     parts = [] if root.made is None or root.resonance else [f"{format_spin(root.particle.two_J)}^{{{'+-'[root.particle.P == -1]}}}"]
     for node, resonance in zip(wave.chain.shown, wave.shown, strict=True):
         members = "".join(particle.latex for particle in wave.chain.decay.particles(node.leaves))
-        parts.append(_charged(resonance.latex, node.particle.charge) + ("" if short or node is root else f"[{members}]"))
+        parts.append(_state(wave, node, resonance) + ("" if short or node is root else f"[{members}]"))
     parts.append(_CURRENT.sub(r"(\\mathrm{\1})", wave.chain.ls_text(wave.ls)))
     return r"\,".join([*parts, *([] if root.made is None else [made_latex(root.made)])])
 
@@ -120,6 +121,12 @@ def _resonance(model: Model, name: str) -> str:
     latex = model.resonances[name].latex
     charges = {node.particle.charge for wave in model.waves for node in wave.chain.carriers if node.resonance == name}
     return _CHARGE.sub("", latex) if len(charges) > 1 else latex
+
+
+def _state(wave: Wave, node: Node, resonance: Resonance) -> str:
+    """A resonance with its charge; a structure without a mass, such as NR, is called the same in systems of any charge."""
+    keeps_key = resonance.mass is None and f"{resonance.name}[" in wave.name
+    return resonance.latex if keeps_key else _charged(resonance.latex, node.particle.charge)
 
 
 def _charged(latex: str, charge: int) -> str:
