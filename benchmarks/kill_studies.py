@@ -62,6 +62,7 @@ STUDIES: Mapping[str, Sequence[str]] = {
     "mass scan": ("search", "--scan", "X: 1- in K+ K-, mass 1.4..2.2/8, width 0.1", "--refit", "4", "--toys", "2", "--starts", "1"),
     "selection": ("search", "--select", "aic", "--add", "X: {in: K+ K-, JP: 1-, mass: 1.9, width: 0.1}", "--starts", "1"),
     "systematics": ("systematics", "variations.yml", "--starts", "2"),
+    "bins": ("bins", "--in", "mass(K+, K-): 1.0..2.4/4", "--starts", "2", "--bootstrap", "3"),
 }
 
 

@@ -90,6 +90,33 @@ class TestEventCouplings:
         assert error == pytest.approx(total / np.sqrt(1500), rel=0.1)
         assert 0.4 < found.efficiency < 0.8
 
+    @pytest.mark.parametrize("size", [0.0, 0.3, 3.0])
+    def test_errors_of_weak_waves_are_those_of_gaussian_couplings(self, fitted, size):
+        likelihood, _, samples = fitted
+        own = likelihood.with_references([D, S_MINUS])
+        result = ctpwa.fit(own, 2, seed=1, simulation=False, progress=False)
+        x, V = result.x.copy(), 0.01 * result.covariance  # small: what is left is of second order
+        weak = [own.names.index(f"{P}.{part}") for part in ("re", "im")]
+        x[weak] = size * np.sqrt(V[weak[0], weak[0]]), 0.0  # so many standard deviations from 0, on the real axis
+        V[weak[1]] *= 3
+        V[:, weak[1]] *= 3  # a phase that is hardly known
+        found = event_couplings(own, x, V, bin_groups(own.model), samples.truth)
+        rng = np.random.default_rng(1)
+        z = rng.multivariate_normal([*found.values.real, *found.values.imag], found.covariance, 50_000)
+        N = rng.normal(1500, np.sqrt(1500), len(z))
+        accepted, everywhere = own.integrals(x), own.integrals(x, samples.truth)
+        c = (z[:, : len(found.names)] + 1j * z[:, len(found.names) :]) / found.sizes
+        I = np.einsum("ea,ab,eb->e", c.conj(), accepted.matrix, c).real / everywhere.weight * accepted.weight
+        for name, waves in bin_groups(own.model).items():
+            part = c * np.isin(everywhere.wave, waves)
+            events = N / I * np.einsum("ea,ab,eb->e", part.conj(), everywhere.matrix, part).real
+            assert found.events[name][1] == pytest.approx(events.std(), rel=0.03), name
+
+    def test_the_error_of_all_events_does_not_depend_on_what_is_undetermined(self, fitted):
+        likelihood, result, _ = fitted
+        found = event_couplings(likelihood, result.x, 1e4 * result.covariance, {TOTAL: range(4)})
+        assert found.events[TOTAL] == pytest.approx((1500, np.sqrt(1500)), rel=1e-9)
+
     def test_other_references_are_the_same_fit(self, fitted):
         likelihood, result, _ = fitted
         other = likelihood.with_references([D, S_MINUS])

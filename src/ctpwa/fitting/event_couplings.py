@@ -7,8 +7,14 @@ A likelihood of shapes leaves the common size of all couplings open; the number 
 −ln L of shapes plus that of a Poisson number N is −Σ ln I + (1/n_generated) Σ_accepted I in the couplings s c, and a minimum has the same
 inverse Hessian in whatever parameters it is written: the covariance of c̃ is exact where that of the fit is.
 
-A number of events q = c̃† Q c̃ is the square of r = √q. If r is Gaussian with variance v/4q, v = (∂q) C (∂q), that of r² is v + v²/8q²: the
-last term is all there is where c̃ = 0.
+Events of a group of waves are n = N_all f, f = c̃† Q c̃ / c̃† A c̃. To first order their error vanishes where the group does, so errors are
+of second order in the couplings:
+
+    Var n = gᵀ V g + N_all² ½ tr(H C H C),     H = ∂²f over (Re c̃, Im c̃),     C = covariance of c̃ across what f does not depend on
+
+The second term, 2 tr(QCQC) for a weak group, is exact for a quadratic form of Gaussian couplings, and counts where a coupling is not many
+standard deviations from 0 in every direction. f does not depend on the common size of all couplings, nor on the common phase of a coherent
+set: C is projected on what is orthogonal to them, and so does not depend on reference waves either.
 """
 
 from __future__ import annotations
@@ -83,7 +89,8 @@ def event_couplings(
     dc, dtheta = J[:n] + 1j * J[n : 2 * n], J[2 * n :][likelihood.floating_order]
     signal = SignalEvents.of(likelihood, x)
 
-    sigma, d_sigma = _quadratic(_added(accepted, n), c, dc, dtheta)
+    A = _added(accepted, n)
+    sigma, d_sigma = _quadratic(A, c, dc, dtheta)
     ratio = everywhere.weight / accepted.weight
     s2 = signal.value * ratio / sigma
     d_ln_s = (signal.slope / signal.value - d_sigma / sigma) / 2
@@ -97,13 +104,16 @@ def event_couplings(
     along = np.concatenate([values.real, values.imag]) / (2 * signal.value)
     C = real @ covariance @ real.T + signal.variance * np.outer(along, along)
 
+    across = _projection(values, likelihood.amplitude.sets)
+    of_shape = across @ C @ across
+    units = np.outer(known, known)
     events = {}
     for name, waves in groups.items():
         Q, dQ = _added(everywhere, n, waves)
         q, d_q = _quadratic((Q, dQ), c, dc, dtheta)
         slope = s2 * (d_q + 2 * q * d_ln_s)
-        linear = float(slope @ covariance @ slope + (s2 * q / signal.value) ** 2 * signal.variance)
-        variance = linear + ((linear / (s2 * q)) ** 2 / 8 if q > 0 else 0.0)
+        HC = signal.value * ratio * _curvature(Q / units, A[0] / units, values) @ of_shape
+        variance = slope @ covariance @ slope + (s2 * q / signal.value) ** 2 * signal.variance + (HC * HC.T).sum() / 2
         events[name] = float(s2 * q), float(np.sqrt(max(variance, 0.0)))
     total = _quadratic((B, dB), c, dc, dtheta)[0]
     sizes = np.sqrt(everywhere.weight) * size
@@ -125,3 +135,24 @@ def _quadratic(form: tuple[np.ndarray, np.ndarray], c: np.ndarray, dc: np.ndarra
     if len(dM):
         slope = slope + np.einsum("a,tab,b->t", c.conj(), dM, c).real @ dtheta
     return float((c.conj() @ Mc).real), slope
+
+
+def _curvature(Q: np.ndarray, A: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Hessian of c† Q c / c† A c over (Re c, Im c)."""
+    z = np.concatenate([c.real, c.imag])
+    Q, A = (np.block([[M.real, -M.imag], [M.imag, M.real]]) for M in (Q, A))
+    sigma = z @ A @ z
+    f = z @ Q @ z / sigma
+    mixed = np.outer(2 * (Q @ z - f * (A @ z)) / sigma, 2 * A @ z)
+    return np.asarray((2 * (Q - f * A) - mixed - mixed.T) / sigma)
+
+
+def _projection(c: np.ndarray, sets: Sequence[int]) -> np.ndarray:
+    """Onto changes of (Re c, Im c) that are orthogonal to those of the common size, and of the common phase of every coherent set."""
+    of_set = np.array(sets)[:, None] == np.arange(max(sets) + 1)
+    turned = 1j * c[:, None] * of_set
+    lost = np.concatenate([c[:, None], turned], axis=1)
+    lost = np.concatenate([lost.real, lost.imag])  # all orthogonal to each other
+    length = np.sqrt((lost**2).sum(axis=0))
+    lost = lost[:, length > 0] / length[length > 0]
+    return np.asarray(np.eye(len(lost)) - lost @ lost.T)
