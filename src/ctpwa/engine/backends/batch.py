@@ -135,7 +135,7 @@ def _second_order(engine: ColumnSource, sample: Sample, mix: Tensor, p: np.ndarr
         w = sample.w[start:stop]
         D = columns.view(2, -1, n_rows, stop - start)[:, :n_c]
         psi = (mix @ D.reshape(2 * n_c, -1)).view(2, n_vectors, n_rows, -1)
-        I = _intensities(psi)
+        I = psi.square().sum(dim=(0, 2))
         values += I.log() @ w
         if n_rows > 1:
             products += (w / I) @ _pair_products(D, j, k).T
