@@ -32,7 +32,7 @@ from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.version import VERSION
 
-STARTS = 20
+STARTS = 40
 ACCEPTED = "numbers of events are those that were measured: there is no truth, so nothing corrects them for acceptance"
 
 
