@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def rounded(values: Any, digits: int = DIGITS) -> Any:
     def plain(value: Any) -> Any:
         if isinstance(value, list):
             return [plain(item) for item in value]
-        if not np.isfinite(value):
+        if not isfinite(value):
             return None
         return int(value) if value == int(value) and abs(value) < 1e15 else float(f"{value:.{digits}g}")
 
