@@ -1,4 +1,4 @@
-"""ctpwa, laddu and tensorwaves on the same events and the same model: python benchmarks/peers.py [--data N] [--only laddu]
+"""ctpwa, laddu and tensorwaves on the same events and the same model: python benchmarks/peers.py [--data N] [--only laddu] [--no-fits]
 
 The other programs are installed from PyPI, each into an environment of its own under ``--environments``; one that cannot be installed or
 run is left out, with the reason. Eleven scalar resonances in D0 -> K- pi+ pi0, fixed, and seven of them with floating masses and widths.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,7 +61,7 @@ def with_couplings(own: dict[str, Any]) -> dict[str, Any]:
     return own | {"couplings": {name: {"abs": size, "phase": phase} for name, (size, phase) in values.items()}}
 
 
-def write_problem(folder: Path, n_data: int, *, floating: bool, engine: str = "auto") -> None:
+def write_problem(folder: Path, n_data: int, *, floating: bool, engine: str = "auto", fits: bool = True) -> None:
     """Model, values and events for all programs."""
     own = with_couplings(description(floating=floating))
     model = ctpwa.load_model(own)
@@ -84,7 +85,7 @@ def write_problem(folder: Path, n_data: int, *, floating: bool, engine: str = "a
             arrays[f"{which}/{short}"] = total[:, 0] ** 2 - (total[:, 1:] ** 2).sum(axis=1)
         arrays |= {f"p4 {which}/{name}": events[name].numpy() for name in names}
     np.savez(folder / "events.npz", **arrays)
-    problem = {"model": own, "particles": names, "resonances": listed}
+    problem = {"model": own, "particles": names, "resonances": listed, "fits": fits}
     (folder / "problem.json").write_text(json.dumps(problem), encoding="utf-8")
 
 
@@ -108,9 +109,10 @@ def run(name: str, folder: Path, environments: Path) -> dict[str, Any]:
         done = subprocess.run(command, env=os.environ | one, check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
         lines = [line for line in (error.stderr or "").splitlines() if line.strip()]
+        raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
         if name == "ctpwa":
             raise SystemExit(error.stderr) from None
-        return {"program": name, "left out": lines[-1] if lines else str(error)}
+        return {"program": name, "left out": (raised or lines or [str(error)])[-1]}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if name == "ctpwa":
         return found
@@ -129,6 +131,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="some of the other programs, separated by commas; default: all")
     parser.add_argument("--environments", type=Path, default=Path("peers-environments"), help="where they are installed")
     parser.add_argument("--out", type=Path, default=Path("peers.json"), help="where the numbers are written; default: peers.json")
+    parser.add_argument("--no-fits", action="store_true", help="without whole fits, which take hours elsewhere if masses float")
     arguments = parser.parse_args()
     wanted = [name for name in arguments.only.split(",") if name] or list(PACKAGES)
     if unknown := [name for name in wanted if name not in PACKAGES]:
@@ -137,7 +140,7 @@ def main() -> None:
     print(f"{hardware('cpu').rpartition(',')[0]}, one thread, {arguments.data} + {5 * arguments.data} events")
     for floating in (False, True):
         with tempfile.TemporaryDirectory(prefix="ctpwa-peers-") as folder:
-            write_problem(Path(folder), arguments.data, floating=floating)
+            write_problem(Path(folder), arguments.data, floating=floating, fits=not arguments.no_fits)
             rows = [run(name, Path(folder), arguments.environments.resolve()) for name in ("ctpwa", *wanted)]
         title = f"masses and widths: {FLOATING} resonances floating" if floating else "masses and widths: fixed"
         print_table(title, rows)

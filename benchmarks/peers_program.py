@@ -97,9 +97,10 @@ def run_laddu(problem: dict[str, Any], samples: dict[str, dict[str, np.ndarray]]
     likelihood.value(true)
     found: dict[str, Any] = {"initialisation [s]": time.perf_counter() - begin, "free": len(likelihood.parameter_names)}
     found["gradient [ms]"] = milliseconds(lambda: likelihood.value_and_gradient(true))
-    begin = time.perf_counter()
-    result = likelihood.fit(start)
-    found |= {"fit [s]": time.perf_counter() - begin, "improvement": (likelihood.value(true) - result.objective) / 2}
+    if problem["fits"]:
+        begin = time.perf_counter()
+        result = likelihood.fit(start)
+        found |= {"fit [s]": time.perf_counter() - begin, "improvement": (likelihood.value(true) - result.objective) / 2}
     few = ld.Dataset.from_arrays(p4s={}, scalars={name: values[:COMPARED] for name, values in samples["flat"].items()})
     return np.asarray(model.evaluate(few, parameters=true, real=True)), found
 
@@ -129,9 +130,10 @@ def run_tensorwaves(problem: dict[str, Any], samples: dict[str, dict[str, np.nda
     nll(own_true)
     found: dict[str, Any] = {"initialisation [s]": time.perf_counter() - begin, "free": len(true)}
     found["gradient [ms]"] = milliseconds(lambda: jax.block_until_ready(nll.gradient(own_true)))
-    begin = time.perf_counter()
-    result = Minuit2(use_analytic_gradient=True).optimize(nll, own_start)
-    found |= {"fit [s]": time.perf_counter() - begin, "improvement": float(nll(own_true)) - float(result.estimator_value)}
+    if problem["fits"]:
+        begin = time.perf_counter()
+        result = Minuit2(use_analytic_gradient=True).optimize(nll, own_start)
+        found |= {"fit [s]": time.perf_counter() - begin, "improvement": float(nll(own_true)) - float(result.estimator_value)}
     return np.asarray(function({name: values[:COMPARED] for name, values in samples["flat"].items()})), found
 
 
@@ -155,9 +157,10 @@ def run_ctpwa(problem: dict[str, Any], samples: dict[str, dict[str, np.ndarray]]
     found["Hessian [ms]"] = milliseconds(lambda: likelihood.hessian(true))
     start = parameters(problem, "start")
     point = {name: start.get(name, 1.05 * value) for name, value in zip(likelihood.names, true, strict=True)}
-    begin = time.perf_counter()
-    result = ctpwa.fit(likelihood, start=point, progress=False)
-    found |= {"fit [s]": time.perf_counter() - begin, "improvement": likelihood.value(true) - result.nll}
+    if problem["fits"]:
+        begin = time.perf_counter()
+        result = ctpwa.fit(likelihood, start=point, progress=False)
+        found |= {"fit [s]": time.perf_counter() - begin, "improvement": likelihood.value(true) - result.nll}
     few = {name: p4[:COMPARED] for name, p4 in flat.items()}
     return ctpwa.ModelIntensity(model, engine="reference")(few).numpy(), found
 
