@@ -1,20 +1,18 @@
 """Fits in bins of mass: how long 40 bins from 20 starts take, and whether numbers of events and phases come back.
 
     python benchmarks/bins.py [--bins 40] [--events 10000] [--starts 20] [--device cpu] [--closure] [--toys 1] [--stepped]
-                              [--laddu PYTHON] [--out FILE.json]
+                              [--out FILE.json]
 
 γ p → η π0 p with linearly polarised photons, a0(980), a2(1320) and π1(1600) in five waves between 1.04 and 2.0 GeV, with an efficiency.
 Printed are the time of a gradient per event, alone and in a batch, and that of all fits with errors. ``--closure`` compares numbers of
 events and phase differences with those that were generated: pulls should have mean 0 and width 1. ``--stepped`` generates lineshapes
-that are constant in a bin, which leaves out that couplings change within it. ``--laddu`` names the Python of an environment with laddu
-0.18, which evaluates and minimises the same likelihoods (``bins_laddu.py``).
+that are constant in a bin, which leaves out that couplings change within it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -115,7 +113,6 @@ def main() -> None:
     parser.add_argument("--device", default=None)
     parser.add_argument("--closure", action="store_true", help="pulls of what was generated")
     parser.add_argument("--stepped", action="store_true", help="lineshapes that are constant in a bin")
-    parser.add_argument("--laddu", metavar="PYTHON", help="the Python of an environment with laddu")
     parser.add_argument("--out", type=Path, help="a JSON file for all numbers")
     given = parser.parse_args()
     where = hardware(given.device or "cpu")
@@ -132,9 +129,6 @@ def main() -> None:
                 print(study.headline)
                 print("\n" + markdown(["", "ctpwa"], [[what, f"{value:.4g}"] for what, value in times.items()]))
                 results["ctpwa"] = times
-                if given.laddu:
-                    results["laddu"] = laddu_times(given.laddu, folder, given.bins, given.starts)
-                    print("\n" + markdown(["", "laddu"], [[what, f"{value:.4g}"] for what, value in results["laddu"].items()]))
             if given.closure:
                 found, more = pulls(study, truth)
                 second += more
@@ -148,19 +142,6 @@ def main() -> None:
         results["another is better"] = second
     if given.out is not None:
         given.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
-
-
-def laddu_times(python: str, folder: Path, n_bins: int, starts: int) -> dict[str, float]:
-    """The same likelihoods in another program, in its own environment."""
-    from bins_laddu import write_trees
-
-    write_trees(folder)
-    script = Path(__file__).with_name("bins_laddu.py")
-    done = subprocess.run(
-        [python, str(script), str(folder), str(n_bins), str(LOW), str(HIGH), str(starts)], check=True, capture_output=True, text=True
-    )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
 
 
 if __name__ == "__main__":

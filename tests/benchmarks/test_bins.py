@@ -1,17 +1,15 @@
-"""benchmarks/bins.py: a small closure, and trees that other programs read."""
+"""benchmarks/bins.py: a small closure."""
 
 import importlib
 import sys
 
 import numpy as np
 import pytest
-import uproot
 
-import ctpwa
 from conftest import ROOT
 from ctpwa.studies import bins
 
-MODULES = ("common", "bins", "bins_toys", "bins_laddu")
+MODULES = ("common", "bins", "bins_toys")
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +39,3 @@ def test_what_was_generated_comes_back(bench, toys):
     assert np.abs(found["phases"]).max() < 5  # −ln L is no parabola where two solutions are near each other
     assert np.median(np.abs(found["phases"])) < 1.5
     assert len(bench.closure_rows({name: [own] for name, own in found.items()})) == 2
-
-
-def test_trees_hold_the_same_events(bench, toys):
-    folder, _ = toys
-    importlib.import_module("bins_laddu").write_trees(folder)
-    events = ctpwa.read_events(ctpwa.load_model(folder / "model.yml"), folder / "data.npz")
-    with uproot.open(folder / "data.root") as file:
-        tree = file["kin"].arrays(library="np")
-    assert tree["E_FinalState"][:, 1] == pytest.approx(events["eta"][:, 0].numpy(), rel=1e-6)
-    degree = np.hypot(tree["Px_Beam"], tree["Py_Beam"])
-    assert degree == pytest.approx(events.columns["P"].numpy(), rel=1e-6)

@@ -1,5 +1,7 @@
 """Fits in bins: numbers of events as of an extended likelihood, phases that follow from bin to bin, and bins that do no harm to others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -157,6 +159,15 @@ class TestBins:
             expected = np.degrees(np.angle(factor(name, centres) / factor(D, centres)))
             apart = [(curve.values - sign * expected + 180) % 360 - 180 for sign in (1, -1)]  # its sign is open
             assert min(np.abs(own / np.hypot(curve.errors, 10)).max() for own in apart) < 4
+
+    def test_a_wave_that_may_be_absent_has_no_phase(self, study):
+        own = study.solutions[0][0]
+        angle, error = own.phase(P, D)
+        assert np.isfinite(error)
+        for part, known in ((1.9, False), (2.1, True)):
+            numbers = dict(own.record.numbers) | {f"error {P}": own.events[P][0] / part}
+            weak = replace(own, record=replace(own.record, numbers=numbers))
+            assert weak.phase(P, D) == (angle, error if known else np.inf)
 
     def test_what_it_says(self, study):
         text = str(study)

@@ -21,6 +21,7 @@ from ctpwa.studies.fit_record import FitRecord
 
 HALF_TURN = 180.0
 KNOWN = 60.0  # degrees: an angle with a larger error tells little about the next one
+PRESENT = 2.0  # standard deviations of the events of a wave: with fewer it may be absent
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,11 @@ class Solution:
         return frozenset(own for own in set(self.sets) if self.record.numbers.get(f"{OPEN_SIGN} {own}") == 1.0)
 
     def phase(self, a: str, b: str) -> Number:
-        """Arg c_a − arg c_b in degrees, between −180 and 180; the error is not finite where a coupling is 0."""
+        """Arg c_a − arg c_b in degrees, between −180 and 180.
+
+        The error is not finite where the events of one of them are less than ``PRESENT`` of their errors: a wave that may be absent
+        has no phase.
+        """
         i, k, n = self.names.index(a), self.names.index(b), len(self.names)
         slope = np.zeros(2 * n)
         for place, sign in ((i, 1.0), (k, -1.0)):
@@ -73,6 +78,8 @@ class Solution:
             slope[place] -= sign * z.imag / abs(z) ** 2
             slope[n + place] += sign * z.real / abs(z) ** 2
         angle = np.degrees(np.angle(self.values[i] * np.conj(self.values[k])))
+        if any(self.events[name][0] < PRESENT * self.events[name][1] for name in (a, b) if name in self.events):
+            return float(angle), np.inf
         return float(angle), float(np.degrees(np.sqrt(max(slope @ self.covariance @ slope, 0.0))))
 
     def conjugated(self, sets: Sequence[int]) -> Solution:
