@@ -2,6 +2,8 @@
 
 import pytest
 
+from unit.config.refusals import refusals
+
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 PHI = "J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
 
@@ -39,8 +41,8 @@ def test_an_empty_chain(refused):
     refused(DECAY + "chains:\n  - ';'\n", "3:5", "the chain is empty", "J/psi(1S) -> … ; … -> …")
 
 
-@pytest.mark.parametrize(
-    ("ls", "column", "what", "fix"),
+test_bad_ls_of_a_chain = refusals(
+    lambda ls: DECAY + f"chains:\n  - {{decay: {PHI}, ls: {ls}}}\n",
     [
         ("[[[0, 1]], null]", 67, "(L,S) = (0,1) is not allowed in J/psi(1S) -> phi(1020) eta", "allowed: (1,1)"),
         ("[null, [[2, 0]]]", 73, "(L,S) = (2,0) is not allowed in phi(1020) -> K+ K-", "allowed: (1,0)"),
@@ -57,9 +59,8 @@ def test_an_empty_chain(refused):
         ("[[[1, 1/0]], null]", 67, "[1, 1/0] is not an (L, S) pair", "such as"),
         ("[[[P, 1]], null]", 67, "[P, 1] is not an (L, S) pair", "such as"),
     ],
+    line=3,
 )
-def test_bad_ls_of_a_chain(refused, ls, column, what, fix):
-    refused(DECAY + f"chains:\n  - {{decay: {PHI}, ls: {ls}}}\n", f"3:{column}", what, fix)
 
 
 @pytest.mark.parametrize(("top", "resonance", "chain", "highest"), [(4, 4, 4, 2), (1, 4, 4, 0), (4, 1, 4, 0), (4, 4, 1, 0)])

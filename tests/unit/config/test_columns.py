@@ -1,8 +1,7 @@
 """Event columns in a model file."""
 
-import pytest
-
 from ctpwa.data.event_column import EventColumn
+from unit.config.refusals import refusals
 
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 PHI = 'resonances:\n  phi(1020): {in: K+ K-, lineshape: "exp(-t)/(mass**2 - s - i*mass*width)"}\n'
@@ -19,8 +18,8 @@ def test_names_or_descriptions(load):
     assert described == (EventColumn("t", 1, 0.0, 5.0), EventColumn("e", 3))
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_what_is_wrong_is_said_where_it_stands = refusals(
+    lambda text: DECAY + text,
     [
         (PHI, "3:37", "unknown name 't'", "or 'columns' if events have it"),
         ("columns: {t: {size: 2}}\n" + PHI, "4:37", "unknown name 't'", "or 'columns' if events have it"),
@@ -48,8 +47,6 @@ def test_names_or_descriptions(load):
         ("columns: t\n" + samples(phase_space="generate: 9, columns: {t: x}"), "7:40", "'t' of generated events is a column", "a number"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_stands(refused, text, where, what, fix):
-    refused(DECAY + text, where, what, fix)
 
 
 def test_they_are_printed():

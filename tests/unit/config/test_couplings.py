@@ -7,6 +7,7 @@ import pytest
 from ctpwa import load_model
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.model.couplings import coupling_names
+from unit.config.refusals import refusals
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 resonances:
@@ -42,8 +43,8 @@ def test_without_the_section_there_are_no_values(load):
     assert load(MODEL.removesuffix("couplings:\n")).coupling_values == {}
 
 
-@pytest.mark.parametrize(
-    ("line", "where", "what", "fix"),
+test_a_wrong_entry = refusals(
+    lambda line: MODEL + f"  {line}\n",
     [
         ("phi(1020)[K+ K-] (1,1)(1,2): 1", "6:3", "no coupling is called", f"did you mean {PHI!r}?"),
         ("Delta: 1", "6:3", "no coupling is called 'Delta'", "ctpwa check lists"),
@@ -60,8 +61,6 @@ def test_without_the_section_there_are_no_values(load):
         (f"{PHI}: [.nan, 1]", "6:32", "is not a complex number", "[re, im]"),
     ],
 )
-def test_a_wrong_entry(refused, line, where, what, fix):
-    refused(MODEL + f"  {line}\n", where, what, fix)
 
 
 def test_a_section_that_is_no_mapping(refused):

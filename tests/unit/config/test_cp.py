@@ -2,6 +2,8 @@
 
 import pytest
 
+from unit.config.refusals import refusals
+
 HEAD = "decay: D0 -> K_S0 pi+ pi-\n"
 RESONANCES = "resonances:\n  K*(892): {in: [K_S0 pi+, K_S0 pi-]}\n  rho(770): {in: pi+ pi-}\n"
 PLUS, MINUS, RHO = "K*(892)+[K_S0 pi+] (1,1)(1,0)", "K*(892)-[K_S0 pi-] (1,1)(1,0)", "rho(770)0[pi+ pi-] (1,1)(1,0)"
@@ -65,8 +67,8 @@ def test_a_tied_coupling_has_the_asymmetry_of_the_other(load):
     assert own.asymmetries[MINUS] == "K*(892)-.delta"
 
 
-@pytest.mark.parametrize(
-    ("cp", "where", "what", "fix"),
+test_wrong_names_and_values = refusals(
+    lambda cp: f"{HEAD}{RESONANCES}cp: {cp}\n",
     [
         ("K*(893)", "5:5", "no resonance and no coupling is called 'K*(893)'", "did you mean"),
         ("X", "5:5", "no resonance and no coupling is called 'X'", "ctpwa check lists them"),
@@ -74,8 +76,6 @@ def test_a_tied_coupling_has_the_asymmetry_of_the_other(load):
         ("{K*(892): much}", "5:15", "'much' is not a complex number", "write a number such as"),
     ],
 )
-def test_wrong_names_and_values(refused, cp, where, what, fix):
-    refused(f"{HEAD}{RESONANCES}cp: {cp}\n", where, what, fix)
 
 
 def test_a_wave_that_is_tied_has_no_asymmetry_of_its_own(problems):

@@ -3,12 +3,13 @@
 import pytest
 
 from ctpwa import load_model
+from unit.config.refusals import refusals
 
 PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
 
 
-@pytest.mark.parametrize(
-    ("decay", "column", "what", "fix"),
+test_bad_decay = refusals(
+    lambda decay: f"decay: {decay}\n",
     [
         ("J/psi -> K+ K- etta", 23, "unknown particle 'etta'", "did you mean 'eta'?"),
         ("Jpsii -> K+ K- eta", 8, "unknown particle 'Jpsii'", "'J/psi(1S)'"),
@@ -24,9 +25,8 @@ PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
         ("J/psi -> pi+ pi- pi+ pi- pi+ pi- pi0", 8, "has 7 final particles", "2 to 6"),
         ("J/psi -> eta phi; phi -> K+ K-; omega -> pi+ pi-", 40, "the sub-decay of 'omega' is never reached", "or remove it"),
     ],
+    line=1,
 )
-def test_bad_decay(refused, decay, column, what, fix):
-    refused(f"decay: {decay}\n", f"1:{column}", what, fix)
 
 
 def test_commas_between_names(problems):

@@ -1,6 +1,6 @@
 """The ``fractions`` section: names, numbers, and what it cannot stand beside."""
 
-import pytest
+from unit.config.refusals import refusals
 
 KK = """decay: J/psi(1S) -> K+ K- eta
 resonances:
@@ -43,8 +43,8 @@ def test_the_note(load):
     assert note.startswith("couplings follow from fractions over phase space, computed when they are needed: phi(1680) 70 %; other waves")
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_mistakes = refusals(
+    lambda text: text,
     [
         (KK + "  phi(1860): 1\n", "6:3", "neither a resonance nor a coupling is called 'phi(1860)'", "did you mean 'phi(1680)'"),
         (KK + "  foo: 1\n", "6:3", "is called 'foo'", "ctpwa check lists"),
@@ -65,5 +65,3 @@ def test_the_note(load):
         (KK + "  phi(1680): 0.5\nfit: {couplings: vertex}\n", "5:1", "'fit' has 'couplings: vertex'", "'couplings' instead"),
     ],
 )
-def test_mistakes(refused, text, where, what, fix):
-    refused(text, where, what, fix)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from unit.config.refusals import refusals
+
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 
 
@@ -30,8 +32,8 @@ def test_unknown_key(refused, text, where, name, near):
     assert problem.excerpt.splitlines()[1] == "      | " + " " * (column - 1) + "^" * len(name)
 
 
-@pytest.mark.parametrize(
-    ("value", "where", "what", "fix"),
+test_wrong_type_in_a_resonance = refusals(
+    phi,
     [
         ("mass: one", "3:32", "'one' is not a parameter", "write a number, or a formula with the names of parameters"),
         ("mass: ''", "3:32", "'mass' must be a number, not ''", "a number in GeV, without the unit"),
@@ -56,12 +58,10 @@ def test_unknown_key(refused, text, where, name, near):
         ("float: radii", "3:33", "'radii'", "mass"),
     ],
 )
-def test_wrong_type_in_a_resonance(refused, value, where, what, fix):
-    refused(phi(value), where, what, fix)
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_wrong_type_elsewhere = refusals(
+    lambda text: DECAY + text,
     [
         ("radius: 0\n", "2:9", "'radius' is 0", ">= 0.001"),
         ("formalism: helicity\n", "2:12", "'helicity' is not a value of 'formalism'", "canonical, zou-bugg, zou-bugg-traceless"),
@@ -80,8 +80,6 @@ def test_wrong_type_in_a_resonance(refused, value, where, what, fix):
         ("max_L: two\n", "2:8", "'max_L' must be a whole number, not 'two'", "a whole number"),
     ],
 )
-def test_wrong_type_elsewhere(refused, text, where, what, fix):
-    refused(DECAY + text, where, what, fix)
 
 
 def test_a_key_that_is_not_text(refused):

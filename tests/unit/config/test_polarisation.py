@@ -2,6 +2,8 @@
 
 import pytest
 
+from unit.config.refusals import refusals
+
 PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 
@@ -86,8 +88,8 @@ def test_formulas_of_elements(load):
     assert load(text).relations == {"P_x": "0.5*P_z"}
 
 
-@pytest.mark.parametrize(
-    ("value", "where", "what", "fix"),
+test_bad_elements = refusals(
+    lambda value: DECAY + f"polarisation: {value}\n" + PHI,
     [
         ("P_z", "2:15", "'P_z' is no element of the density matrix of a parent with spin 1", "the elements are rho_11, rho_00"),
         ("{rho_01.re: float}", "2:16", "'rho_01.re' is no element", "write rho_10.re: elements below the diagonal are the complex"),
@@ -104,12 +106,10 @@ def test_formulas_of_elements(load):
         ("{}", "2:15", "'polarisation' names no element", "rho_11: float"),
     ],
 )
-def test_bad_elements(refused, value, where, what, fix):
-    refused(DECAY + f"polarisation: {value}\n" + PHI, where, what, fix)
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_bad_vectors = refusals(
+    lambda text: LAMBDAC + text + KSTAR,
     [
         ("polarisation: {P_x: 0.8, P_z: 0.8}\n", "2:15", "not positive", "not longer than 1"),
         ("polarisation: [P_x, P_z]\nfit: {start: {P_x: 0.8, P_z: 0.8}}\n", "2:15", "at P_x = 0.8, P_z = 0.8", "not longer than 1"),
@@ -130,8 +130,6 @@ def test_bad_elements(refused, value, where, what, fix):
         ),
     ],
 )
-def test_bad_vectors(refused, text, where, what, fix):
-    refused(LAMBDAC + text + KSTAR, where, what, fix)
 
 
 @pytest.mark.parametrize("value", ["float", "rho_00"])

@@ -1,8 +1,7 @@
 """The section projections: what it gives, and where its mistakes are."""
 
-import pytest
-
 import ctpwa
+from unit.config.refusals import refusals
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 resonances:
@@ -47,8 +46,8 @@ def test_a_mapping_will_do():
     assert [spec.variable.label for spec in analysis.projections] == [r"$E(\eta)$"]
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_mistakes = refusals(
+    projections,
     [
         ("\n - mass(K+, K)", "5:13", "'K' is not a final particle", "did you mean"),
         ("\n - 'mass(K+, K)'", "5:14", "'K' is not a final particle", "did you mean"),
@@ -69,8 +68,6 @@ def test_a_mapping_will_do():
         (" 3", "4:14", "'projections' must be a list", "one line per variable"),
     ],
 )
-def test_mistakes(refused, text, where, what, fix):
-    refused(projections(text), where, what, fix)
 
 
 def test_commas_in_a_list_are_explained(problems):

@@ -15,6 +15,7 @@ from ctpwa.config.sources import FileSource, GeneratedSource
 from ctpwa.engine.samples.precision import PRECISIONS
 from ctpwa.model.couplings import VERTEX, WAVE
 from ctpwa.model.parameter import PARTS
+from unit.config.refusals import refusals
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 resonances:
@@ -89,8 +90,8 @@ def test_several_data_sets(load, tmp_path):
     assert second.truth == (GeneratedSource(5, 3),)
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_mistakes_in_samples = refusals(
+    samples,
     [
         ("dta: a.root\n  data: b.root", "7:3", "unknown key 'dta'", "did you mean 'data'?"),
         ("data: {fil: a.root}", "7:10", "unknown key 'fil'", "did you mean 'file'?"),
@@ -137,12 +138,10 @@ def test_several_data_sets(load, tmp_path):
         ("data: a.root\n  truth: {generate: 5, seed: -1}", "8:30", "'seed' is -1", "a number >= 0"),
     ],
 )  # fmt: skip
-def test_mistakes_in_samples(refused, text, where, what, fix):
-    refused(samples(text), where, what, fix)
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_mistakes_around_samples = refusals(
+    lambda text: MODEL + text,
     [
         ("samples:\n", "5:1", "'samples' is empty", "or remove the key"),
         ("samples: data.root\n", "5:10", "'samples' must be a mapping of keys, not 'data.root'", "samples: {data: data.root"),
@@ -161,8 +160,6 @@ def test_mistakes_in_samples(refused, text, where, what, fix):
         ),
     ],
 )
-def test_mistakes_around_samples(refused, text, where, what, fix):
-    refused(MODEL + text, where, what, fix)
 
 
 def test_problems_of_model_and_samples_are_reported_together(problems):
@@ -223,8 +220,8 @@ def test_factors_of_ties(load, tmp_path, factor, value):
     assert fit_settings(load_document(tmp_path / "model.yml").spec).ties == {KSTAR: (PHI, value)}
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_mistakes_in_the_fit = refusals(
+    with_fit,
     [
         ("methods: newton", "6:3", "unknown key 'methods'", "did you mean 'method'?"),
         ("errors: false", "6:11", "'errors' must be a mapping of keys, not false", "write  errors: {simulation: false}"),
@@ -264,8 +261,6 @@ def test_factors_of_ties(load, tmp_path, factor, value):
         ("fit", "6:3", "'fit' must be a mapping of keys, not 'fit'", "fit: {starts: 20, seed: 1}"),
     ],
 )  # fmt: skip
-def test_mistakes_in_the_fit(refused, text, where, what, fix):
-    refused(with_fit(text), where, what, fix)
 
 
 def test_engines_are_those_that_are_named(tmp_path):

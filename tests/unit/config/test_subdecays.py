@@ -6,6 +6,7 @@ import pytest
 import ctpwa
 from ctpwa.decay.conjugate import conjugate_decay
 from ctpwa.decay.symmetry import Conjugation, conjugation_map, exchange_permutations
+from unit.config.refusals import refusals
 
 PSI = "decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\n"
 LAMBDA_B = "decay: Lambda(b)0 -> J/psi(1S) p K-; J/psi(1S) -> mu+ mu-\n"
@@ -117,8 +118,8 @@ def test_labels(load):
     assert model.waves[0].name.startswith("Zc+[psi pi+]")
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_mistakes = refusals(
+    lambda text: text,
     [
         (
             PSI + "resonances: {X: {in: mu+ mu-, JP: 1--, mass: 2, width: 1}}\n",
@@ -157,8 +158,6 @@ def test_labels(load):
         ("decay: eta(c)(1S) -> pi0 phi; phi -> K+ K-\n", "1:8", "cannot exist", "weak: true"),
     ],
 )
-def test_mistakes(refused, text, where, what, fix):
-    refused(text, where, what, fix)
 
 
 def test_final_particles_cannot_multiply_without_end(problems):

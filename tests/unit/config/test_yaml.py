@@ -5,6 +5,7 @@ import pytest
 
 from ctpwa import load_model
 from ctpwa.base import ConfigError
+from unit.config.refusals import refusals
 
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 
@@ -34,8 +35,8 @@ def test_empty_file(problems, text):
     assert "decay: J/psi(1S) -> K+ K- eta" in problem.fix
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "what", "fix"),
+test_invalid_yaml = refusals(
+    lambda text: text,
     [
         ("decay: [J/psi\n", "1:8", "has no end", "close the bracket"),
         (DECAY + "resonances: {phi(1020): {in: K+ K-}\n", "2:13", "has no end", "close the bracket"),
@@ -49,8 +50,6 @@ def test_empty_file(problems, text):
         (DECAY + "radius: *other\n", "2:9", "undefined alias", "&name"),
     ],
 )
-def test_invalid_yaml(refused, text, where, what, fix):
-    refused(text, where, what, fix)
 
 
 @pytest.mark.parametrize(
