@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ctpwa.base.memory import format_bytes
-from ctpwa.base.words import counted
+from ctpwa.base.words import between, counted
 from ctpwa.cli.check_report import CheckReport, SampleReport
 from ctpwa.cli.console import echo, out
 from ctpwa.engine.likelihood.simulation import NormalisationSize
@@ -160,12 +160,7 @@ def _state(parameter: Parameter) -> str:
 
 
 def _limits(parameter: Parameter) -> str:
-    lower, upper = CheckReport.limit(parameter.lower), CheckReport.limit(parameter.upper)
-    if lower is None and upper is None:
-        return ""
-    if upper is None:
-        return f"> {lower:g}"
-    return f"< {upper:g}" if lower is None else f"{lower:g} to {upper:g}"
+    return between(CheckReport.limit(parameter.lower), CheckReport.limit(parameter.upper))
 
 
 def _free(report: CheckReport) -> str:

@@ -14,7 +14,7 @@ import yaml
 from ctpwa.base.errors import ConfigError, PhysicsError
 from ctpwa.config.changes import drop_names
 from ctpwa.config.read import Document, load_document
-from ctpwa.config.set_values import ChangeError, names_of
+from ctpwa.config.set_values import ChangeError, names_of, refuse_relative
 from ctpwa.config.yaml_loader import BoundedLoader
 from ctpwa.decay.spin import parse_jpc
 from ctpwa.model.lineshapes.formula import Vertex
@@ -164,11 +164,6 @@ def _fit_to_lineshape(entry: dict[str, Any], change: Mapping[str, Any]) -> None:
 def _forget_reference(fit: dict[str, Any], model: Model) -> None:
     """Another coupling is 1 if the reference wave is one of the resonance; what is relative to it would mean something else."""
     parts = {f"{name}.{part}" for name in model.couplings for own in PARTS.values() for part in own}
-    for section in ("fix", "limits", "constraints", "relations"):
-        named = [name for name in names_of(fit.get(section)) if name in parts]
-        if named:
-            raise ChangeError(
-                f"the reference wave {fit['reference_wave']!r} changes, and {section!r} of the fit gives {named[0]!r} relative to it",
-                "choose another reference_wave in the model file, and fit again",
-            )
+    why = f"the reference wave {fit['reference_wave']!r} changes"
+    refuse_relative(fit, parts, why, "choose another reference_wave in the model file, and fit again")
     del fit["reference_wave"]

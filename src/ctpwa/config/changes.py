@@ -19,7 +19,7 @@ from ctpwa.config.fractions import share_of
 from ctpwa.config.names import meant
 from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ModelSpec, ShareSpec
-from ctpwa.config.set_values import ChangeError, Known, free, names_of, set_value
+from ctpwa.config.set_values import ChangeError, Known, free, refuse_relative, set_value
 from ctpwa.decay.pdg import normalise, split_charge
 from ctpwa.model.couplings import coupling_names
 from ctpwa.model.model import Model
@@ -184,13 +184,8 @@ def _forget_reference(fit: dict[str, Any], reference: str, left: Sequence[str]) 
     """Without the reference wave another coupling is 1: parts of couplings mean something else then."""
     fit.pop("reference_wave", None)
     parts = [f"{name}.{part}" for name in left for own in PARTS.values() for part in own]
-    for section in ("fix", "limits", "constraints", "relations"):
-        named = [name for name in names_of(fit.get(section)) if name in parts]
-        if named:
-            raise ChangeError(
-                f"--without leaves out the reference wave {reference!r}, and {section!r} of the fit gives {named[0]!r} relative to it",
-                "choose another reference_wave in the model file",
-            )
+    why = f"--without leaves out the reference wave {reference!r}"
+    refuse_relative(fit, parts, why, "choose another reference_wave in the model file")
     drop_names(fit, "start", lambda text: text in parts)
     drop_names(fit, "minos", lambda text: text.startswith(f"{left[0]}."))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -221,6 +221,14 @@ def _backgrounds(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {"value": value}
+
+
+def refuse_relative(fit: Mapping[str, Any], parts: Collection[str], why: str, fix: str) -> None:
+    """Refuse a reference wave that changes where the fit gives parts of couplings, which are relative to it."""
+    for section in ("fix", "limits", "constraints", "relations"):
+        named = [name for name in names_of(fit.get(section)) if name in parts]
+        if named:
+            raise ChangeError(f"{why}, and {section!r} of the fit gives {named[0]!r} relative to it", fix)
 
 
 def names_of(value: Any) -> dict[str, Any]:

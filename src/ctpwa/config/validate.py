@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ctpwa.base.errors import ConfigError, Path, Problem, format_path, suggest
-from ctpwa.base.words import counted
+from ctpwa.base.words import counted, is_number
 from ctpwa.config.couplings import ADVICE as COUPLING_ADVICE
 from ctpwa.config.fit_spec import ErrorsSpec, FitSpec
 from ctpwa.config.problems import MAX_PROBLEMS
@@ -211,7 +211,7 @@ def _type_problem(kind: str, value: Any, path: Path) -> Problem:
         if isinstance(path[-1], int):
             return Problem(what, path, f"write  - {example}")
         return Problem(what, path, f"write  {name}: {example}", at_key=value is None)
-    if kind == "float_type" and isinstance(value, str) and _is_number(value):
+    if kind == "float_type" and isinstance(value, str) and is_number(value):
         return Problem(what, path, f"YAML reads {value!r} as text; write {_yaml_number(float(value))}")
     if kind == "float_type":
         unit = next((unit for unit in ("GeV^-1", "GeV") if unit in _field_text(path)), "")
@@ -313,14 +313,6 @@ def _description(path: Path) -> str:
 
 def _words(context: Mapping[str, Any]) -> list[str]:
     return [word.strip(" '") for word in str(context.get("expected", "")).replace(" or ", ",").split(",")]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _yaml_number(value: float) -> str:

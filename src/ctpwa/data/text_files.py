@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ctpwa.base.errors import DataError
-from ctpwa.base.words import counted
+from ctpwa.base.words import counted, is_number
 from ctpwa.data.columns import Column, ColumnKind, EventFile, reading, short
 
 COMMENT = "#"
@@ -101,18 +101,10 @@ def _wrong_line(path: Path, columns: int) -> DataError:
     expected = "one number" if columns == 1 else f"{columns} numbers"
     for number, line in lines_of_numbers(path):
         words = line.split(COMMENT)[0].split()
-        bad = next((word for word in words if not _is_number(word)), None)
+        bad = next((word for word in words if not is_number(word)), None)
         if bad is not None:
             return DataError(f"{path}:{number}: {short(bad, 40)!r} is not a number\n fix: write {expected} per line, separated by spaces")
         if len(words) != columns:
             found = f"{len(words)} number{'s' * (len(words) != 1)}"
             return DataError(f"{path}:{number}: {found} instead of {columns}\n fix: write {expected} per line, separated by spaces")
     return DataError(f"{path}: its lines do not hold {expected} each\n fix: write {expected} per line, separated by spaces")
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.base.errors import on_one_line
-from ctpwa.base.words import counted
+from ctpwa.base.words import between, counted
 from ctpwa.fitting.by_hand import ByHand
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.simulation import size_line
@@ -203,7 +203,7 @@ def _parameters(result: Any) -> Section:
     for p in result.parameters:
         asymmetric = "" if p.minos is None else _minos(p.minos)
         simulated = "" if p.simulation is None else f"simulation {p.simulation:.2g}"
-        limits = _limits(p.lower, p.upper) + (", there" if p.at_limit else "")
+        limits = between(p.lower, p.upper) + (", there" if p.at_limit else "")
         rows.append((shown.get(p.name, p.name), with_error(p.value, p.error), simulated, asymmetric, limits))
     return Section("parameters", ("parameter", "value", "of which", "MINOS", "limits"), tuple(rows))
 
@@ -212,14 +212,6 @@ def _minos(errors: Any) -> str:
     if not errors.valid:
         return "MINOS failed" + (f": {errors.message}" if errors.message else "")
     return f"MINOS {errors.lower:+.3g} {errors.upper:+.3g}"
-
-
-def _limits(lower: float | None, upper: float | None) -> str:
-    if lower is None and upper is None:
-        return ""
-    if upper is None:
-        return f"> {lower:g}"
-    return f"< {upper:g}" if lower is None else f"{lower:g} to {upper:g}"
 
 
 def _couplings(result: Any) -> Section:

@@ -77,11 +77,10 @@ def _draw(axes: Any, panel: Panel, most_error: float) -> None:
             if points.centres[b] - points.centres[a] <= NEXT * (points.widths[a] + points.widths[b]):
                 axes.plot(points.centres[[a, b]], points.values[[a, b]], "-", color=colour, linewidth=0.5, alpha=OTHER_ALPHA)
         rest = own & ~points.best
-        axes.errorbar(
-            points.centres[rest],
-            points.values[rest],
-            xerr=points.widths[rest],
-            yerr=points.errors[rest],
+        _mark(
+            axes,
+            points,
+            rest,
             fmt="o",
             markersize=2.2,
             markerfacecolor="white",
@@ -91,14 +90,11 @@ def _draw(axes: Any, panel: Panel, most_error: float) -> None:
             alpha=OTHER_ALPHA,
         )
     best = known & points.best
-    axes.errorbar(
-        points.centres[best],
-        points.values[best],
-        xerr=points.widths[best],
-        yerr=points.errors[best],
-        fmt="k.",
-        markersize=3,
-        elinewidth=0.7,
-    )
+    _mark(axes, points, best, fmt="k.", markersize=3, elinewidth=0.7)
     axes.set_title(figure_label(panel.label), fontsize=8, pad=5)
     axes.tick_params(labelsize=7)
+
+
+def _mark(axes: Any, points: BinCurve, which: np.ndarray, **style: Any) -> None:
+    """Some of the points with their errors and the widths of their bins."""
+    axes.errorbar(points.centres[which], points.values[which], xerr=points.widths[which], yerr=points.errors[which], **style)
