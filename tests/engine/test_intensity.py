@@ -10,16 +10,8 @@ import ctpwa
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.spin.rotate import RowRotation
 from engine.cases import plain_python
+from fitting.cases import WITH_BASIS as MODEL
 
-MODEL = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164, "float": ["mass", "width"]},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-        "S": {"in": "K+ K-", "JP": "3-", "lineshape": "spline", "options": {"knots": [1.0, 1.5, 2.0, 2.5]}},
-    },
-}
 PHI, PLUS, MINUS = "phi(1680)[K+ K-] (1,1)(1,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)", "K(2)*(1430)-[K- eta] (2,2)(2,0)"
 SPLINE = "S[K+ K-] (3,3)(3,0)"
 VALUES = {PHI: 0.7 - 0.2j, PLUS: -0.4 + 0.9j}

@@ -9,16 +9,6 @@ from ctpwa.base.errors import PhysicsError
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from fitting import cases
 
-BASIS = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164, "float": ["mass", "width"]},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-        "S": {"in": "K+ K-", "JP": "3-", "lineshape": "spline", "options": {"knots": [1.0, 1.5, 2.0, 2.5]}},
-    },
-}
-
 
 def whole(parts):
     """I and ψ of all events, and that the chunks follow one another."""
@@ -30,7 +20,7 @@ def whole(parts):
 
 @pytest.mark.parametrize("name", ["floating", "several rows", "basis"])
 def test_squares_are_the_intensities_of_the_groups_alone(name, double):
-    model = ctpwa.load_model(BASIS) if name == "basis" else cases.model(name)
+    model = ctpwa.load_model(cases.WITH_BASIS) if name == "basis" else cases.model(name)
     events = ctpwa.generate_phase_space(model, 150, seed=4)
     I = ModelIntensity(model, engine="reference")
     groups = {"first": [model.waves[0].name], "rest": [wave.name for wave in model.waves[1:]], "all": None}

@@ -46,6 +46,23 @@ SEVERAL_ROWS = {  # photon helicities do not interfere: the intensity of an even
         "f(2)(1270)[pi0_1 pi0_2] (2,2)(2,0)": [-150, 20],
     },
 }
+WITH_BASIS = {
+    "decay": "J/psi(1S) -> K+ K- eta",
+    "polarisation": "transverse",
+    "resonances": {
+        "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164, "float": ["mass", "width"]},
+        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
+        "S": {"in": "K+ K-", "JP": "3-", "lineshape": "spline", "options": {"knots": [1.0, 1.5, 2.0, 2.5]}},
+    },
+}
+ONE_MASS = {
+    "decay": "J/psi(1S) -> K+ K- eta",
+    "polarisation": "transverse",
+    "resonances": {
+        "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": "mass"},
+        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
+    },
+}
 MODELS = {"floating": FLOATING, "fixed": FIXED, "tiny": TINY, "several rows": SEVERAL_ROWS}
 
 

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 import ctpwa
+from fitting.cases import ONE_MASS as MODEL
 
-MODEL = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": "mass"},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-    },
-}
 RE, IM, MASS = "K(2)*(1430)+[K+ eta] (2,2)(2,0).re", "K(2)*(1430)+[K+ eta] (2,2)(2,0).im", "phi(1680).mass"
 
 

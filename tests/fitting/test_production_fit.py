@@ -6,22 +6,11 @@ import torch
 
 import ctpwa
 from ctpwa.generate import sample_phase_space
-from ctpwa.kinematics.lorentz import from_rest_frame
+from studies.produced import M_ETA, M_PI, isotropic
 
-M_P, M_ETA, M_PI = 0.93827208816, 0.547862, 0.1349768
 PRODUCTION = {"kind": "photoproduction", "polarisation": {"degree": "P", "angle": "alpha"}}
 WAVES = {"0+": {"reflectivity": [1, -1]}, "2+": {"m": [0, 1], "reflectivity": 1}}
 TRUTH = {"0+ (0,0) m=0 e=+": 1.0, "0+ (0,0) m=0 e=-": 0.7, "2+ (2,0) m=0 e=+": 12 + 9j, "2+ (2,0) m=+1 e=+": -6 + 15j}
-
-
-def breakup(M, a, b):
-    return ((M**2 - (a + b) ** 2) * (M**2 - (a - b) ** 2)).sqrt() / (2 * M)
-
-
-def around(p, energy_mass, rng):
-    """Momenta of this size in any direction."""
-    v = torch.randn(3, len(p), generator=rng, dtype=torch.float64)
-    return torch.cat([(energy_mass**2 + p**2).sqrt()[None], p * v / v.norm(dim=0)])
 
 
 def events(n, seed):
@@ -29,13 +18,7 @@ def events(n, seed):
     rng = torch.Generator().manual_seed(seed)
     E, M, P, turn = (torch.rand(n, generator=rng, dtype=torch.float64) for _ in range(4))
     E, M = 8 + E, 1.2 + 0.2 * M
-    total, root_s = torch.stack([E + M_P, 0 * E, 0 * E, E]), (M_P**2 + 2 * M_P * E).sqrt()
-    X = from_rest_frame(around(breakup(root_s, M, torch.tensor(M_P)), M, rng), total, root_s)
-    eta = around(breakup(M, torch.tensor(M_ETA), torch.tensor(M_PI)), M_ETA, rng)
-    pi0 = torch.cat([(M - eta[0])[None], -eta[1:]])
-    momenta = {name: from_rest_frame(p4, X, M).T.contiguous() for name, p4 in (("eta", eta), ("pi0", pi0))}
-    columns = {"beam": torch.stack([E, 0 * E, 0 * E, E], dim=1), "P": 0.3 + 0.4 * P, "alpha": (4 * turn).floor() * np.pi / 4}
-    return ctpwa.Events(momenta, None, columns)
+    return isotropic(E, M, 0.3 + 0.4 * P, turn, rng)
 
 
 def model_of(**polarisation):

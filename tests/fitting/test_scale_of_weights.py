@@ -7,15 +7,8 @@ import pytest
 import torch
 
 import ctpwa
+from fitting.cases import ONE_MASS as MODEL
 
-MODEL = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": "mass"},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-    },
-}
 SCALES = (1e-9, 1e9)
 NEAR = 1e-6  # of a standard deviation
 START = {"phi(1680).mass": 1.72, "K(2)*(1430)+[K+ eta] (2,2)(2,0).re": 8.0, "K(2)*(1430)+[K+ eta] (2,2)(2,0).im": -3.0}

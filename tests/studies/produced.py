@@ -33,18 +33,23 @@ def around(p, mass, rng):
     return torch.cat([(mass**2 + p**2).sqrt()[None], p * v / v.norm(dim=0)])
 
 
-def flat(n, seed, low, high):
-    """Photons of 8 to 9 GeV, masses of X between limits, all angles alike."""
-    rng = torch.Generator().manual_seed(seed)
-    E, M, degree, turn = (torch.rand(n, generator=rng, dtype=torch.float64) for _ in range(4))
-    E, M = 8 + E, low + (high - low) * M
+def isotropic(E, M, degree, turn, rng):
+    """Events with photons of these energies and X of these masses, all angles alike."""
     total, root_s = torch.stack([E + M_P, 0 * E, 0 * E, E]), (M_P**2 + 2 * M_P * E).sqrt()
     X = from_rest_frame(around(breakup(root_s, M, torch.tensor(M_P)), M, rng), total, root_s)
     eta = around(breakup(M, torch.tensor(M_ETA), torch.tensor(M_PI)), M_ETA, rng)
     pi0 = torch.cat([(M - eta[0])[None], -eta[1:]])
     momenta = {name: from_rest_frame(p4, X, M).T.contiguous() for name, p4 in (("eta", eta), ("pi0", pi0))}
-    columns = {"beam": torch.stack([E, 0 * E, 0 * E, E], dim=1), "P": 0.3 + 0.2 * degree, "alpha": (4 * turn).floor() * np.pi / 4}
+    columns = {"beam": torch.stack([E, 0 * E, 0 * E, E], dim=1), "P": degree, "alpha": (4 * turn).floor() * np.pi / 4}
     return ctpwa.Events(momenta, None, columns)
+
+
+def flat(n, seed, low, high):
+    """Photons of 8 to 9 GeV, masses of X between limits, all angles alike."""
+    rng = torch.Generator().manual_seed(seed)
+    E, M, degree, turn = (torch.rand(n, generator=rng, dtype=torch.float64) for _ in range(4))
+    E, M = 8 + E, low + (high - low) * M
+    return isotropic(E, M, 0.3 + 0.2 * degree, turn, rng)
 
 
 def mass(events):
