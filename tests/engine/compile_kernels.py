@@ -10,6 +10,9 @@ from triton.compiler import ASTSource
 
 from ctpwa.engine.backends.cuda.engine import BLOCK, WARPS
 from ctpwa.engine.backends.cuda.source import gpu_source
+from ctpwa.engine.backends.cuda.straight import is_straight, straight_source
+from ctpwa.engine.backends.cuda.straight_launch import BLOCK as STRAIGHT_BLOCK
+from ctpwa.engine.backends.cuda.straight_launch import WARPS as STRAIGHT_WARPS
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.compact import compacted
@@ -19,7 +22,7 @@ INTEGERS = ("visits_ptr", "offsets_ptr", "entries_ptr", "entry_ranges_ptr")
 TARGET = GPUTarget("cuda", 80, 32)
 
 
-def compile_kernel(kernel, **constants):
+def compile_kernel(kernel, warps=WARPS, **constants):
     """The machine code of a kernel with some arguments that are constant."""
     names = kernel.arg_names
     types = {name: "*i64" if name in INTEGERS else "*fp64" if name.endswith("_ptr") else "i32" for name in names}
@@ -29,7 +32,7 @@ def compile_kernel(kernel, **constants):
         {(names.index(name),): value for name, value in constants.items()},
         {(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name.endswith("_ptr")},
     )
-    return triton.compile(source, target=TARGET, options={"num_warps": WARPS}).asm["cubin"]
+    return triton.compile(source, target=TARGET, options={"num_warps": warps, "enable_fp_fusion": True}).asm["cubin"]
 
 
 for case in sys.argv[1:]:
@@ -41,3 +44,7 @@ for case in sys.argv[1:]:
     assert compile_kernel(module.intensities, BLOCK=BLOCK)
     for log, with_D in ((True, True), (False, True)):
         assert compile_kernel(module.columns, LOG=log, WITH_D=with_D, BLOCK=BLOCK)
+    if is_straight(plan):
+        straight = load_generated("gpu_gradient", straight_source(plan, portable=False))
+        for log, points in ((True, 1), (False, 1), (True, 3)):
+            assert compile_kernel(straight.gradient, STRAIGHT_WARPS, LOG=log, POINTS=points, BLOCK=STRAIGHT_BLOCK)

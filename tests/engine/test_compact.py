@@ -235,7 +235,7 @@ def test_programs_share_columns(engine):
 @pytest.mark.gpu
 @pytest.mark.skipif(not GPU, reason="no GPU")
 def test_a_hessian_that_is_not_recorded(tuned):
-    recorded, plain = make("kk_eta", "cuda"), make("kk_eta", tuned(most_recorded=0))
+    recorded, plain = (make("kk_eta", tuned(most_recorded=most, recorded_after=1)) for most in (1 << 30, 0))
     x = point(recorded)
     for _ in range(3):
         expected = recorded.value_grad_hessian(x)

@@ -78,7 +78,7 @@ def by_hand(like, x, given, backgrounds=(), extended=False, ratio=0.0, data_set=
     data, phase_space, subtracted = given
     labels = like.model.decay.labels
     values = dict(zip((p.name for p in like.parameters.all), like.parameters.full(x), strict=True))
-    v, I_phsp = weights_of(phase_space), like.intensity(x, "phase space").numpy()
+    v, I_phsp = weights_of(phase_space), like.intensity(x, "phase space").cpu().numpy()
     sigma = (v * I_phsp).sum() / v.sum()
     kind, start = "yield" if extended else "fraction", f"{data_set}." if data_set else ""
     amounts = [values[f"{start}{own.name}.{kind}"] for own in backgrounds]
@@ -93,9 +93,9 @@ def by_hand(like, x, given, backgrounds=(), extended=False, ratio=0.0, data_set=
 
     w = weights_of(data)
     W = w.sum() - (0 if subtracted is None else weights_of(subtracted).sum())
-    nll = -(w * log_density(data, like.intensity(x).numpy())).sum()
+    nll = -(w * log_density(data, like.intensity(x).cpu().numpy())).sum()
     if subtracted is not None:
-        nll += (weights_of(subtracted) * log_density(subtracted, like.intensity(x, "background").numpy())).sum()
+        nll += (weights_of(subtracted) * log_density(subtracted, like.intensity(x, "background").cpu().numpy())).sum()
     if ratio:
         nll -= ratio * W / v.sum() * (v * log_density(phase_space, I_phsp)).sum()
     return nll + (signal + sum(amounts) + ratio * W if extended else 0.0)
@@ -172,7 +172,7 @@ def automatic(like, x):
         s, *a = constants + slopes @ m
         result = s + sum(a) if mixture.extended else 0.0
         for factor, source in factors:
-            (sample,) = source.resident
+            sample = source.resident[0].to(torch.device("cpu"))
             density = s * definition.intensity(plan, c, p, sample) / sigma
             for b, amount in enumerate(a):
                 density = density + amount * sample.E[plan.added_row + b] / float(mixture.means[b])

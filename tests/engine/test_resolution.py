@@ -43,10 +43,10 @@ def test_value(engine):
     points = PAIR.points(piece_of(data))
     each = likelihood("reference", data=as_rows(points), resolution=None)
     x, w = point(like), data.weights.numpy()
-    I = (points.v.numpy() * each.intensity(x).numpy().reshape(40, 5)).sum(axis=1)
-    v, I_phsp = events("small", 90, 2, "positive").weights.numpy(), like.intensity(x, "phase space").numpy()
+    I = (points.v.numpy() * each.intensity(x).cpu().numpy().reshape(40, 5)).sum(axis=1)
+    v, I_phsp = events("small", 90, 2, "positive").weights.numpy(), like.intensity(x, "phase space").cpu().numpy()
     assert like.value(x) == pytest.approx(-(w * np.log(I)).sum() + w.sum() * np.log((v * I_phsp).sum() / v.sum()), rel=1e-12)
-    assert_close(like.intensity(x).numpy(), I, 1e-12)
+    assert_close(like.intensity(x).cpu().numpy(), I, 1e-12)
     assert like.n_events == 40
     assert like.weight == pytest.approx(w.sum())
 
@@ -107,7 +107,7 @@ def test_streamed_samples():
     x = point(whole)
     for one, other in zip(streamed.value_grad_hessian(x), whole.value_grad_hessian(x), strict=True):
         assert_close(one, other, 1e-11)
-    assert_close(streamed.intensity(x).numpy(), whole.intensity(x).numpy(), 1e-12)
+    assert_close(streamed.intensity(x).cpu().numpy(), whole.intensity(x).cpu().numpy(), 1e-12)
 
 
 def test_relatives():
@@ -118,8 +118,8 @@ def test_relatives():
     assert like.with_weights(w).value(x) == pytest.approx(other.value(x), rel=1e-12)
     assert like.with_data(Events(data.momenta, w)).value(x) == pytest.approx(other.value(x), rel=1e-12)
     part = like.subsample(15, seed=3)
-    assert part.intensity(x).numpy().shape == (15,)
-    assert set(np.round(part.intensity(x).numpy(), 9)) <= set(np.round(like.intensity(x).numpy(), 9))
+    assert part.intensity(x).cpu().numpy().shape == (15,)
+    assert set(np.round(part.intensity(x).cpu().numpy(), 9)) <= set(np.round(like.intensity(x).cpu().numpy(), 9))
 
 
 def test_a_batch_is_its_points():

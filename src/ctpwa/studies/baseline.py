@@ -108,7 +108,8 @@ class Baseline:
         elif start is None:
             start = {name: value for name, value in zip(self.result.names, self.x.tolist(), strict=True) if name in likelihood.names}
         settings: dict[str, Any] = {"method": self.analysis.settings.method, "simulation": False, "progress": False}
-        if points is None and near and likelihood.names == self.likelihood.names and settings["method"] == "newton":
+        same = near and points is None and likelihood.names == self.likelihood.names
+        if same and settings["method"] == "newton" and not all(_has_quick_hessians(term) for term in terms_of(likelihood)):
             settings["curvature"] = self.curvature
         return not_interrupted(fit(likelihood, start=start, truth=self.truths, **(settings | options)))
 
@@ -121,6 +122,11 @@ class Baseline:
             numbers:  what else to keep
         """
         return timed(key, lambda: FitRecord.of(key, work(), **numbers))
+
+
+def _has_quick_hessians(term: Likelihood) -> bool:
+    """Whether Newton's method needs no help of a Hessian that is known nearby."""
+    return term.samples.n_summed <= term.engine.quick_hessians
 
 
 def changed_terms(likelihood: Fittable, change: Callable[[int, Likelihood], Likelihood]) -> Fittable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -24,9 +24,18 @@ class Engine(Protocol):
     device: torch.device
     shares_passes: bool  # between the vectors of a batch
     most_together: float  # events up to which that is worth it for Hessians
+    quick_hessians: float  # events up to which a Hessian hardly takes longer than a gradient
 
     def prepare(self) -> None:
         """Do now what would otherwise make the first evaluations slow."""
+
+    def expect(self, n_points: int, modes: Mapping[int, int]) -> None:
+        """Get ready for samples of so many points, while these are prepared.
+
+        Args:
+            n_points:  of the largest sample
+            modes:     LOG, PLAIN or both: what is summed over samples, and how many points an event has there
+        """
 
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""

@@ -15,6 +15,7 @@ from ctpwa.base.timing import phase
 from ctpwa.base.turns import TURN
 from ctpwa.data.density import Density, Flat
 from ctpwa.data.resolution import Resolution, WithOwnPoint
+from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.registry import all_backends, make_engine
 from ctpwa.engine.likelihood.backgrounds import Background, DensitySums, checked_backgrounds, make_mixture, mixture_parameters
 from ctpwa.engine.likelihood.collapsed import collapsed
@@ -25,6 +26,7 @@ from ctpwa.engine.likelihood.parts import Amplitude, CouplingOptions, FitSamples
 from ctpwa.engine.likelihood.subtraction import BOUNDED, FLOOR, checked_subtraction, floor_ratio, floor_share, make_floor, own_weight
 from ctpwa.engine.likelihood.weight_sums import Totals
 from ctpwa.engine.plan.channels import ModelChannels, model_channels
+from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.build import PROBE_EVENTS, find_rotation, spin_stage
 from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
@@ -146,6 +148,7 @@ def build_likelihood(
     most_free, parameters = len(parameters.names), phases.applied(parameters)
     _check_ranks(ranks, amplitude, parameters, constraints, shares, precision)
     resources = _resources(amplitude, shares, rotation, ranks, precision, memory_limits, tuple(densities), resolution)
+    _announce(amplitude.engine, shares, resolution)
     stored = ranks.together(lambda: resources.preparation.stored(shares, progress))
     samples = _fit_samples(stored, shares, resources, most_free, ratio, subtraction == BOUNDED)
     norm, means = _normalisation(amplitude, stored, shares, resources, progress)
@@ -254,6 +257,13 @@ def _resources(
     stage = spin_stage(amplitude.model, rotation, engine.device, memory.working_bytes)
     preparation = Preparation(engine.plan, memory, streamer, stage, densities, resolution)
     return Resources(ranks, precision, limits, memory, streamer, preparation)
+
+
+def _announce(engine: Engine, shares: Mapping[str, Share], resolution: Resolution | None) -> None:
+    """Tell the engine what it will compute."""
+    summed = [name for name in shares if name != "phase space" or not engine.plan.collapses]
+    modes = {LOG: points_of(resolution, "data")} | ({} if engine.plan.collapses else {PLAIN: 1})
+    engine.expect(max(shares[name].part.count * points_of(resolution, name) for name in summed), modes)
 
 
 def _fit_samples(

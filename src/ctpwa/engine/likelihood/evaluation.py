@@ -76,9 +76,12 @@ class Evaluation:
 
     def task(self, x: np.ndarray, order: int) -> RankTask:
         """NLL, gradient and Hessian at ``x``, up to ``order``."""
-        native = self.parameters.native(x)
-        if self.mixture is None:
-            return self._sums_task(native, order, lambda sums: self._complete(x, native[1], order, *sums))
+        native, source = self.parameters.native(x), self.norm.source
+        if self.mixture is None or isinstance(source, Collapsed):
+            beta = None
+            if self.mixture is not None and isinstance(source, Collapsed):  # σ is known at once, on all ranks
+                beta = self._beta(native, source.expand(native[0], 0))
+            return self._sums_task(native, beta, order, lambda sums: self._complete(x, native[1], order, *sums))
         return self.norm_task(native, order, lambda norm: self._mixed_task(x, native, order, norm))
 
     def norm_task(self, native: Native, order: int, finish: Callable[[Expansion], object]) -> RankTask:
@@ -98,9 +101,11 @@ class Evaluation:
 
     def _mixed_task(self, x: np.ndarray, native: Native, order: int, norm: Expansion) -> RankTask:
         """The rest of an evaluation with added densities, whose β hold σ."""
+        return self.logarithms_task(native, self._beta(native, norm), order, lambda V: self._complete(x, native[1], order, V, norm))
+
+    def _beta(self, native: Native, norm: Expansion) -> np.ndarray:
         assert self.mixture is not None
-        beta = self.mixture.beta(native[1][self.mixed_order], norm.value / self.norm.weight)
-        return self.logarithms_task(native, beta, order, lambda V: self._complete(x, native[1], order, V, norm))
+        return self.mixture.beta(native[1][self.mixed_order], norm.value / self.norm.weight)
 
     def logarithms_task(self, native: Native, beta: np.ndarray, order: int, finish: Callable[[Expansion], object]) -> RankTask:
         """Σ ± w ln (I + Σ β b) of all events, of which ``finish`` makes something."""
@@ -113,7 +118,7 @@ class Evaluation:
             lambda row: unpack(row, n, order)[0],
         )
 
-    def _sums_task(self, native: Native, order: int, finish: Callable[[Sums], object]) -> RankTask:
+    def _sums_task(self, native: Native, beta: np.ndarray | None, order: int, finish: Callable[[Sums], object]) -> RankTask:
         """The sums over all samples, of which ``finish`` makes something."""
         n = self.engine.plan.n_variables
         summed = 1 if isinstance(self.norm.source, Collapsed) else 2
@@ -123,14 +128,14 @@ class Evaluation:
             return found[0], found[1] if summed == 2 else self._collapsed(native[0], order)
 
         size = summed * packed_size(n, order)
-        return RankTask(lambda: self.local_sums(native, order), finish, size, lambda sums: pack(sums[:summed], n, order), whole)
+        return RankTask(lambda: self.local_sums(native, order, beta), finish, size, lambda sums: pack(sums[:summed], n, order), whole)
 
     @in_turn
-    def local_sums(self, native: Native, order: int) -> Sums:
+    def local_sums(self, native: Native, order: int, beta: np.ndarray | None = None) -> Sums:
         """Both sums over (Re c, Im c, floating p), of the events of this process."""
         source = self.norm.source
         if isinstance(source, Collapsed):
-            wait = self._begin(native, None, self._logarithms, order)
+            wait = self._begin(native, beta, self._logarithms, order)
             norm = self._collapsed(native[0], order)  # while the device computes
             return self._signed(wait()), norm
         found = self._begin(native, None, [*self._logarithms, (source, PLAIN)], order)()

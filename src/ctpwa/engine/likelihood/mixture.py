@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import log, nan
 
 import numpy as np
 
@@ -68,8 +69,8 @@ class Mixture:
 
     def beta(self, m: np.ndarray, sigma: float) -> np.ndarray:
         """β of every density."""
-        s, *a = self.shares(m)
-        return sigma * np.array(a) / (s * self.means)
+        shares = self.shares(m)
+        return shares[1:] * (sigma / shares[0]) / self.means
 
     def chain(self, m: np.ndarray, sigma: float, relative: np.ndarray) -> np.ndarray:
         """∂(y, β)/∂(y, m), where y are the variables of σ and ``relative`` is ∂ln σ/∂y."""
@@ -86,9 +87,8 @@ class Mixture:
 
     def _ratio_slopes(self, m: np.ndarray) -> np.ndarray:
         """∂(a/s)/∂m."""
-        s, *a = self.shares(m)
-        S, A = self._linear[1][0], self._linear[1][1:]
-        return A / s - np.outer(a, S) / s**2
+        shares, S, A = self.shares(m), self._linear[1][0], self._linear[1][1:]
+        return (A - shares[1:, None] * (S / shares[0])) / shares[0]
 
     def _ratio_curvature(self, m: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Σ_b weights_b ∂²(a_b/s)/∂m∂m."""
@@ -97,13 +97,17 @@ class Mixture:
         cross = np.outer(weights @ A, S)
         return -(cross + cross.T) / s**2 + 2 * float(weights @ np.array(a)) / s**3 * np.outer(S, S)
 
-    def outside(self, m: np.ndarray, W: float) -> tuple[float, np.ndarray, np.ndarray]:
-        """−W ln s, and in an extended likelihood s + Σ a: value, gradient and Hessian over m."""
+    def outside(self, m: np.ndarray, W: float) -> tuple[float, np.ndarray]:
+        """−W ln s, and in an extended likelihood s + Σ a: value and gradient over m."""
         shares, slopes = self.shares(m), self._linear[1]
-        s, S = shares[0], slopes[0]
-        value = -W * np.log(s) if s > 0 else np.nan
-        gradient, H = -W * S / s, W * np.outer(S, S) / s**2
-        return (value + shares.sum(), gradient + slopes.sum(axis=0), H) if self.extended else (value, gradient, H)
+        s = float(shares[0])
+        value, gradient = -W * log(s) if s > 0 else nan, slopes[0] * (-W / s)
+        return (value + float(shares.sum()), gradient + slopes.sum(axis=0)) if self.extended else (value, gradient)
+
+    def _outside_curvature(self, m: np.ndarray, W: float) -> np.ndarray:
+        """∂² of the same."""
+        slope = self.slope_of_signal(m)
+        return W * np.outer(slope, slope)
 
     def combine(
         self, V: Expansion, W: float, norm: Expansion, norm_weight: float, m: np.ndarray, order: int
@@ -121,23 +125,23 @@ class Mixture:
         sigma, n_y = norm.value / norm_weight, len(V.gradient) - len(self.amounts)
         if not sigma > 0:
             return np.nan, V.gradient, V.hessian
-        outside, d_outside, d2_outside = self.outside(m, W)
-        value = -V.value + W * np.log(sigma) + outside
+        outside, d_outside = self.outside(m, W)
+        value = -V.value + W * log(sigma) + outside
         if order == 0:
             return float(value), NOTHING, NOTHING
         relative = norm.gradient[:n_y] / norm.value
-        J, beta, V_beta = self.chain(m, sigma, relative), self.beta(m, sigma), V.gradient[n_y:]
-        grad = -V.gradient @ J
-        grad[:n_y] += W * relative
-        grad[n_y:] += d_outside
+        V_beta = V.gradient[n_y:]
+        pulled = float(V_beta @ self.beta(m, sigma))
+        over_ratios = sigma * V_beta / self.means
+        grad = np.concatenate([(W - pulled) * relative - V.gradient[:n_y], d_outside - over_ratios @ self._ratio_slopes(m)])
         if order == 1:
             return float(value), grad, NOTHING
-        pulled = float(V_beta @ beta)
+        J = self.chain(m, sigma, relative)
         curved = norm.hessian[:n_y, :n_y] / norm.value  # ∂²σ/σ = ∂² ln σ + ∂ln σ ∂ln σ
         H = -J.T @ V.hessian @ J
         H[:n_y, :n_y] += (W - pulled) * curved - W * np.outer(relative, relative)
         cross = np.outer(relative, V_beta @ J[n_y:, n_y:])
         H[:n_y, n_y:] -= cross
         H[n_y:, :n_y] -= cross.T
-        H[n_y:, n_y:] += d2_outside - self._ratio_curvature(m, sigma * V_beta / self.means)
+        H[n_y:, n_y:] += self._outside_curvature(m, W) - self._ratio_curvature(m, over_ratios)
         return float(value), grad, (H + H.T) / 2

@@ -137,7 +137,7 @@ def with_picked(likelihood: Likelihood, data: Mapping[str, np.ndarray], backgrou
     own = {"phase space": before.own["phase space"], "data": OwnPart(((0, n_data),), n_data)}
     if background is not None:
         own["background"] = OwnPart(((0, len(background)),), len(background))
-    different = sum(len(np.unique(numbers)) for numbers in data.values())
+    different = sum(int(np.count_nonzero(np.bincount(numbers))) for numbers in data.values())
     most_free = len(likelihood.names) + len(likelihood.phases.fixed)
     samples = replace(
         before,

@@ -6,7 +6,7 @@ their order, so that results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -52,6 +52,7 @@ class CpuEngine:
     name = "cpu"
     shares_passes = True
     most_together: float = inf
+    quick_hessians: float = 0
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -64,6 +65,9 @@ class CpuEngine:
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[Plan]]:
         """Pickled without its kernels, which are generated again."""
         return CpuEngine, (self.plan,)
+
+    def expect(self, n_points: int, modes: Mapping[int, int]) -> None:
+        """All samples are treated alike."""
 
     @in_turn
     def prepare(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 from ctpwa.engine.backends.batch import batch_sums
 from ctpwa.engine.backends.cuda.batch_kernel import weigh
 from ctpwa.engine.backends.cuda.source import MOST_EARLY, column_slots, entry_width, gpu_source, n_numbers
+from ctpwa.engine.backends.cuda.straight_launch import StraightGradient
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import ChunkColumns, Gram, add_gram, gram_from_row
@@ -43,6 +45,8 @@ class CudaTuning:
         most_recorded:             bytes of all columns of a Hessian that is recorded: beyond, that gains no time, and takes memory for
                                    products
         kept_bytes:                columns of all samples together that are kept for batches
+        straight_points:           of a sample whose gradient is worth a kernel of its own for the model
+        recorded_after:            times that something is computed before it is recorded, which takes as long as many of them
     """
 
     most_early: int = MOST_EARLY
@@ -50,6 +54,8 @@ class CudaTuning:
     shared_plain: int = 4
     most_recorded: int = 1 << 30
     kept_bytes: int = MOST_BYTES
+    straight_points: int = 1 << 18
+    recorded_after: int = 20
 
 
 USUAL = CudaTuning()
@@ -67,6 +73,7 @@ class CudaEngine:
     name = "cuda"
     shares_passes = True
     most_together: float = 1 << 17  # beyond, slopes of all vectors take more memory traffic than a pass for each
+    quick_hessians: float = 1 << 18
 
     def __init__(self, plan: Plan, device: torch.device, tuning: CudaTuning = USUAL) -> None:
         self.plan = plan
@@ -81,14 +88,16 @@ class CudaEngine:
         self._offsets = {order: self._upload(layout.offsets) for order, layout in self.tables.layouts.items()}
         self._graphs: dict[tuple, _Graph] = {}
         self._graph_memory: Any = None  # shared by all of them: they run one after the other
-        self._seen: set[tuple] = set()
+        self._seen: Counter[tuple] = Counter()
         self._factors = self._upload(np.stack([plan.factors.real, plan.factors.imag], axis=1))
         entries, ranges = column_entries(self.tables)
         self._entries, self._entry_ranges = self._upload(entries), self._upload(ranges)
-        self._numbers = _Buffer((max(len(plan.channels), 1), n_numbers(plan)), device)
-        self._beta = _Buffer((plan.n_added,), device)
-        self._couplings = _Buffer((plan.n_couplings, 2), device)  # as they are: what points of events need
+        shapes = _Numbers((max(len(plan.channels), 1), n_numbers(plan)), (plan.n_added,), (plan.n_couplings, 2), (len(plan.p),))
+        self._buffer = _Buffer((sum(_padded(shape) for shape in shapes),), device)
+        self._host = _Numbers(*_parts(self._buffer.array, shapes))
+        self._numbers = _Numbers(*_parts(self._buffer.device, shapes))
         self._present = np.zeros(0)
+        self._straight: StraightGradient | None = None
         self._mixes: dict[int, _Buffer] = {}
         self._one = torch.ones(1, dtype=torch.float64, device=device)
         self._kept = KeptColumns(plan, device, tuning.kept_bytes)
@@ -100,37 +109,31 @@ class CudaEngine:
     def prepare(self) -> None:
         """Kernels are compiled for the samples that they meet; that takes seconds."""
 
+    def expect(self, n_points: int, modes: Mapping[int, int]) -> None:
+        """Large samples get a kernel of their own, which is compiled from now on, while they are prepared."""
+        if self._straight is None and n_points >= self.tuning.straight_points:
+            self._straight = StraightGradient.of(self.plan, self.device, modes)
+
     def _upload(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _fill_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
-        self._numbers.wait()
-        host = self._numbers.array
+        self._buffer.wait()
+        host = self._host
         channel_c = self.tables.channel_couplings(c)
-        host[:, 0], host[:, 1] = channel_c.real, channel_c.imag
-        if host.shape[1] > 2:
-            host[:, 2:] = self.tables.channel_p(p)
-        if self.plan.n_added:
-            self._beta.wait()
-            self._beta.array[:] = self.plan.beta(p)
-        self._couplings.wait()
-        self._couplings.array[:, 0], self._couplings.array[:, 1] = c.real, c.imag
+        host.channels[:, 0], host.channels[:, 1] = channel_c.real, channel_c.imag
+        if host.channels.shape[1] > 2:
+            host.channels[:, 2:] = self.tables.channel_p(p)
+        host.couplings[:, 0], host.couplings[:, 1] = c.real, c.imag
+        host.p[:] = p[: len(host.p)]
+        if len(host.beta):
+            host.beta[:] = self.plan.beta(p)
 
     def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
         """The couplings and iteration numbers of what follows."""
         self._fill_numbers(c, p)
-        self._upload_numbers()
-        self._couplings.upload()
+        self._buffer.upload()
         self._present = c
-
-    @property
-    def _changing(self) -> tuple[_Buffer, ...]:
-        """What every evaluation has of its own."""
-        return (self._numbers, self._beta) if self.plan.n_added else (self._numbers,)
-
-    def _upload_numbers(self) -> None:
-        for buffer in self._changing:
-            buffer.upload()
 
     def sum_row(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Sums of every channel, and to second order the Gram matrices after them."""
@@ -138,7 +141,11 @@ class CudaEngine:
 
     def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
         """The expansion of a row of sums."""
-        return from_row(self.tables, row, self._present, mode, order)
+        return self._expansion(row, self._present, mode, order)
+
+    def _expansion(self, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
+        straight = self._straight if order == 1 else None
+        return from_row(self.tables, row, c, mode, order) if straight is None else straight.expansion(row)
 
     def gram_of(self, row: np.ndarray) -> Gram:
         """The Gram matrices of a row of sums."""
@@ -154,20 +161,19 @@ class CudaEngine:
         recorded = order < 2 or sum(self._column_bytes(mode) * sample.n_events for sample, mode in tasks) <= self.tuning.most_recorded
         key = (order, *((s.number, mode) for s, mode in tasks)) if recorded else None
         wait = self._begin(key, tasks, lambda: self._results(tasks, order))
-        return lambda: [from_row(self.tables, row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
+        return lambda: [self._expansion(row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
 
     def _begin(self, key: tuple | None, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
-        """Begin some work with the present numbers; what is returned waits for the result. With a key it is one CUDA graph from the
-        second time on.
+        """Begin some work with the present numbers; what is returned waits for the result. With a key it becomes one CUDA graph when
+        it has been done some times.
         """
-        of_points = (self._couplings,) if any(sample.v is not None for sample, _ in tasks) else ()
-        inputs = (*self._changing, *of_points, *inputs)
+        inputs = (self._buffer, *inputs)
         if key is not None:
-            if key not in self._graphs and key in self._seen and self.device.type == "cuda":
+            if key not in self._graphs and self._seen[key] >= self.tuning.recorded_after and self.device.type == "cuda":
                 self._record(key, tasks, work, inputs)
             if key in self._graphs:
                 return self._graphs[key].replay()
-            self._seen.add(key)
+            self._seen[key] += 1
         for buffer in inputs:
             buffer.upload()
         result = work()
@@ -186,6 +192,8 @@ class CudaEngine:
         return torch.stack(rows) if len(rows) > 1 else rows[0][None]
 
     def _result(self, sample: Sample, mode: int, order: int) -> Tensor:
+        if order == 1 and self._straight is not None:
+            return self._straight.row(sample, mode, self._numbers.couplings, self._numbers.p, self._numbers.beta)
         if sample.v is not None:
             return log_row(self, sample, order)
         row = self.launch_sums(sample, mode, order).sum(dim=0)
@@ -205,11 +213,11 @@ class CudaEngine:
     @property
     def _added(self) -> tuple[Tensor, ...]:
         """What kernels with logarithms read besides."""
-        return (self._beta.device,) if self.plan.n_added else ()
+        return (self._numbers.beta,) if self.plan.n_added else ()
 
     def _inputs(self, sample: Sample) -> tuple[Any, ...]:
         """What all kernels read."""
-        return _as_real(sample.K), sample.E, self._numbers.device, *self._visits
+        return _as_real(sample.K), sample.E, self._numbers.channels, *self._visits
 
     def gram_row(self, sample: Sample, mode: int) -> Tensor:
         """Gram matrices of ∂ψ over a sample, as a row of numbers."""
@@ -241,7 +249,7 @@ class CudaEngine:
 
     def present(self) -> tuple[Tensor, Tensor]:
         """Couplings and β, on the device."""
-        return torch.view_as_complex(self._couplings.device), self._beta.device
+        return torch.view_as_complex(self._numbers.couplings), self._numbers.beta
 
     def _column_bytes(self, mode: int) -> int:
         """Bytes of the columns of an event: ∂ψ, z."""
@@ -283,7 +291,7 @@ class CudaEngine:
 
     def _kept_columns(self, sample: Sample, p: np.ndarray) -> Columns | None:
         def compute() -> Iterator[tuple[int, int, Tensor]]:
-            self._upload_numbers()
+            self._buffer.upload()
             return self.raw_columns(sample, p, 2 * KEPT_VECTORS * self.plan.n_rows)
 
         return self._kept.of(sample, compute)
@@ -291,7 +299,7 @@ class CudaEngine:
     def set_batch(self, mix: np.ndarray, p: np.ndarray) -> Tensor:
         """The couplings of many vectors for ``batch_sums``, filled up with copies of the first."""
         buffer = self._fill_batch(mix, p)
-        self._upload_numbers()
+        self._buffer.upload()
         buffer.upload()
         return buffer.device
 
@@ -361,6 +369,35 @@ class _Buffer:
         """Wait until the last copy is done: it reads the numbers when the device gets to it."""
         if self._copied is not None:
             self._copied.synchronize()
+
+
+class _Numbers(NamedTuple):
+    """What every evaluation has of its own: parts of one buffer, or their shapes.
+
+    Attributes:
+        channels:   coupling times factor, and iteration numbers, of every channel
+        beta:       of every added density
+        couplings:  as they are [coupling, re | im]
+        p:          iteration numbers
+    """
+
+    channels: Any
+    beta: Any
+    couplings: Any
+    p: Any
+
+
+def _padded(shape: Sequence[int]) -> int:
+    """Numbers of a part, which begin where 16 bytes do."""
+    return -(-int(np.prod(shape)) // 2) * 2
+
+
+def _parts(whole: Any, shapes: Sequence[Sequence[int]]) -> Iterator[Any]:
+    """The parts of a buffer."""
+    start = 0
+    for shape in shapes:
+        yield whole[start : start + int(np.prod(shape))].reshape(shape)
+        start += _padded(shape)
 
 
 class _Graph:

@@ -70,12 +70,12 @@ def gpu_source(plan: Plan, *, portable: bool, most_early: int = MOST_EARLY) -> s
         parts="" if plan.real else " as (re, im) pairs",
         n_numbers=n_numbers(plan),
         n_visit=visit_width(plan),
-        helpers="".join(_called_helpers(kernels, portable=portable)),
+        helpers="".join(helper_definitions(kernels, portable=portable)),
     )
     return "\n\n".join([head, *kernels]) + "\n"
 
 
-def _called_helpers(kernels: Sequence[str], *, portable: bool) -> list[str]:
+def helper_definitions(kernels: Sequence[str], *, portable: bool) -> list[str]:
     """Definitions of the functions that the text of the kernels calls."""
     known = {"reciprocal": PORTABLE_RECIPROCAL if portable else RECIPROCAL}
     known |= {function.triton: function.definition for function in FUNCTIONS.values() if function.definition}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ class ReferenceEngine:
     name = "reference"
     shares_passes = False
     most_together = 0.0
+    quick_hessians: float = 0
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         self.plan = plan
@@ -63,6 +64,9 @@ class ReferenceEngine:
     def intensities(self, sample: Sample) -> torch.Tensor:
         """I of every event."""
         return self.intensity(sample, *self._present)
+
+    def expect(self, n_points: int, modes: Mapping[int, int]) -> None:
+        """All samples are treated alike."""
 
     def prepare(self) -> None:
         """There is nothing to prepare."""

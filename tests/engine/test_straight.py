@@ -1,0 +1,102 @@
+"""The gradient of large samples on a GPU has a kernel of its own: it agrees with the general one, and with the reference."""
+
+import pytest
+
+from ctpwa.data.density import Flat
+from ctpwa.engine.backends.cuda.straight import is_straight, n_sums
+from ctpwa.engine.backends.cuda.straight_launch import BLOCK
+from ctpwa.engine.likelihood.backgrounds import Background
+from ctpwa.engine.plan.tables import LOG, PLAIN
+from ctpwa.observe.mass_resolution import MassResolution
+from engine.cases import CASES, CUDA, assert_close, events, likelihood, make, point
+
+CLOSE = 1e-13
+on_gpus = pytest.mark.parametrize("engine", [CUDA])
+
+
+def straightened(like):
+    """The same likelihood, whose engine takes all samples for large ones."""
+    resolution = like.samples.resolution
+    like.engine.expect(2**40, {LOG: 1 if resolution is None else resolution.n_points, PLAIN: 1})
+    return like
+
+
+def rising(piece):
+    return 1 + piece.p4[0][:, 0]
+
+
+def compare(name, engine, **options):
+    general, reference = (make(name, kind, **options) for kind in (engine, "reference"))
+    x = point(general)
+    value, gradient = general.value_and_grad(x)
+    own = straightened(make(name, engine, **options))
+    own_value, own_gradient = own.value_and_grad(x)
+    assert own.engine._straight is not None
+    size = abs(reference.samples.totals.absolute)
+    for found, expected, scale in ((own_value, value, size), (own_gradient, gradient, 0.0)):
+        assert_close(found, expected, CLOSE, scale)
+    expected_value, expected_gradient = reference.value_and_grad(x)
+    assert_close(own_value, expected_value, 1e-12, size)
+    assert_close(own_gradient, expected_gradient, 1e-12)
+
+
+@on_gpus
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("p_pbar_eta", "polarised")])
+def test_it_agrees_with_the_general_kernel(name, engine):
+    compare(name, engine)
+
+
+@on_gpus
+def test_added_densities(engine):
+    compare("small", engine, backgrounds=[Background("b", rising, 0.2, floating=True), Background("flat", Flat(), 0.1, floating=False)])
+
+
+@on_gpus
+@pytest.mark.parametrize("n_points", [3, 11])
+def test_points_of_an_event(n_points, engine):
+    """Events do not fill a turn of the kernel: some threads have nothing to do."""
+    assert BLOCK % n_points
+    density = [Background("b", rising, 0.2, floating=True)]
+    compare("small", engine, resolution=MassResolution((0, 1), 0.01, n_points), backgrounds=density)
+
+
+@on_gpus
+def test_bounded_subtraction(engine):
+    compare("small streamed", engine, subtraction="bounded")
+
+
+@on_gpus
+def test_weights_of_one_sign_and_scores(engine):
+    """What makes errors of it takes sums with other weights, by the same kernel."""
+    options = {"data": events("small", 129, 1, "positive")}
+    general, own = make("small", engine, **options), straightened(make("small", engine, **options))
+    x = point(general)
+    assert_close(own.simulation_scatter(x).products, general.simulation_scatter(x).products, 1e-12)
+
+
+@on_gpus
+def test_fewer_waves_use_the_general_kernel(engine):
+    """Each set of waves would be compiled on its own."""
+    own = straightened(make("small", engine))
+    fewer = own.without(["NR1"])
+    assert fewer.engine._straight is None
+    x = point(fewer)
+    assert_close(fewer.value_and_grad(x)[1], make("small", "reference").without(["NR1"]).value_and_grad(x)[1], 1e-12)
+
+
+@on_gpus
+def test_small_samples_use_the_general_kernel(engine):
+    assert make("small", engine).engine._straight is None
+
+
+@on_gpus
+def test_models_with_too_many_columns_do_not_have_it(engine):
+    like = straightened(make("polarised", engine))
+    assert like.engine._straight is None
+    assert not is_straight(like.plan)
+
+
+def test_numbers_of_a_warp():
+    plan = likelihood("kk_eta", "reference").plan
+    assert n_sums(plan) == 64  # the value, 23 complex couplings and ten floating numbers, filled up
+    assert not is_straight(plan, most_kept=2 * (23 + 10) - 1)
