@@ -186,7 +186,7 @@ def test_added_states_are_particles_like_others(added):
         assert ParticleTable().get(state.name) == state
         assert ParticleTable().get(state.antiparticle).antiparticle == state.name
         assert (state.mass, state.width, state.two_J) == (added.mass, added.width, added.two_J)
-        assert added.P * (-1 if state.baryon < 0 else 1) == state.P
+        assert added.P * (-1 if state.baryon < 0 else 1) == state.P == pdg_index().by_spelling[normalise(state.name)].P
         assert state.charge in {
             state.baryon * own.charge if state.baryon else sign * own.charge for own in added.charges for sign in (1, -1)
         }

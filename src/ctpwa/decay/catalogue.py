@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from particle import Particle as PdgEntry
 
 FULL_STARS = 4  # of N, Delta, Lambda and Sigma that are certain
-FEWER_STARS = (
-    3  # of baryons with c or b, or two strange quarks: few have more, as their spins are hard to measure; that they exist is not in doubt
-)
+# of baryons with c or b, or two strange quarks: few have more, as their spins are hard to measure; that they exist is not in doubt
+FEWER_STARS = 3
 # multiplets whose members have names of their own
 ONE_MULTIPLET = {"p": "N", "n": "N", "K(S)": "K", "K(L)": "K", "D*(2007)": "D*", "D*(2010)": "D*"}
 _NOMINAL = re.compile(r"\((\d{3,5})\)")
@@ -31,7 +30,7 @@ class Multiplet:
     Attributes:
         name:         its name without charges
         states:       its charge states and their antiparticles
-        doubt:        why it is not established, such as ``three stars``; empty if it is
+        doubt:        why it is not established, such as ``3 of 4 stars``; empty if it is
         heavy:        c or b if it is made of a heavy quark and its antiquark
     """
 

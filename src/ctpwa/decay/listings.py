@@ -16,14 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from particle import Particle as PdgEntry
 
-# states of the Meson Summary Table without a mass in ``particle``, which calls them uncertain
-ESTABLISHED = {
-    "K(1460)": "its phase motion was seen by LHCb in D0 -> K- pi+ pi+ pi-",
-    "T(cc1)(3900)": "as Z(c)(3900), seen by BESIII and Belle",
-    "T(cc1)(4430)": "as Z(c)(4430), spin and parity measured by LHCb",
-    "T(bb1)(10610)": "as Z(b)(10610)",
-    "T(bb1)(10650)": "as Z(b)(10650)",
-}
+# states of the Meson Summary Table without a mass here or in ``particle``, which calls them uncertain: Z(b)(10610) and Z(b)(10650)
+ESTABLISHED = {"T(bb1)(10610)", "T(bb1)(10650)"}
 # what ``particle`` calls established, and the PDG does not any more
 DOUBTED = {"pi(1)(1400)": "one pole with pi(1)(1600)"}
 # stars of baryons that have become more since 2008
