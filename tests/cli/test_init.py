@@ -120,7 +120,9 @@ def test_json_is_for_programs(folder):
         "active": False,
         "reasons": ["isospin-violating production"],
     }
-    assert said["incomplete"] == {"K+ K-": ["phi(2170)"]}
+    assert said["incomplete"] == {}
+    said = json.loads(init("tau- -> pi- pi0 nu(tau)", "--json").stdout)
+    assert said["incomplete"] == {"pi- pi0": ["pi(1)(1400)"]}
 
 
 def test_an_unknown_particle_is_answered_with_near_names(folder):

@@ -8,35 +8,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ctpwa.decay.isospin import Hadron, Isospin
+from ctpwa.decay.listings import DOUBTED, ESTABLISHED, STARS
 from ctpwa.decay.particle import Particle
 from ctpwa.decay.pdg import ParticleTable, normalise, pdg_index
 
 if TYPE_CHECKING:
     from particle import Particle as PdgEntry
 
-STARS = 4  # of a light baryon that is certain
-HEAVY_STARS = 3  # of one with c or b: few have more, because spins and parities of most are not measured; that they exist is not in doubt
-# What the tables of ``particle`` call uncertain, whose status dates from 2008, and the Meson and Baryon Summary Tables of the PDG do not.
-# The heavy ones are marked as established in the lists of pdglive.
-ESTABLISHED = {
-    "K(0)*(700)": "in the Meson Summary Table since its pole was found by dispersion relations",
-    "K(1460)": "marked as established in pdglive: its phase motion was seen by LHCb in D0 -> K- pi+ pi+ pi-",
-    "K(1)(1650)": "in the Meson Summary Table: seen in K phi by LHCb in B+ -> J/psi phi K+",
-    "a(1)(1640)": "in the Meson Summary Table",
-    "a(2)(1700)": "in the Meson Summary Table: seen by COMPASS in eta pi and eta' pi",
-    "D(0)*(2300)": "in the Meson Summary Table: seen in B -> D pi pi and D K pi",
-    "T(cc1)(3900)": "in the Meson Summary Table as Z(c)(3900): seen by BESIII and Belle",
-    "chi(c2)(3930)": "in the Meson Summary Table",
-    "T(cc1)(4430)": "in the Meson Summary Table as Z(c)(4430): spin and parity measured by LHCb",
-    "eta(b)(1S)": "in the Meson Summary Table",
-    "T(bb1)(10610)": "in the Meson Summary Table as Z(b)(10610)",
-    "T(bb1)(10650)": "in the Meson Summary Table as Z(b)(10650)",
-    "N(1710)": "four stars: seen in eta photoproduction",
-    "Delta(1600)": "four stars: seen in pi N and in photoproduction",
-    "Lambda(1600)": "four stars: seen in coupled-channel analyses of K- p",
-}
-# what these tables call established, and the PDG does not any more
-DOUBTED = {"pi(1)(1400)": "one pole with pi(1)(1600)"}
+FULL_STARS = 4  # of N, Delta, Lambda and Sigma that are certain
+# of baryons with c or b, or two strange quarks: few have more, as their spins are hard to measure; that they exist is not in doubt
+FEWER_STARS = 3
 # multiplets whose members have names of their own
 ONE_MULTIPLET = {"p": "N", "n": "N", "K(S)": "K", "K(L)": "K", "D*(2007)": "D*", "D*(2010)": "D*"}
 _NOMINAL = re.compile(r"\((\d{3,5})\)")
@@ -49,7 +30,7 @@ class Multiplet:
     Attributes:
         name:         its name without charges
         states:       its charge states and their antiparticles
-        doubt:        why it is not established, such as ``three stars``; empty if it is
+        doubt:        why it is not established, such as ``3 of 4 stars``; empty if it is
         heavy:        c or b if it is made of a heavy quark and its antiquark
     """
 
@@ -86,14 +67,23 @@ def _multiplet(name: str, entries: list[PdgEntry]) -> Multiplet:
 
 
 def _doubt(entries: list[PdgEntry]) -> str:
-    """What the PDG says against a multiplet: stars of a baryon; a meson is established if one of its charge states is."""
+    """What the PDG says against a multiplet: stars of a baryon; a meson is established if it is in the Summary Table.
+
+    Those with a mass are: the PDG gives masses for simulations to states of the Summary Tables only.
+    """
     first = entries[0]
-    if first.pdg_name in ESTABLISHED or first.pdg_name in DOUBTED:
-        return DOUBTED.get(first.pdg_name, "")
     if first.pdgid.is_baryon:
-        stars, heavy = max(int(entry.rank) for entry in entries), set("cb") & set((first.quarks or "").lower())
-        return "" if stars >= (HEAVY_STARS if heavy else STARS) else f"{stars} of {STARS} stars"
-    return "" if any(entry.status.name in ("Common", "Rare") for entry in entries) else "not established"
+        stars = STARS.get(first.pdg_name, max(int(entry.rank) for entry in entries))
+        return "" if stars >= _stars_needed(first) else f"{stars} of {FULL_STARS} stars"
+    if first.pdg_name in DOUBTED:
+        return DOUBTED[first.pdg_name]
+    listed = first.pdg_name in ESTABLISHED or any(entry.mass is not None or entry.status.name in ("Common", "Rare") for entry in entries)
+    return "" if listed else "not established"
+
+
+def _stars_needed(entry: PdgEntry) -> int:
+    quarks = (entry.quarks or "").lower()
+    return FEWER_STARS if set("cb") & set(quarks) or quarks.count("s") > 1 else FULL_STARS
 
 
 def _hidden(entry: PdgEntry) -> str:

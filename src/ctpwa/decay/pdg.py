@@ -1,4 +1,4 @@
-"""Particles of the PDG by name or common spelling, through the ``particle`` package."""
+"""Particles of the PDG by name or common spelling, through the ``particle`` package and what its tables lack."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ctpwa.base.errors import PhysicsError, suggest
+from ctpwa.decay.listings import antiparticle_entry, with_listings
 from ctpwa.decay.particle import Flavour, Particle, charge_suffix, combined_flavours
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ ALIASES = {
     "K(0)*(800)": "K(0)*(700)",
     "h(1)(1380)": "h(1)(1415)",
     "a(4)(2040)": "a(4)(1970)",
+    "f(0)(1770)": "f(0)(1810)",
     "D(0)*(2400)": "D(0)*(2300)",
     "Ks": "K(S)0",
     "Ks0": "K(S)0",
@@ -108,7 +110,7 @@ def pdg_index() -> PdgIndex:
     spellings: dict[str, PdgEntry] = {}
     multiplets: dict[str, list[PdgEntry]] = defaultdict(list)
     entries = [p for p in Pdg.all() if abs(p.pdgid) < NUCLEI and (p.pdgid.is_hadron or p.pdgid.is_lepton or int(p.pdgid) == 22)]
-    entries = [p for p in entries if p.J is not None]
+    entries = with_listings(p for p in entries if p.J is not None)
     entries.sort(key=lambda entry: entry.mass is None)  # some states are there twice, once without a mass
     for entry in entries:
         spellings.setdefault(normalise(entry.name), entry)
@@ -185,7 +187,7 @@ def from_entry(entry: PdgEntry) -> Particle:
     """A particle of the PDG tables in our units and conventions."""
     pdgid = int(entry.pdgid)
     two_J = DOUBLED_SPIN.get(abs(pdgid), round(2 * float(entry.J or 0)))
-    antiparticle = entry.name if entry.is_self_conjugate else entry.invert().name
+    antiparticle = entry.name if entry.is_self_conjugate else antiparticle_entry(entry).name
     if antiparticle == entry.name and (entry.charge or 0) > 0:  # pi(2)(1880)+, whose antiparticle the tables have forgotten
         antiparticle = entry.name.removesuffix("+") + "-"
     baryon = (1 if pdgid > 0 else -1) if entry.pdgid.is_baryon else 0
@@ -223,7 +225,7 @@ def _parity(entry: PdgEntry, pdgid: int, two_J: int) -> int | None:
         return 1 if pdgid > 0 else -1
     if abs(pdgid) in MULTIPLET_PARITY:
         return MULTIPLET_PARITY[abs(pdgid)]
-    positive = entry if pdgid > 0 else entry.invert()
+    positive = entry if pdgid > 0 else antiparticle_entry(entry)
     if positive.P not in (1, -1):
         return None
     return -int(positive.P) if pdgid < 0 and two_J % 2 else int(positive.P)

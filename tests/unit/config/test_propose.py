@@ -130,11 +130,12 @@ def test_a_photon_leaves_the_independent_waves():
         ("J/psi -> omega pi+ pi-", "phi(1020)", None),  # C
         ("D0 -> K0S pi+ pi-", "omega(782)", "isospin-violating decay"),
         ("J/psi -> gamma pi0 pi0", "a(0)(980)", "isospin-violating decay"),
-        ("J/psi -> gamma pi0 pi0", "f(2)(1565)", "not established"),
+        ("J/psi -> gamma pi0 pi0", "f(2)(1565)", "for when the data ask for it"),
         ("J/psi -> gamma pi0 pi0", "omega(782)", "electromagnetic decay"),
         ("J/psi -> gamma pi0 pi0", "rho(770)", None),  # electromagnetic, and too wide for it to be seen
         ("Lambda(c)+ -> p K- pi+", "Lambda(1810)", "3 of 4 stars"),
         ("Lambda(c)+ -> p K- pi+", "Sigma(1385)", "below threshold"),
+        ("B0 -> J/psi K+ pi-", "T(cc1)(3900)", "made of four quarks; for when the data ask for it"),
         ("Lambda(c)+ -> p K- pi+", "K*(1680)", "above the upper end"),
         ("D(s)+ -> K+ K- pi+", "a(0)(980)", "looks like f(0)(980)"),
         ("D0 -> K- pi+ pi0", "K(0)*(700)", "in the lass shape of K(0)*(1430)"),
@@ -171,8 +172,7 @@ def test_a_below_threshold_resonance_within_its_width_is_in_use():
 
 def test_what_the_tables_do_not_know_is_named():
     proposal = propose_resonances("B+ -> J/psi K+ pi+ pi-")
-    assert "chi(c1)(3872)" in proposal.incomplete["J/psi pi+ pi-"]
-    assert "T(cc1)(3900)" in proposal.incomplete["J/psi pi+ pi-"]
+    assert proposal.incomplete == {"J/psi pi+ pi-": ("psi(2)(3823)",), "K+ pi+ pi-": ("K(2)(1580)", "K(1830)")}
 
 
 def test_a_state_that_is_one_of_two_is_named_in_full():
