@@ -8,8 +8,8 @@ DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 PHI = "J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
 
 
-@pytest.mark.parametrize(
-    ("chain", "column", "what", "fix"),
+test_bad_chain = refusals(
+    lambda chain: DECAY + f"chains:\n  - {chain}\n",
     [
         ("J/psi(1S) -> K+ K- eta", 5, "'J/psi(1S) -> K+ K- eta' has 3 daughters", "every vertex has two"),
         ("J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+", 5, "'phi(1020) -> K+' has 1 daughter", "every vertex has two"),
@@ -26,19 +26,10 @@ PHI = "J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
         ("J/psi(1S) -> K*(1410)+ K- ; K*(1410) -> K+ eta", 18, "has no vertex of its own", "write K*(1410)+ at both of its vertices"),
         ("J/psi(1S) -> f(0)(980) eta ; f(0)(980) -> K+ K-", 5, "parity needs", "correct JP of its resonances"),
         ("J/psi(1S) -> omega(782) eta ; omega(782) -> K+ K-", 18, "below threshold everywhere", "off_shell: true"),
+        ("';'", 5, "the chain is empty", "J/psi(1S) -> … ; … -> …"),
     ],
-)  # fmt: skip
-def test_bad_chain(problems, chain, column, what, fix):
-    (problem,) = problems(DECAY + f"chains:\n  - {chain}\n")
-    assert what in problem.what
-    assert fix in problem.fix
-    assert problem.fix
-    if "too often" not in what:
-        assert problem.location == f"model.yml:3:{column}"
-
-
-def test_an_empty_chain(refused):
-    refused(DECAY + "chains:\n  - ';'\n", "3:5", "the chain is empty", "J/psi(1S) -> … ; … -> …")
+    line=3,
+)
 
 
 test_bad_ls_of_a_chain = refusals(

@@ -8,24 +8,26 @@ PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 
 
-@pytest.mark.parametrize(
-    ("value", "what", "fix"),
+def polarised(value):
+    return DECAY + f"polarisation: {value}\n" + PHI
+
+
+test_bad_polarisation = refusals(
+    polarised,
     [
-        ("[[1, 0], [0, 1]]", "the density matrix has shape 2×2", "spin 1 needs 3×3"),
-        ("[[1, 1, 0], [0, 0, 0], [0, 0, 1]]", "not Hermitian", "complex conjugate"),
-        ("[[1, 0, 0.1j], [0, 0, 0], [0.1j, 0, 1]]", "not Hermitian", "complex conjugate"),
-        ("[[1, 0, 0], [0, -1, 0], [0, 0, 1]]", "not positive: its lowest eigenvalue is -1", "negative"),
-        ("[[1, 0, 0], [0, 0], [0, 0, 1]]", "not a matrix of numbers", "3 rows of 3 numbers"),
-        ("[[1, 0, a], [0, 0, 0], [a, 0, 1]]", "not a matrix of numbers", "0.1+0.2j"),
-        ("transvers", "'transvers' is not a polarisation", "did you mean 'transverse'?"),
-        ("unpolarized", "'unpolarized' is not a polarisation", "did you mean 'unpolarised'?"),
-        ("longitudinal", "'longitudinal' is not a polarisation", "or a density matrix"),
-        ("1", "1 is not a polarisation", "or a density matrix"),
-        ("[1, 0, 1]", "is not a polarisation", "or a density matrix"),
+        ("[[1, 0], [0, 1]]", "2:15", "the density matrix has shape 2×2", "spin 1 needs 3×3"),
+        ("[[1, 1, 0], [0, 0, 0], [0, 0, 1]]", "2:15", "not Hermitian", "complex conjugate"),
+        ("[[1, 0, 0.1j], [0, 0, 0], [0.1j, 0, 1]]", "2:15", "not Hermitian", "complex conjugate"),
+        ("[[1, 0, 0], [0, -1, 0], [0, 0, 1]]", "2:15", "not positive: its lowest eigenvalue is -1", "negative"),
+        ("[[1, 0, 0], [0, 0], [0, 0, 1]]", "2:15", "not a matrix of numbers", "3 rows of 3 numbers"),
+        ("[[1, 0, a], [0, 0, 0], [a, 0, 1]]", "2:15", "not a matrix of numbers", "0.1+0.2j"),
+        ("transvers", "2:15", "'transvers' is not a polarisation", "did you mean 'transverse'?"),
+        ("unpolarized", "2:15", "'unpolarized' is not a polarisation", "did you mean 'unpolarised'?"),
+        ("longitudinal", "2:15", "'longitudinal' is not a polarisation", "or a density matrix"),
+        ("1", "2:15", "1 is not a polarisation", "or a density matrix"),
+        ("[1, 0, 1]", "2:15", "is not a polarisation", "or a density matrix"),
     ],
 )
-def test_bad_polarisation(refused, value, what, fix):
-    refused(DECAY + f"polarisation: {value}\n" + PHI, "2:15", what, fix)
 
 
 def test_transverse_needs_spin_one(refused):
@@ -89,7 +91,7 @@ def test_formulas_of_elements(load):
 
 
 test_bad_elements = refusals(
-    lambda value: DECAY + f"polarisation: {value}\n" + PHI,
+    polarised,
     [
         ("P_z", "2:15", "'P_z' is no element of the density matrix of a parent with spin 1", "the elements are rho_11, rho_00"),
         ("{rho_01.re: float}", "2:16", "'rho_01.re' is no element", "write rho_10.re: elements below the diagonal are the complex"),
@@ -109,25 +111,20 @@ test_bad_elements = refusals(
 
 
 test_bad_vectors = refusals(
-    lambda text: LAMBDAC + text + KSTAR,
+    lambda value: LAMBDAC + f"polarisation: {value}\n" + KSTAR,
     [
-        ("polarisation: {P_x: 0.8, P_z: 0.8}\n", "2:15", "not positive", "not longer than 1"),
-        ("polarisation: [P_x, P_z]\nfit: {start: {P_x: 0.8, P_z: 0.8}}\n", "2:15", "at P_x = 0.8, P_z = 0.8", "not longer than 1"),
+        ("{P_x: 0.8, P_z: 0.8}", "2:15", "not positive", "not longer than 1"),
+        ("[P_x, P_z]\nfit: {start: {P_x: 0.8, P_z: 0.8}}", "2:15", "at P_x = 0.8, P_z = 0.8", "not longer than 1"),
         (
-            "polarisation: {P_x: {value: 0.6, float: true}, P_z: {value: 0.8, float: true}}\n",
+            "{P_x: {value: 0.6, float: true}, P_z: {value: 0.8, float: true}}",
             "2:15",
             "at the edge of what is physical where the fit starts",
             "start inside",
         ),
-        ("polarisation: {P_x: 0.6, P_y: 0.8, P_z: float}\n", "2:15", "'P_z' has no room", "not longer than 1"),
-        ("polarisation: {P_x: 0, P_z: float}\nfit: {start: {P_x: 0.5}}\n", "3:15", "'P_x' is not a free parameter", "P_x: float"),
-        ("polarisation: P_z\nparameters: {P_z: 1}\n", "2:15", "one of the 'parameters' as well", "rename"),
-        (
-            "polarisation: {P_z: float}\nfit: {relations: {P_z: 0.5*P_x}}\n",
-            "3:19",
-            "'P_z' is a formula and cannot float",
-            "let the parameters in it float",
-        ),
+        ("{P_x: 0.6, P_y: 0.8, P_z: float}", "2:15", "'P_z' has no room", "not longer than 1"),
+        ("{P_x: 0, P_z: float}\nfit: {start: {P_x: 0.5}}", "3:15", "'P_x' is not a free parameter", "P_x: float"),
+        ("P_z\nparameters: {P_z: 1}", "2:15", "one of the 'parameters' as well", "rename"),
+        ("{P_z: float}\nfit: {relations: {P_z: 0.5*P_x}}", "3:19", "'P_z' is a formula and cannot float", "let the parameters in it float"),
     ],
 )
 
