@@ -53,12 +53,12 @@ class TestMaxL:
 
 test_mistakes_in_max_L = refusals(
     lambda value: GAMMA + f"  f(2)(1270): {{in: pi0 pi0, max_L: {value}}}\n",
-    [
-        ("two", "3:36", "'max_L' must be a whole number, not 'two'", "{production: 1, decay: 2}"),
-        ("-1", "3:36", "'max_L' is -1", ">= 0"),
-        ("{decay: x}", "3:44", "'decay' must be a whole number", "write a whole number"),
-        ("{decoy: 1}", "3:37", "unknown key 'decoy'", "did you mean 'decay'?"),
-    ],
+    """
+    two | 3:36 | 'max_L' must be a whole number, not 'two' | {production: 1, decay: 2}
+    -1 | 3:36 | 'max_L' is -1 | >= 0
+    {decay: x} | 3:44 | 'decay' must be a whole number | write a whole number
+    {decoy: 1} | 3:37 | unknown key 'decoy' | did you mean 'decay'?
+    """,
 )
 
 
@@ -98,11 +98,12 @@ NO_PART = "is neither a resonance in one of its chains nor one of its waves"
 
 test_mistakes_in_without = refusals(
     lambda entry: KK + K2 % f", without: {entry}",
-    [
-        ("'K(2)*(1430)-[K- etA]'", "3:48", NO_PART, "did you mean 'K(2)*(1430)-[K- eta] (2,2)(2,0)'"),
-        ("[K(2)*(1430)-, 'K(2)*(1430)+[K+ eta]']", "3:49", NO_PART, "did you mean"),
-        ("phi(1020)", "3:48", NO_PART, "write names as ctpwa check prints them"),
-        ("'phi(1020)[K+ K-]'", "3:48", NO_PART, "write names as ctpwa check prints them"),
-        ("3", "3:48", "'without' must be a list, not 3", "the name of another resonance"),
-    ],
+    """
+    'K(2)*(1430)-[K- etA]'
+        | 3:48 | is neither a resonance in one of its chains nor one of its waves | did you mean 'K(2)*(1430)-[K- eta] (2,2)(2,0)'
+    [K(2)*(1430)-, 'K(2)*(1430)+[K+ eta]'] | 3:49 | is neither a resonance in one of its chains nor one of its waves | did you mean
+    phi(1020) | 3:48 | is neither a resonance in one of its chains nor one of its waves | write names as ctpwa check prints them
+    'phi(1020)[K+ K-]' | 3:48 | is neither a resonance in one of its chains nor one of its waves | write names as ctpwa check prints them
+    3 | 3:48 | 'without' must be a list, not 3 | the name of another resonance
+    """,
 )
