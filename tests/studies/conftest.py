@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import ctpwa
-from studies.cases import MODEL, PLAIN, TRUTH
+from kk_eta import TRUTH
+from studies.cases import MODEL, PLAIN
 
 
 @pytest.fixture(scope="session")

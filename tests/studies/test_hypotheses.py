@@ -22,16 +22,14 @@ from ctpwa.studies import Hypotheses, hypotheses, load_study
 from ctpwa.studies.hypotheses_study import FITTED
 from ctpwa.studies.hypothesis_fits import changed_analysis
 from studies.cases import DENSITY, SUBTRACTED, TWO
-from studies.fitted_toys import ABSENT, SEVERAL_WAVES, fit_toy_of
+from studies.fitted_toys import ABSENT, SEVERAL_WAVES, fit_toy_of, opened_toy_of
 
 PHI3 = "phi(3)(1850)"
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hypotheses")
-    fit_toy_of(folder, ABSENT, 4000)
-    return open_fit(folder / "model.result.json")
+    return opened_toy_of(tmp_path_factory.mktemp("hypotheses"), ABSENT, 4000)
 
 
 @pytest.fixture(scope="module")
