@@ -20,11 +20,6 @@ PHI3 = "phi(3)(1850)"
 
 
 @pytest.fixture(scope="module")
-def absent(tmp_path_factory):
-    return opened_toy_of(tmp_path_factory.mktemp("absent"), ABSENT, 4000)
-
-
-@pytest.fixture(scope="module")
 def found(absent):
     return significance(absent, starts=2, progress=False)
 
