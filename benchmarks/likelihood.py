@@ -29,7 +29,8 @@ from ctpwa.engine.backends.registry import make_engine
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.engine.plan.plan import ChannelSpec, build_plan
+from ctpwa.engine.plan.plan import ChannelSpec
+from ctpwa.engine.plan.planner import build_plan
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.engine.samples.sample import Sample
 from likelihood_additions import additions

@@ -13,6 +13,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from threads import one_thread
+
 ROOT = Path(__file__).parent.parent
 SEED = 20_240_229
 
@@ -56,10 +58,8 @@ def _forward_mode():
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
     """Small tensors: one thread is quicker than several, which on a busy machine mostly wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with one_thread(torch):
+        yield
 
 
 @pytest.fixture(autouse=True)

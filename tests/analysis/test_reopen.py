@@ -9,13 +9,11 @@ import torch
 import ctpwa
 from ctpwa.analysis.reopen import check_hashes, open_fit
 from ctpwa.base.errors import CtpwaError, DataError
+from kk_eta import TWO_FIXED
 
-MODEL = """decay: J/psi(1S) -> K+ K- eta
-polarisation: transverse
-resonances:
-  phi(1680):    {in: K+ K-, mass: 1.68, width: 0.15}
-  K(2)*(1430):  {in: [K+ eta, K- eta]}
-data_sets:
+MODEL = (
+    TWO_FIXED
+    + """data_sets:
   one:
     data: {file: "one_*.npz"}
     phase_space: {file: flat.npz, weight_file: weights.txt}
@@ -24,6 +22,7 @@ projections:
   - {variable: "mass(K+, K-)", bins: 10}
 fit: {engine: reference, starts: 1}
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import ctpwa
 from conftest import ROOT
 from ctpwa.generate.toys import ToySettings
 from ctpwa.report.figures.style import save_figure
+from threads import one_thread
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 polarisation: transverse
@@ -45,9 +46,7 @@ def run(paper, tmp_path_factory):
     """Results of a tiny run, and their folder."""
     folder = tmp_path_factory.mktemp("paper")
     (folder / "model.yml").write_text(MODEL, encoding="utf-8")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
+    with one_thread(torch), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["common"], "KK_ETA", folder / "model.yml")
         patch.setattr(sys.modules["likelihood"], "FOUR_PIONS", FOUR_BODIES)
         patch.setitem(save_figure.__kwdefaults__, "suffixes", (".png",))
@@ -55,7 +54,6 @@ def run(paper, tmp_path_factory):
         patch.setitem(ctpwa.generate.ToyGenerator.__init__.__kwdefaults__, "settings", short)
         patch.setattr(paper, "BUDGET_S", 0.0)
         paper.main(["--device", "cpu", "--engine", "reference", "--events", "300", "--quick", "--out", str(folder / "out")])
-    torch.set_num_threads(threads)
     return json.loads((folder / "out" / "results.json").read_text(encoding="utf-8")), folder / "out"
 
 

@@ -7,22 +7,16 @@ import pytest
 import torch
 
 import ctpwa
+from kk_eta import THREE_FIXED, TRUTH
+from threads import one_thread
 
-SMALL = """decay: J/psi(1S) -> K+ K- eta
-polarisation: transverse
-resonances:
-  phi(1680):    {in: K+ K-, mass: 1.68, width: 0.15}
-  phi(3)(1850): {in: K+ K-}
-  K(2)*(1430):  {in: [K+ eta, K- eta]}
-samples: {data: data.npz, phase_space: {generate: 500, seed: 2, proposal: flat}}
+SMALL = (
+    THREE_FIXED
+    + """samples: {data: data.npz, phase_space: {generate: 500, seed: 2, proposal: flat}}
 fit: {engine: reference, starts: 1}
 """
+)
 FLOATING = SMALL.replace("width: 0.15}", "width: 0.15, float: mass}")
-TRUTH = {
-    "phi(1680)[K+ K-] (1,1)(1,0)": 1,
-    "phi(3)(1850)[K+ K-] (3,3)(3,0)": 100 + 150j,
-    "K(2)*(1430)+[K+ eta] (2,2)(2,0)": 12 - 6j,
-}
 
 
 @pytest.fixture(scope="session")
@@ -44,10 +38,8 @@ def small(_small_data, tmp_path, monkeypatch):
     for name in ("model.yml", "data.npz"):
         shutil.copy(_small_data / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield tmp_path
-    torch.set_num_threads(threads)
+    with one_thread(torch):
+        yield tmp_path
 
 
 @pytest.fixture(scope="session")

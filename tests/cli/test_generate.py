@@ -12,15 +12,14 @@ import ctpwa
 from ctpwa.cli.main import app
 from ctpwa.cli.settings import CommandSettings
 from ctpwa.generate.toys import ToySettings
+from kk_eta import TWO
 
-MODEL = """decay: J/psi(1S) -> K+ K- eta
-polarisation: transverse
-resonances:
-  phi(1680): {in: K+ K-, float: mass}
-  K(2)*(1430): {in: [K+ eta, K- eta]}
-couplings:
+MODEL = (
+    TWO
+    + """couplings:
   K(2)*(1430)+[K+ eta] (2,2)(2,0): [0.5, -1]
 """
+)
 
 
 # files are the same as events in memory, whatever the proposal: a short pilot is enough; and without any event there is no generator
@@ -190,7 +189,7 @@ def test_a_seed_that_is_too_large(folder):
 
 
 def test_event_columns(folder):
-    shape = MODEL.replace("{in: K+ K-, float: mass}", "{in: K+ K-, lineshape: exp(-t)}")
+    shape = MODEL.replace("{in: K+ K-, mass: 1.68, width: 0.15, float: mass}", "{in: K+ K-, lineshape: exp(-t)}")
     (folder / "model.yml").write_text(shape + "columns: {t: {}, e: {size: 2}}\n")
     arguments = ["generate", "model.yml", "-n", "20", "-o", "toy.npz", "--phase-space"]
     assert CliRunner().invoke(app, [*arguments, "--column", "t=1.5", "--column", "e=1,2"]).exit_code == 0

@@ -16,15 +16,14 @@ from ctpwa.cli.settings import CommandSettings
 from ctpwa.generate.picked_toys import pick_toy
 from ctpwa.generate.toys import ToySettings
 from ctpwa.observe.variable import parse_variable
+from kk_eta import TWO_FIXED
 
-MODEL = """decay: J/psi(1S) -> K+ K- eta
-polarisation: transverse
-resonances:
-  phi(1680):   {in: K+ K-, mass: 1.659, width: 0.164}
-  K(2)*(1430): {in: [K+ eta, K- eta]}
-couplings:
+MODEL = (
+    TWO_FIXED
+    + """couplings:
   K(2)*(1430)+[K+ eta] (2,2)(2,0): 8
 """
+)
 SHORT = ToySettings(pilot_rounds=1, pilot_events=256, maximum_events=2048)  # any proposal gives the same distribution
 STEEP = '{density: "(mass(K+, K-) - 0.9)**4", fraction: {value: 0.3, float: true}}'
 

@@ -17,6 +17,7 @@ from ctpwa.engine.backends import registry
 from ctpwa.generate.toys import ToySettings
 from ctpwa.model.lineshapes.registry import KINDS
 from docs.blocks import DOCS, PAGES, Session, blocks, page_text, same
+from threads import one_thread
 
 LANGUAGES = {"python", "sh", "yaml", "text"}
 # blocks that do not run, by page
@@ -57,19 +58,16 @@ def _nothing_to_compile(request):
     if request.config.getoption("--update-golden"):
         yield
         return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
 
     def make_engine(name, plan, device):
         return real("reference" if name in ("auto", "cpu") else name, plan, device)
 
     real = registry.make_engine
-    with pytest.MonkeyPatch.context() as patch:
+    with one_thread(torch), pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
             if name.startswith("ctpwa.") and getattr(module, "make_engine", None) is real:
                 patch.setattr(module, "make_engine", make_engine)
         yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

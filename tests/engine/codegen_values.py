@@ -12,7 +12,8 @@ import torch
 from ctpwa.engine.codegen.kind_code import imaginary, kind_code
 from ctpwa.engine.codegen.lowering import NUMBA, TRITON
 from ctpwa.engine.codegen.tensors import evaluate
-from ctpwa.engine.plan.plan import ChannelSpec, FormulaKind, Plan, Propagator, build_plan
+from ctpwa.engine.plan.plan import ChannelSpec, FormulaKind, Plan, Propagator
+from ctpwa.engine.plan.planner import build_plan
 from ctpwa.model.lineshapes.formula import Formula, q2, s
 
 # what triton.language offers, in numpy; no more than that

@@ -15,7 +15,8 @@ from ctpwa.engine.backends.cpu.engine import CpuEngine
 from ctpwa.engine.backends.reference.engine import ReferenceEngine
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
-from ctpwa.engine.plan.plan import ChannelSpec, build_plan
+from ctpwa.engine.plan.plan import ChannelSpec
+from ctpwa.engine.plan.planner import build_plan
 from ctpwa.engine.plan.tables import LOG
 from ctpwa.engine.samples.sample import Sample
 from ctpwa.engine.samples.stored_sample import StoredSample

@@ -12,29 +12,23 @@ import ctpwa
 from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.model.model import Model
+from kk_eta import kk_eta
 
 PHI, PHI3, K2 = "phi(1680)[K+ K-] (1,1)(1,0)", "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 TRUTH = {PHI: 1.0, PHI3: 90 + 60j, K2: 12j}
-FLOATING: dict[str, Any] = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
+FLOATING: dict[str, Any] = kk_eta(
+    {
         "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164, "float": ["mass", "width"]},
         "phi(3)(1850)": {"in": "K+ K-"},
         "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
     },
-    "couplings": {name: [complex(c).real, complex(c).imag] for name, c in TRUTH.items()},
-}
+    couplings={name: [complex(c).real, complex(c).imag] for name, c in TRUTH.items()},
+)
 FIXED = FLOATING | {"resonances": {name: {k: v for k, v in r.items() if k != "float"} for name, r in FLOATING["resonances"].items()}}
-TINY = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-"},
-        "NR3": {"in": "K+ K-", "JP": "3-", "lineshape": "constant"},
-    },
-    "couplings": {"phi(1680)[K+ K-] (1,1)(1,0)": 1, "NR3[K+ K-] (3,3)(3,0)": [100, 300]},
-}
+TINY = kk_eta(
+    {"phi(1680)": {"in": "K+ K-"}, "NR3": {"in": "K+ K-", "JP": "3-", "lineshape": "constant"}},
+    couplings={"phi(1680)[K+ K-] (1,1)(1,0)": 1, "NR3[K+ K-] (3,3)(3,0)": [100, 300]},
+)
 SEVERAL_ROWS = {  # photon helicities do not interfere: the intensity of an event vanishes nowhere
     "decay": "J/psi(1S) -> gamma pi0 pi0",
     "polarisation": "transverse",
@@ -46,24 +40,17 @@ SEVERAL_ROWS = {  # photon helicities do not interfere: the intensity of an even
         "f(2)(1270)[pi0_1 pi0_2] (2,2)(2,0)": [-150, 20],
     },
 }
-WITH_BASIS = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164, "float": ["mass", "width"]},
+PHI_AND_K2 = kk_eta(
+    {
+        "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": ["mass", "width"]},
         "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-        "S": {"in": "K+ K-", "JP": "3-", "lineshape": "spline", "options": {"knots": [1.0, 1.5, 2.0, 2.5]}},
-    },
-}
-ONE_MASS = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": "mass"},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-    },
-}
-MODELS = {"floating": FLOATING, "fixed": FIXED, "tiny": TINY, "several rows": SEVERAL_ROWS}
+    }
+)
+WITH_BASIS = kk_eta(
+    PHI_AND_K2["resonances"] | {"S": {"in": "K+ K-", "JP": "3-", "lineshape": "spline", "options": {"knots": [1.0, 1.5, 2.0, 2.5]}}}
+)
+ONE_MASS = kk_eta(PHI_AND_K2["resonances"] | {"phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": "mass"}})
+MODELS = {"floating": FLOATING, "fixed": FIXED, "tiny": TINY, "several rows": SEVERAL_ROWS, "phi and K2": PHI_AND_K2}
 
 
 @cache

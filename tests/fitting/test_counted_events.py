@@ -6,22 +6,13 @@ import pytest
 import ctpwa
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.fitting.counted_events import largest_of_couplings, too_few_at
-
-DESCRIPTION = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
-        "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15, "float": ["mass", "width"]},
-        "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
-    },
-}
+from fitting.cases import model, phase_space
 
 
 @pytest.fixture(scope="module")
 def likelihood():
-    model = ctpwa.load_model(DESCRIPTION)
-    data, phase_space = (ctpwa.generate_phase_space(model, n, seed=seed, progress=False) for n, seed in ((50, 1), (1000, 2)))
-    return ctpwa.build_likelihood(model, data, phase_space, engine="reference", progress=False)
+    data, flat = (phase_space("phi and K2", n, seed) for n, seed in ((50, 1), (1000, 2)))
+    return ctpwa.build_likelihood(model("phi and K2"), data, flat, engine="reference", progress=False)
 
 
 def at(likelihood, **values):

@@ -4,22 +4,17 @@ import pytest
 import torch
 
 import ctpwa
-
-MODEL = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {"phi(1680)": {"in": "K+ K-", "float": ["mass", "width"]}, "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]}},
-}
+from fitting import cases
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def model():
-    return ctpwa.load_model(MODEL)
+    return cases.model("phi and K2")
 
 
-@pytest.fixture(scope="module")
-def flat(model):
-    return ctpwa.generate_phase_space(model, 60, seed=3)
+@pytest.fixture
+def flat():
+    return cases.phase_space("phi and K2", 60, seed=3)
 
 
 def first(events, n):

@@ -35,28 +35,29 @@ def assert_close(value, expected, tolerance):
     np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance * scale)
 
 
+def assert_agree(values, expected, tolerances):
+    """F, ∂F and ∂²F, each with its own tolerance."""
+    (F, *derivatives), (expected_F, *others) = values, expected
+    assert abs(F - expected_F) <= tolerances[0] * abs(expected_F)
+    for own, other, tolerance in zip(derivatives, others, tolerances[1:], strict=True):
+        assert_close(own, other, tolerance)
+
+
 @each_case
 def test_value_and_derivatives_equal_mpmath(case):
     formula = case.build()
     names = [p.name for p in formula.parameters]
     assert set(names) == set(case.parameters)
     for s, q2 in case.points():
-        F, first, second = numpy_values(formula, s, q2, case.parameters)
-        exact_F, exact_first, exact_second = case.exact_derivatives(s, q2, names)
-        assert abs(F - exact_F) <= 1e-12 * abs(exact_F)
-        assert_close(first, exact_first, 1e-10)
-        assert_close(second, exact_second, 1e-9)
+        assert_agree(numpy_values(formula, s, q2, case.parameters), case.exact_derivatives(s, q2, names), (1e-12, 1e-10, 1e-9))
 
 
 @each_case
 def test_derivatives_equal_torch_autograd(case):
     formula = case.build()
     for s, q2 in case.points():
-        F, first, second = numpy_values(formula, s, q2, case.parameters)
-        torch_F, torch_first, torch_second = torch_values(formula, s, q2, case.parameters)
-        assert abs(F - torch_F) <= 1e-13 * abs(F)
-        assert_close(first, torch_first, 1e-12)
-        assert_close(second, torch_second, 1e-12)
+        point = formula, s, q2, case.parameters
+        assert_agree(numpy_values(*point), torch_values(*point), (1e-13, 1e-12, 1e-12))
 
 
 @each_case

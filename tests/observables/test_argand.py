@@ -10,23 +10,22 @@ import ctpwa
 from ctpwa.engine.likelihood.values import ModelValues, model_values
 from ctpwa.observables.argand import argand
 from fitting.cases import PHI, PHI3, likelihood, make, model, phase_space, result
+from kk_eta import kk_eta
 
-SEVERAL = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
+SEVERAL = kk_eta(
+    {
         "phi(1020)": {"in": "K+ K-"},
         "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164},
         "NR1": {"in": "K+ K-", "JP": "1-", "lineshape": "exponential", "parameters": {"alpha": 0.4}},
         "phi(3)(1850)": {"in": "K+ K-"},
     },
-    "couplings": {
+    couplings={
         "phi(1020)[K+ K-] (1,1)(1,0)": 1,
         "phi(1680)[K+ K-] (1,1)(1,0)": [2, 3],
         "NR1[K+ K-] (1,1)(1,0)": [-4, 1],
         "phi(3)(1850)[K+ K-] (3,3)(3,0)": 200,
     },
-}
+)
 
 
 def named(curves, name):

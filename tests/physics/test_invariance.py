@@ -34,30 +34,35 @@ def waves_with_equal_scale(B):
     return B / np.outer(size, size)
 
 
+def assert_same_waves(B, expected):
+    """Small waves as strictly as large ones."""
+    assert_close(waves_with_equal_scale(B), waves_with_equal_scale(expected))
+
+
+def polarised(name):
+    """A model, events, the density matrix of a parent that is polarised along no particular axis, and B with it."""
+    model, momenta = load(name), events_of(name)
+    rho = density_matrix(model.decay.parent.two_J)
+    return model, momenta, rho, interference(model, momenta, polarisation=rho)
+
+
 @every_model
 def test_intensity_of_an_unpolarised_parent_does_not_depend_on_the_axes(name):
     model, momenta = load(name), events_of(name)
     B = interference(model, momenta, barrier=True)
-    turned = interference(model, rotated(momenta), barrier=True)
-    assert_close(waves_with_equal_scale(turned), waves_with_equal_scale(B))
+    assert_same_waves(interference(model, rotated(momenta), barrier=True), B)
 
 
 @every_model
 def test_intensity_does_not_depend_on_the_frame(name):
-    model, momenta = load(name), events_of(name)
-    rho = density_matrix(model.decay.parent.two_J)
-    B = interference(model, momenta, polarisation=rho)
-    moving = interference(model, boosted(momenta), polarisation=rho)
-    assert_close(waves_with_equal_scale(moving), waves_with_equal_scale(B))
+    model, momenta, rho, B = polarised(name)
+    assert_same_waves(interference(model, boosted(momenta), polarisation=rho), B)
 
 
 @every_model
 def test_wigner_rotations_at_the_top_vertex_undo_the_motion_of_the_parent(name):
-    model, momenta = load(name), events_of(name)
-    rho = density_matrix(model.decay.parent.two_J)
-    B = interference(model, momenta, polarisation=rho)
-    moving = gram(with_state(direct_amplitudes(model, boosted(momenta), rest_frame=False), rho))
-    assert_close(waves_with_equal_scale(moving), waves_with_equal_scale(B))
+    model, momenta, rho, B = polarised(name)
+    assert_same_waves(gram(with_state(direct_amplitudes(model, boosted(momenta), rest_frame=False), rho)), B)
 
 
 def test_dropping_wigner_rotations_would_be_seen():
@@ -70,30 +75,22 @@ def test_dropping_wigner_rotations_would_be_seen():
 
 @every_model
 def test_rotating_a_polarised_parent_with_its_decay_changes_nothing(name):
-    model, momenta = load(name), events_of(name)
-    two_J = model.decay.parent.two_J
-    rho, D = density_matrix(two_J), rotation_operator(two_J, ROTATION)
-    B = interference(model, momenta, polarisation=rho)
-    turned = interference(model, rotated(momenta), polarisation=D @ rho @ D.conj().T)
-    assert_close(waves_with_equal_scale(turned), waves_with_equal_scale(B))
+    model, momenta, rho, B = polarised(name)
+    D = rotation_operator(model.decay.parent.two_J, ROTATION)
+    assert_same_waves(interference(model, rotated(momenta), polarisation=D @ rho @ D.conj().T), B)
 
 
 def test_rotating_only_the_decay_of_a_polarised_parent_changes_the_intensity():
-    model, momenta = load("lambda_c"), events_of("lambda_c")
-    rho = density_matrix(1)
-    B = interference(model, momenta, polarisation=rho)
+    model, momenta, rho, B = polarised("lambda_c")
     turned = interference(model, rotated(momenta), polarisation=rho)
     assert np.abs(turned - B).max() > 0.1 * np.abs(B).max()
 
 
 @every_model
 def test_parity_flips_odd_L(name):
-    model, momenta = load(name), events_of(name)
-    rho = density_matrix(model.decay.parent.two_J)
+    model, momenta, rho, B = polarised(name)
     sign = np.array([(-1) ** sum(ls.L for ls in wave.ls) for wave in model.waves])
-    B = interference(model, momenta, polarisation=rho)
-    mirrored = interference(model, reflected(momenta), polarisation=rho)
-    assert_close(waves_with_equal_scale(mirrored), waves_with_equal_scale(B * np.outer(sign, sign)))
+    assert_same_waves(interference(model, reflected(momenta), polarisation=rho), B * np.outer(sign, sign))
 
 
 @every_model

@@ -12,22 +12,20 @@ from typer.testing import CliRunner
 import ctpwa
 from ctpwa.cli.main import app
 from ctpwa.fitting.checkpoint import Checkpoint
+from kk_eta import THREE
 from ranks.cases import MASS, model, toy
 from ranks.jobs import Server, start, torchrun, wait_for
 
-MODEL = """decay: J/psi(1S) -> K+ K- eta
-polarisation: transverse
-resonances:
-  phi(1680):    {in: K+ K-, mass: 1.659, width: 0.164, float: mass}
-  phi(3)(1850): {in: K+ K-}
-  K(2)*(1430):  {in: [K+ eta, K- eta]}
-couplings:
+MODEL = (
+    THREE
+    + """couplings:
   phi(1680)[K+ K-] (1,1)(1,0): 1
   phi(3)(1850)[K+ K-] (3,3)(3,0): [90, 60]
   K(2)*(1430)+[K+ eta] (2,2)(2,0): [0, 12]
 samples: {data: data.root, phase_space: {generate: 200, seed: 2, proposal: flat}}
 fit: {engine: reference, starts: 1, start: {phi(1680).mass: 1.7}}
 """
+)
 OWN_SCRIPT = """
 import numpy as np
 import ctpwa

@@ -22,13 +22,11 @@ from ctpwa.report.export.csv_files import csv_tables
 from ctpwa.report.export.latex import latex_tables, number
 from ctpwa.report.export.safe_names import safe_names
 from fitting.made_up import make_result
+from kk_eta import TWO
 
-MODEL = """decay: J/psi(1S) -> K+ K- eta
-polarisation: transverse
-resonances:
-  phi(1680):    {in: K+ K-, float: mass}
-  K(2)*(1430):  {in: [K+ eta, K- eta]}
-data_sets:
+MODEL = (
+    TWO
+    + """data_sets:
   3.1 GeV: {data: one.npz, phase_space: {file: flat.npz, weight_file: weights.txt}, background: {file: side.npz, scale: 0.5}}
   b: {data: side.npz, phase_space: {generate: 200, seed: 2}}
 projections:
@@ -36,6 +34,7 @@ projections:
   - {variable: "cos_theta(K+; K+ K-)", bins: 8}
 fit: {engine: reference, starts: 1}
 """
+)
 
 
 @pytest.fixture(scope="module")

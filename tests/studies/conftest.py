@@ -5,7 +5,9 @@ import pytest
 import torch
 
 import ctpwa
-from studies.cases import MODEL, PLAIN, TRUTH
+from kk_eta import TRUTH
+from studies.cases import MODEL, PLAIN
+from studies.fitted_toys import ABSENT, opened_toy_of
 
 
 @pytest.fixture(scope="session")
@@ -56,3 +58,9 @@ def plain(fitted):
 def sweights():
     """Weights of 500 events, some of them negative."""
     return np.random.default_rng(3).normal(0.9, 0.4, 500)
+
+
+@pytest.fixture(scope="session")
+def absent(tmp_path_factory):
+    """A fit whose data do not have one of the resonances, X."""
+    return opened_toy_of(tmp_path_factory.mktemp("absent"), ABSENT, 4000)

@@ -8,14 +8,12 @@ import numpy as np
 import torch
 
 import ctpwa
+from ctpwa.analysis.reopen import OpenedFit, open_fit
+from kk_eta import THREE_FIXED
 
-ABSENT = """decay: J/psi(1S) -> K+ K- eta
-polarisation: transverse
-resonances:
-  phi(1680):    {in: K+ K-, mass: 1.68, width: 0.15}
-  phi(3)(1850): {in: K+ K-}
-  K(2)*(1430):  {in: [K+ eta, K- eta]}
-  X:            {in: K+ K-, JP: 1-, mass: 2.1, width: 0.12}
+ABSENT = (
+    THREE_FIXED
+    + """  X:            {in: K+ K-, JP: 1-, mass: 2.1, width: 0.12}
 couplings:
   phi(1680)[K+ K-] (1,1)(1,0): 1
   phi(3)(1850)[K+ K-] (3,3)(3,0): [100, 150]
@@ -24,6 +22,7 @@ couplings:
 samples: {data: data.npz, phase_space: {generate: 1500, seed: 2, proposal: flat}}
 fit: {engine: reference, starts: 1}
 """
+)
 SEVERAL_WAVES = """decay: J/psi(1S) -> gamma pi0 pi0
 polarisation: transverse
 resonances: {f(0)(1500): {in: pi0 pi0}, f(2)(1270): {in: pi0 pi0}}
@@ -63,3 +62,9 @@ def fit_toy_of(folder: Path, text: str, n_flat: int = 6000, seed: int = 7) -> ct
     result = analysis.fit(progress=False)
     result.save(folder / "model.result.json")
     return result
+
+
+def opened_toy_of(folder: Path, text: str, n_flat: int = 6000) -> OpenedFit:
+    """The same, opened again."""
+    fit_toy_of(folder, text, n_flat)
+    return open_fit(folder / "model.result.json")

@@ -12,19 +12,18 @@ import torch
 import ctpwa
 from ctpwa.data.events import Events
 from ctpwa.fitting.result import FitResult
+from kk_eta import kk_eta
 
 PHI, K2 = "phi(1680)[K+ K-] (1,1)(1,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 SMALL, ABSENT = "phi(3)(1850)", "K(3)*(1780)"
 MASS = 1.854
-MODEL: dict[str, Any] = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
+MODEL: dict[str, Any] = kk_eta(
+    {
         "phi(1680)": {"in": "K+ K-", "mass": 1.659, "width": 0.164},
         "K(2)*(1430)": {"in": ["K+ eta", "K- eta"], "mass": 1.427, "width": 0.1},
     },
-    "couplings": {PHI: 1, K2: [0, 12]},
-}
+    couplings={PHI: 1, K2: [0, 12]},
+)
 TRUTH = MODEL | {
     "resonances": MODEL["resonances"] | {SMALL: {"in": "K+ K-", "mass": MASS, "width": 0.087}},
     "couplings": MODEL["couplings"] | {"phi(3)(1850)[K+ K-] (3,3)(3,0)": [80, 50]},

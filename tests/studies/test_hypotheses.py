@@ -28,15 +28,8 @@ PHI3 = "phi(3)(1850)"
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hypotheses")
-    fit_toy_of(folder, ABSENT, 4000)
-    return open_fit(folder / "model.result.json")
-
-
-@pytest.fixture(scope="module")
-def found(opened):
-    return hypotheses(opened, PHI3, jp=["5-", "3--"], lineshape=["constant"], starts=2, toys=2, progress=False)
+def found(absent):
+    return hypotheses(absent, PHI3, jp=["5-", "3--"], lineshape=["constant"], starts=2, toys=2, progress=False)
 
 
 def named(study):
@@ -51,11 +44,11 @@ def test_the_wrong_ones_lose(found):
     assert found.notes == ("JP 3-- is what was fitted",)
 
 
-def test_numbers_are_those_of_another_model_file(opened, found):
+def test_numbers_are_those_of_another_model_file(absent, found):
     """Of a model that says 5-, built for itself and fitted to the same events."""
-    description = {key: value for key, value in opened.analysis.description.items() if key not in ("samples", "fit", "couplings")}
+    description = {key: value for key, value in absent.analysis.description.items() if key not in ("samples", "fit", "couplings")}
     description["resonances"] = description["resonances"] | {PHI3: {"in": "K+ K-", "JP": "5-"}}
-    samples = opened.read()[0]
+    samples = absent.read()[0]
     other = ctpwa.build_likelihood(ctpwa.load_model(description), samples.data, samples.phase_space, engine="reference")
     result, own = ctpwa.fit(other, 4, progress=False), named(found)["JP 5-"]
     assert own.record.nll == pytest.approx(result.nll, abs=1e-6)
@@ -64,8 +57,8 @@ def test_numbers_are_those_of_another_model_file(opened, found):
     assert own.bic == pytest.approx(result.bic, abs=1e-5)
 
 
-def test_the_fitted_one_is_found_again(opened, found):
-    assert named(found)[FITTED].record.nll == pytest.approx(opened.result.nll, abs=1e-6)
+def test_the_fitted_one_is_found_again(absent, found):
+    assert named(found)[FITTED].record.nll == pytest.approx(absent.result.nll, abs=1e-6)
 
 
 def test_toys_separate_the_two_best(found):
@@ -81,7 +74,7 @@ def test_toys_separate_the_two_best(found):
     assert set(found.figures()) == {"hypotheses", "hypotheses-separation"}
 
 
-def test_killed_and_resumed_it_is_the_same(opened, found, tmp_path, at_step):
+def test_killed_and_resumed_it_is_the_same(absent, found, tmp_path, at_step):
     path, options = tmp_path / "study.parquet", {"jp": ["5-"], "lineshape": ["constant"], "starts": 2, "toys": 2, "progress": False}
 
     def stop():
@@ -91,9 +84,9 @@ def test_killed_and_resumed_it_is_the_same(opened, found, tmp_path, at_step):
         with pytest.MonkeyPatch.context() as patch:
             at_step(where, stop, done=done, patch=patch)
             with pytest.raises(KeyboardInterrupt):
-                hypotheses(opened, PHI3, path=path, **options)
+                hypotheses(absent, PHI3, path=path, **options)
     assert len(load_study(path).records) == 3 + 3
-    study = hypotheses(opened, PHI3, path=path, **options)
+    study = hypotheses(absent, PHI3, path=path, **options)
     expected = {own.key: replace(own, seconds=0.0) for own in found.records}
     assert {own.key: replace(own, seconds=0.0) for own in study.records} == expected
     assert isinstance(load_study(path), Hypotheses)
@@ -111,8 +104,8 @@ def test_fewer_waves(tmp_path):
     assert math.isclose(own[text].bic, own[text].parameters * math.log(result.weight) + 2 * own[text].nll)
 
 
-def test_descriptions(opened):
-    data, model = opened.analysis.description, opened.model
+def test_descriptions(absent):
+    data, model = absent.analysis.description, absent.model
     before = repr(data)
     document = alternative_document(data, model, PHI3, jp_alternative("1-"))
     assert [wave.name for wave in document.model.waves if PHI3 in wave.name] == [f"{PHI3}[K+ K-] (1,1)(1,0)"]
@@ -126,14 +119,14 @@ def test_descriptions(opened):
     assert ls_alternative("decay (1, 0)( 2,3/2)").change == {"decay_ls": [[1, "0"], [2, "3/2"]]}
 
 
-def test_the_reference_wave_may_be_one_of_its_waves(opened):
+def test_the_reference_wave_may_be_one_of_its_waves(absent):
     text = ABSENT.replace("starts: 1}", f'starts: 1, reference_wave: "{PHI3}[K+ K-] (3,3)(3,0)"}}')
     data = yaml.safe_load(text)
-    assert "reference_wave" not in alternative_document(data, opened.model, PHI3, jp_alternative("1-")).data["fit"]
-    assert "reference_wave" in alternative_document(data, opened.model, PHI3, lineshape_alternative("constant")).data["fit"]
+    assert "reference_wave" not in alternative_document(data, absent.model, PHI3, jp_alternative("1-")).data["fit"]
+    assert "reference_wave" in alternative_document(data, absent.model, PHI3, lineshape_alternative("constant")).data["fit"]
     data["fit"]["limits"] = {"phi(1680)[K+ K-] (1,1)(1,0).re": [-1, 1]}
     with pytest.raises(PhysicsError, match=r"reference wave .* changes, and 'limits'"):
-        alternative_document(data, opened.model, PHI3, jp_alternative("1-"))
+        alternative_document(data, absent.model, PHI3, jp_alternative("1-"))
 
 
 @pytest.mark.parametrize(
@@ -153,9 +146,9 @@ def test_the_reference_wave_may_be_one_of_its_waves(opened):
         (PHI3, {"change": [{"colour": "red"}]}, "colour"),
     ],
 )
-def test_wrong_input(opened, resonance, options, message):
+def test_wrong_input(absent, resonance, options, message):
     with pytest.raises(PhysicsError, match=message) as error:
-        hypotheses(opened, resonance, **options)
+        hypotheses(absent, resonance, **options)
     assert " fix: " in str(error.value)
 
 

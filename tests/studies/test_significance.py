@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 import ctpwa
-from ctpwa.analysis.reopen import open_fit
 from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
 from ctpwa.studies import Significance, load_study, significance
 from ctpwa.studies.baseline import baseline
@@ -15,16 +14,9 @@ from ctpwa.studies.refits import ENDED, UNIT, has_ended
 from ctpwa.studies.removal import Removal, without
 from ctpwa.studies.significance_study import NDF
 from studies.cases import DENSITY, SUBTRACTED, TWO
-from studies.fitted_toys import ABSENT, SEVERAL_WAVES, TIED_SETS, fit_toy_of
+from studies.fitted_toys import ABSENT, SEVERAL_WAVES, TIED_SETS, fit_toy_of, opened_toy_of
 
 PHI3 = "phi(3)(1850)"
-
-
-@pytest.fixture(scope="module")
-def absent(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("absent")
-    fit_toy_of(folder, ABSENT, 4000)
-    return open_fit(folder / "model.result.json")
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +103,7 @@ def floating(tmp_path_factory):
     folder = tmp_path_factory.mktemp("floating")
     text = ABSENT.replace("width: 0.12}", "width: 0.12, float: [mass, width]}")
     text = text.replace("starts: 1}", "starts: 1, constraints: {X.mass: [2.0, 0.02], X.width: [0.12, 0.01]}}")
-    fit_toy_of(folder, text.replace("generate: 1500", "generate: 600"), 2000)
-    return open_fit(folder / "model.result.json")
+    return opened_toy_of(folder, text.replace("generate: 1500", "generate: 600"), 2000)
 
 
 def test_floating_parameters_count_and_their_constraints_do_not_stay(floating):

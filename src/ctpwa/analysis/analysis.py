@@ -295,7 +295,6 @@ class Analysis:
         precision: str | None,
     ) -> Likelihood:
         settings, samples = self.settings, self.read(data_set.name, progress=progress)
-        model, limits, fix = self.known_to(data_set)
         counted_before = {name for other in self.data_sets[:number] for name in other.amounts.values()}
         constraints = {
             name: pair
@@ -303,42 +302,45 @@ class Analysis:
             if (name not in counted_before if name in data_set.amounts.values() else number == 0 and name not in self._elsewhere(data_set))
         }  # once in the sum of all data sets
         likelihood = build_likelihood(
-            model,
-            samples.data,
-            samples.phase_space,
-            samples.background,
+            data=samples.data,
+            phase_space=samples.phase_space,
+            background=samples.background,
+            **self.likelihood_options(data_set),
             engine=engine or settings.engine,
             device=device if device is not None else settings.device,
-            representation=settings.representation,
-            reference_wave=settings.reference_wave,
-            couplings=settings.couplings,
-            ties=settings.ties,
             constraints=constraints,
-            limits=limits,
             backgrounds=samples.backgrounds,
-            extended=settings.extended,
             subtraction=settings.subtraction,
             resolution=samples.resolution,
-            fix=fix,
             progress=progress,
             ranks=self.ranks,
             precision=precision or settings.precision,
             scratch=settings.scratch,
             device_memory=self._part("device_memory"),
             host_memory=self._part("host_memory"),
-            conjugate=data_set.conjugate,
-            data_set=data_set.yields or "",
         )
         _ = samples.summaries  # of files that were read just now, on all ranks
         return likelihood
 
-    def known_to(self, data_set: DataSet) -> tuple[Model, dict[str, tuple[float, float]], dict[str, float | None]]:
-        """Model, limits and fixed parameters as the likelihood of a data set knows them: without amounts that only others have."""
+    def likelihood_options(self, data_set: DataSet) -> dict[str, Any]:
+        """The arguments of ``build_likelihood`` that say which parameters the likelihood of a data set has, whatever its events are.
+
+        Model, limits and fixed parameters are without amounts that only other data sets have.
+        """
         elsewhere, settings = self._elsewhere(data_set), self.settings
         relations = {name: formula for name, formula in self.model.relations.items() if name not in elsewhere}
-        limits = {name: pair for name, pair in settings.limits.items() if name not in elsewhere}
-        fix = {name: value for name, value in settings.fix.items() if name not in elsewhere}
-        return replace(self.model, relations=relations) if elsewhere else self.model, limits, fix
+        return {
+            "model": replace(self.model, relations=relations) if elsewhere else self.model,
+            "representation": settings.representation,
+            "reference_wave": settings.reference_wave,
+            "couplings": settings.couplings,
+            "ties": settings.ties,
+            "limits": {name: pair for name, pair in settings.limits.items() if name not in elsewhere},
+            "fix": {name: value for name, value in settings.fix.items() if name not in elsewhere},
+            "extended": settings.extended,
+            "conjugate": data_set.conjugate,
+            "data_set": data_set.yields or "",
+        }
 
     def _elsewhere(self, data_set: DataSet) -> set[str]:
         """Fractions of backgrounds that only other data sets have, and their yields."""

@@ -17,7 +17,7 @@ from ctpwa.config.samples import SIDEBAND, event_sources
 from ctpwa.config.sources import BackgroundSource, DataSet, EfficiencySource, FileSource, GeneratedSource, Source
 from ctpwa.data.checks import SampleChecks, is_positive_total, joined_weights, weight_range
 from ctpwa.data.density import Density, Flat, InColumn
-from ctpwa.data.event_files import EventFiles, open_events
+from ctpwa.data.event_files import EventFiles, open_files
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.located import TEXT
 from ctpwa.data.options import CHUNK
@@ -249,20 +249,12 @@ class DataSetReader:
             else:
                 options = replace(options, columns={**options.columns, COLUMN.name: own})
             model = replace(model, columns=(*model.columns, COLUMN))
-        return open_events(
+        return open_files(
             model,
             source.files,
-            tree=options.tree,
-            momenta=options.momenta,
-            weight=options.weight,
-            weight_file=source.weight_files or None,
+            source.weight_files or None,
+            replace(options, column_files=files),
             scale=source.scale,
-            order=options.order,
-            unit=options.unit,
-            mass_tolerance=options.mass_tolerance,
-            parent_tolerance=options.parent_tolerance,
-            columns=options.columns,
-            column_files=files,
             name=name,
             progress=progress,
             ranks=self.ranks,

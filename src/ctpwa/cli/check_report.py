@@ -192,28 +192,18 @@ def _size(analysis: Analysis, share: Share, data_set: DataSet) -> NormalisationS
         return None
     momenta = dict(zip(share.labels, piece.p4, strict=True))
     one = Events({name: p[:1] for name, p in momenta.items()}, None, {name: values[:1] for name, values in piece.columns.items()})
-    settings, (model, limits, fix) = analysis.settings, analysis.known_to(data_set)
     likelihood = build_likelihood(
-        model,
-        one,  # what was measured does not matter
-        Events(momenta, piece.weights, piece.columns),
+        data=one,  # what was measured does not matter
+        phase_space=Events(momenta, piece.weights, piece.columns),
+        **analysis.likelihood_options(data_set),
         engine="reference",  # nothing to compile
         device="cpu",
-        representation=settings.representation,
-        reference_wave=settings.reference_wave,
-        couplings=settings.couplings,
-        ties=settings.ties,
-        limits=limits,
-        fix=fix,
         constraints={},
         backgrounds=[Background(own.name, Flat(), own.fraction, own.floating) for own in data_set.backgrounds],  # how they look neither
-        extended=settings.extended,
         progress=False,
         ranks=ONE,
-        conjugate=data_set.conjugate,
-        data_set=data_set.yields or "",
     )
-    start = dict(zip(likelihood.names, likelihood.start, strict=True)) | dict(settings.start)
+    start = dict(zip(likelihood.names, likelihood.start, strict=True)) | dict(analysis.settings.start)
     return likelihood.normalisation_size([start[name] for name in likelihood.names])
 
 

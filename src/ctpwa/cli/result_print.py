@@ -21,11 +21,8 @@ def print_result(
     """Print tables with colours.
 
     Args:
-        result:        the result
-        waves:         also fractions of every wave, and interferences
-        correlations:  also correlations
-        more:          what to print after everything else
-        reasons:       all reasons of the verdict, not only the worst
+        result, waves, correlations, more, reasons:
+            as in ``result_text``
     """
     console = out()
     for line in changed_lines(result):

@@ -126,10 +126,7 @@ class ResonanceSpec(StrictSpec):
 class ParameterSpec(StrictSpec):
     """A parameter of no resonance, for formulas."""
 
-    also: ClassVar = (
-        NUMBER,
-        TEXT,
-    )  # just its value
+    also: ClassVar = (NUMBER, TEXT)  # just its value
     value: Finite | FormulaText = Field(description="its value, or a formula of other parameters")
     float_: bool = Field(False, alias="float", description="whether it is fitted")
     limits: Pair | None = Field(None, description="limits that a fit respects: [lower, upper]")
@@ -142,10 +139,7 @@ def _parameter_value(value: Any) -> Any:
 class ElementSpec(StrictSpec):
     """An element of the spin density matrix of the parent, or a component of its polarisation vector."""
 
-    also: ClassVar = (
-        NUMBER,
-        TEXT,
-    )  # just its value, or the word float
+    also: ClassVar = (NUMBER, TEXT)  # just its value, or the word float
     value: Finite | FormulaText | None = Field(
         None, description="its value, or a diagonal element that it is equal to; unpolarised if left out"
     )
@@ -202,10 +196,7 @@ CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=
 class ShareSpec(StrictSpec):
     """How much of all events a resonance or a wave makes up."""
 
-    also: ClassVar = (
-        NUMBER,
-        TEXT,
-    )  # just the fraction
+    also: ClassVar = (NUMBER, TEXT)  # just the fraction
     fraction: Finite | str = Field(description="its part of all events, over phase space: a number such as 0.3, or 30 %")
     phase: Finite | None = Field(None, description="phase of its couplings in radians; found if left out")
 

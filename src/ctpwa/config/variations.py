@@ -47,19 +47,28 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Variation:
-    """A change of the fit, or two opposite ones.
+class Cause:
+    """What a variation is called, and how its events belong to those of the fit.
 
     Attributes:
         name:     of the variation
         group:    variations of one group have the same cause; empty: it has its own
         scatter:  if it changes a sample, how the two belong together: ``subset``, ``independent`` or ``none``; empty: it does not say
-        sides:    one fit, or those upwards and downwards
     """
 
     name: str
     group: str
     scatter: str
+
+
+@dataclass(frozen=True)
+class Variation(Cause):
+    """A change of the fit, or two opposite ones.
+
+    Attributes:
+        sides:  one fit, or those upwards and downwards
+    """
+
     sides: tuple[Side, ...]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -96,6 +97,16 @@ class EventFile(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+class OpenFile(EventFile):
+    """A file that stays open between passes; ``_file`` is what the library of its format has opened."""
+
+    _file: Any
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 @contextmanager

@@ -134,6 +134,22 @@ def open_events(
     """
     tolerances = mass_tolerance, parent_tolerance
     options = ReadOptions(tree, momenta or {}, weight, order, unit, *tolerances, columns or {}, chunk, column_files or {})
+    return open_files(model, path, weight_file, options, scale=scale, name=name, progress=progress, ranks=ranks, conjugate=conjugate)
+
+
+def open_files(
+    model: HasEvents,
+    path: FilePath | Sequence[FilePath],
+    weight_file: FilePath | Sequence[FilePath] | None,
+    options: ReadOptions,
+    *,
+    scale: float,
+    name: str,
+    progress: bool | None,
+    ranks: Ranks | None,
+    conjugate: bool,
+) -> EventFiles:
+    """``open_events`` with options that stand together."""
     try:
         reader = SampleReader(model, options, torch.device("cpu"), ranks or ONE, scale, conjugate)
         weight_paths = [] if weight_file is None else expand(weight_file)

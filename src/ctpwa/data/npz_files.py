@@ -11,14 +11,14 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import numpy as np
 
 from ctpwa.base.errors import DataError
-from ctpwa.data.columns import Column, ColumnKind, EventFile, reading
+from ctpwa.data.columns import Column, ColumnKind, OpenFile, reading
 from ctpwa.data.npy import Header, read_header, read_numbers
 
 MAX_ARRAYS = 10_000
 WRITTEN_BY_NUMPY = (ZIP_STORED, ZIP_DEFLATED)  # others unpack without a limit of memory
 
 
-class NpzFile(EventFile):
+class NpzFile(OpenFile):
     """The arrays of an npz file.
 
     Args:
@@ -30,26 +30,22 @@ class NpzFile(EventFile):
     def __init__(self, path: Path) -> None:
         self.path, self.place = path, str(path)
         with reading(path, "an npz file"):
-            self._zip = ZipFile(path)
+            self._file = ZipFile(path)
         try:
             with reading(path, "an npz file"):
                 self._check_members()
-                self._members = {name.removesuffix(".npy"): name for name in self._zip.namelist()}
+                self._members = {name.removesuffix(".npy"): name for name in self._file.namelist()}
                 self._headers = {name: self._header(member) for name, member in self._members.items()}
-                names = [name.removesuffix(".npy") for name in self._zip.namelist()]  # one that is given twice stays so
+                names = [name.removesuffix(".npy") for name in self._file.namelist()]  # one that is given twice stays so
                 self.columns = tuple(_column(name, self._headers[name]) for name in names)
         except BaseException:
             self.close()
             raise
 
-    def close(self) -> None:
-        """Close the file."""
-        self._zip.close()
-
     def check(self, names: Sequence[str]) -> None:
         """See ``EventFile``."""
         for name in names:
-            self._headers[name].check_size(self._zip.getinfo(self._members[name]).file_size, f"{self.place}, array {name!r}")
+            self._headers[name].check_size(self._file.getinfo(self._members[name]).file_size, f"{self.place}, array {name!r}")
 
     def chunks(self, names: Sequence[str], size: int, first: int = 0, last: int | None = None) -> Iterator[dict[str, np.ndarray]]:
         """See ``EventFile``."""
@@ -64,7 +60,7 @@ class NpzFile(EventFile):
                 yield chunk
 
     def _check_members(self) -> None:
-        members = self._zip.infolist()
+        members = self._file.infolist()
         if len(members) > MAX_ARRAYS:
             raise DataError(f"{self.place}: {len(members)} arrays\n fix: write only those of the events; at most {MAX_ARRAYS} are read")
         for member in members:
@@ -72,7 +68,7 @@ class NpzFile(EventFile):
                 raise DataError(f"{self.place}: {member.filename!r} is not packed as numpy does it\n fix: write it with numpy.savez")
 
     def _header(self, member: str) -> Header:
-        with self._zip.open(member) as file:
+        with self._file.open(member) as file:
             return read_header(file)
 
     def _pieces(self, stack: ExitStack, name: str, size: int, first: int, last: int | None) -> Iterator[np.ndarray]:
@@ -83,7 +79,7 @@ class NpzFile(EventFile):
         columns = per_row if header.fortran else 1
         files = []
         for k in range(columns):
-            files.append(stack.enter_context(self._zip.open(self._members[name])))
+            files.append(stack.enter_context(self._file.open(self._members[name])))
             before = k * rows + first if header.fortran else first * per_row
             files[k].seek(
                 header.length + before * header.dtype.itemsize

@@ -10,10 +10,10 @@ import numpy as np
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.words import counted
-from ctpwa.data.columns import Column, ColumnKind, EventFile, fours_of_lists, reading
+from ctpwa.data.columns import Column, ColumnKind, OpenFile, fours_of_lists, reading
 
 
-class ParquetFile(EventFile):
+class ParquetFile(OpenFile):
     """A Parquet file; the components of a structure ``kp`` are columns ``kp.px``, ….
 
     Args:
@@ -29,10 +29,6 @@ class ParquetFile(EventFile):
             rows = self._file.metadata.num_rows
             self._steps: dict[str, tuple[str, ...]] = {}  # column → field, field inside it
             self.columns = tuple(self._list_columns(self._file.schema_arrow, rows))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
     def check(self, names: Sequence[str]) -> None:
         """See ``EventFile``."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ctpwa.base.errors import DataError, suggest
-from ctpwa.data.columns import FINAL_STATE, Column, ColumnKind, EventFile, fours_of_lists, reading
+from ctpwa.data.columns import FINAL_STATE, Column, ColumnKind, OpenFile, fours_of_lists, reading
 
 TREES = ("TTree", "TNtuple", "TNtupleD")
 T_LORENTZ_VECTOR = "TLorentzVector"
@@ -36,7 +36,7 @@ class _Branches:
     convert: Callable[[Sequence[Any], int], np.ndarray]
 
 
-class RootFile(EventFile):
+class RootFile(OpenFile):
     """A tree in a ROOT file.
 
     Args:
@@ -62,10 +62,6 @@ class RootFile(EventFile):
         except BaseException:
             self.close()
             raise
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
     def check(self, names: Sequence[str]) -> None:
         """See ``EventFile``. The baskets of a branch say where they end; uproot refuses those that do not add up."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ctpwa.base.errors import PhysicsError
+from ctpwa.base.trees import walk
 from ctpwa.base.words import counted
 from ctpwa.decay.barrier import Barrier
 from ctpwa.decay.made import Made
@@ -187,10 +188,7 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, parents before daughters, first daughters first."""
-        yield self
-        for daughter in self.daughters:
-            if isinstance(daughter, Node):
-                yield from daughter.walk()
+        return walk(self, lambda own: own.daughters)
 
     @property
     def growth(self) -> Barrier:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ctpwa.base.trees import walk
 from ctpwa.decay.barrier import BLATT_WEISSKOPF, DAMPED, MOMENTUM, NO_BARRIER
 from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.made import Made
@@ -70,10 +71,7 @@ class Structure:
 
     def walk(self) -> Iterator[Structure]:
         """This vertex and all below it, in the order of ``Chain.nodes``."""
-        yield self
-        for daughter in self.daughters:
-            if isinstance(daughter, Structure):
-                yield from daughter.walk()
+        return walk(self, lambda own: own.daughters)
 
 
 def leaves_of(daughter: Structure | int) -> tuple[int, ...]:

@@ -30,23 +30,19 @@ Index = tuple[int, int, int]  # α, L, M
 
 
 @dataclass(frozen=True, eq=False)
-class PhotonMoments(CorrelatedNumbers):
-    """Moments with M ≥ 0.
+class PhotonMoments(CorrelatedNumbers[Index]):
+    """Moments with M ≥ 0, with their covariance.
 
     Attributes:
-        indices:     (α, L, M) of every moment
-        values:      H⁰(LM), H¹(LM), and Im H²(LM)
-        covariance:  of them
-        origin:      ``amplitudes``, ``sums`` or ``likelihood``
+        names:   (α, L, M) of every moment, also ``indices``
+        values:  H⁰(LM), H¹(LM), and Im H²(LM)
+        origin:  ``amplitudes``, ``sums`` or ``likelihood``
     """
 
-    indices: tuple[Index, ...]
-    values: np.ndarray
-    covariance: np.ndarray
-    origin: str
-
-    def __getitem__(self, index: Index) -> tuple[float, float]:
-        return self.with_error(self.indices.index(index))
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        """(α, L, M) of every moment."""
+        return self.names
 
     def intensity(self, angles: ProducedAngles) -> np.ndarray:
         """I of events with these angles."""
@@ -57,8 +53,7 @@ class PhotonMoments(CorrelatedNumbers):
         pairs = list(dict.fromkeys((L, M) for _, L, M in self.indices))
         cells = {index: with_error(*self[index]) for index in self.indices}
         rows = tuple((f"H({L}{M})", *(cells.get((alpha, L, M), "") for alpha in (0, 1, 2))) for L, M in pairs)
-        title = "moments" + ("" if self.origin == "amplitudes" else f", {self.origin}")
-        return Section(title, ("moment", "H0", "H1", "Im H2"), rows)
+        return Section(self.titled("moments"), ("moment", "H0", "H1", "Im H2"), rows)
 
 
 def moment_indices(max_L: int) -> tuple[Index, ...]:

@@ -46,23 +46,13 @@ N_LINEAR = 9  # of them are measured with linear polarisation, all with elliptic
 
 
 @dataclass(frozen=True, eq=False)
-class SpinDensity(CorrelatedNumbers):
-    """Elements of the spin density matrix of a vector meson.
+class SpinDensity(CorrelatedNumbers[str]):
+    """Elements of the spin density matrix of a vector meson, with their covariance.
 
     Attributes:
-        names:       ``rho0_00``, ``Re rho0_10``, …
-        values:      of them
-        covariance:  of them
-        origin:      ``amplitudes``, ``likelihood`` or ``sums``
+        names:   ``rho0_00``, ``Re rho0_10``, …
+        origin:  ``amplitudes``, ``likelihood`` or ``sums``
     """
-
-    names: tuple[str, ...]
-    values: np.ndarray
-    covariance: np.ndarray
-    origin: str
-
-    def __getitem__(self, name: str) -> tuple[float, float]:
-        return self.with_error(self.names.index(name))
 
     def W(self, angles: ProducedAngles) -> np.ndarray:
         """The angular distribution, whose integral over Ω and mean over Φ is 1."""
@@ -79,8 +69,7 @@ class SpinDensity(CorrelatedNumbers):
         """As a table."""
         rows = [(name, with_error(*self[name])) for name in self.names]
         rows.append(("(σN − σU)/(σN + σU)", with_error(*self.naturality)))
-        title = "spin density matrix of 1⁻" + ("" if self.origin == "amplitudes" else f", {self.origin}")
-        return Section(title, ("element", "value"), tuple(rows))
+        return Section(self.titled("spin density matrix of 1⁻"), ("element", "value"), tuple(rows))
 
 
 def spin_density(result: FitResult, model: Model) -> SpinDensity:

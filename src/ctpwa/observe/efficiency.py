@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,20 +59,35 @@ class ColumnEfficiency:
         return torch.ones(events.n_events, dtype=torch.bool)
 
 
-@dataclass(frozen=True)
-class FormulaEfficiency:
-    """A formula of variables of the final state."""
+@dataclass(frozen=True, eq=False)
+class EfficiencyOfMomenta(ABC):
+    """What follows from the momenta of an event.
 
-    variable: Variable
+    Attributes:
+        source:  a formula of variables of the final state, or numbers in bins of up to three variables
+    """
+
+    source: Variable | Histogram
 
     @property
     def name(self) -> str:
-        """Its text."""
-        return self.variable.name
+        """The formula, or the file and its variables."""
+        return self.source.name
 
     def __call__(self, events: Events) -> Tensor:
         """See ``Efficiency``."""
-        return torch.from_numpy(self.variable(events))
+        return torch.from_numpy(self.source(events))
+
+    @abstractmethod
+    def possible(self, events: Events) -> Tensor:
+        """See ``Efficiency``."""
+
+
+@dataclass(frozen=True)
+class FormulaEfficiency(EfficiencyOfMomenta):
+    """A formula of variables of the final state."""
+
+    source: Variable
 
     def possible(self, events: Events) -> Tensor:
         """See ``Efficiency``."""
@@ -79,24 +95,15 @@ class FormulaEfficiency:
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramEfficiency:
+class HistogramEfficiency(EfficiencyOfMomenta):
     """Numbers in bins of up to three variables."""
 
-    histogram: Histogram
-
-    @property
-    def name(self) -> str:
-        """The file and its variables."""
-        return self.histogram.name
-
-    def __call__(self, events: Events) -> Tensor:
-        """See ``Efficiency``."""
-        return torch.from_numpy(self.histogram(events))
+    source: Histogram
 
     def possible(self, events: Events) -> Tensor:
         """See ``Efficiency``; a measured event beyond the edges is judged by the bin next to it."""
-        bins = tuple(bin_numbers(variable(events), edges) for variable, edges in self.histogram.axes)
-        return torch.from_numpy(self.histogram.values[bins] > 0)
+        bins = tuple(bin_numbers(variable(events), edges) for variable, edges in self.source.axes)
+        return torch.from_numpy(self.source.values[bins] > 0)
 
 
 def without_column(events: Events) -> Events:
@@ -209,5 +216,5 @@ def summary_with(summary: SampleSummary, efficiency: Efficiency) -> SampleSummar
     """The summary of a sample, with the file that its efficiency comes from and a note; weights are those without it."""
     files = summary.weight_files
     if isinstance(efficiency, HistogramEfficiency):
-        files += (FileRecord(str(efficiency.histogram.path), summary.n_events, efficiency.histogram.sha256),)
+        files += (FileRecord(str(efficiency.source.path), summary.n_events, efficiency.source.sha256),)
     return replace(summary, weight_files=files, notes=(*summary.notes, f"times the efficiency {efficiency.name}"))

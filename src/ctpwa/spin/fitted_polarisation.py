@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -13,7 +12,7 @@ from ctpwa.decay.chain import Decay
 from ctpwa.decay.structure import Structure
 from ctpwa.spin.density_matrix import DensityMatrix
 from ctpwa.spin.polarisation_rows import PolarisationRows
-from ctpwa.spin.production import FeedFactors, Production, Rows
+from ctpwa.spin.production import FeedFactors, Production
 
 
 @dataclass(frozen=True)
@@ -28,25 +27,31 @@ class FittedPolarisation(Production):
 
     def rows(self, decay: Decay) -> FittedRows:
         """See ``Production``."""
-        return FittedRows(decay, self.density)
+        return FittedRows.of(decay, self.density)
 
     def __str__(self) -> str:
         return f"density matrix of {', '.join(self.density.names)}"
 
 
 @dataclass(frozen=True)
-class FittedRows(Rows):
+class FittedRows(PolarisationRows):
     """One block of rows for each pure state k of the parent, to which the feed (k, m) adds A_m.
 
-    If ρ is diagonal and even in m there is one feed for each |m|, and K is real.
+    They are the rows of all parent states, none of which interfere. If ρ is diagonal and even in m there is one feed for each |m|, and K
+    is real.
 
     Attributes:
-        decay:    parent and final particles
         density:  the density matrix
     """
 
-    decay: Decay
     density: DensityMatrix
+
+    @classmethod
+    def of(cls, decay: Decay, density: DensityMatrix) -> FittedRows:
+        """The rows of a decay whose parent has this density matrix."""
+        n = decay.parent.two_J + 1
+        unit = tuple(tuple(complex(i == j) for j in range(n)) for i in range(n))
+        return cls(decay, n * (1.0,) if density.even else None, unit, density)
 
     @property
     def factors(self) -> FeedFactors:  # type: ignore[override]
@@ -58,33 +63,6 @@ class FittedRows(Rows):
         """The pure state and m of every feed, by their place among the states."""
         return tuple(f"{k}<-{m}" for k, m in self.density.entries)
 
-    @cached_property
-    def _one(self) -> PolarisationRows:
-        """The rows of all parent states, none of which interfere."""
-        n = self.decay.parent.two_J + 1
-        unit = tuple(tuple(complex(i == j) for j in range(n)) for i in range(n))
-        return PolarisationRows(self.decay, n * (1.0,) if self.density.even else None, unit)
-
-    @property
-    def n_rows(self) -> int:
-        """See ``Rows``."""
-        return self._one.n_rows
-
-    @property
-    def real(self) -> bool:
-        """See ``Rows``."""
-        return self._one.real
-
-    @property
-    def two_ms(self) -> tuple[int, ...]:
-        """See ``Rows``."""
-        return self._one.two_ms
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """See ``Rows``."""
-        return self._one.labels
-
     def store(self, A: Tensor, structure: Structure, columns: Mapping[str, Tensor], out: Tensor) -> None:
         """See ``Rows``."""
         out.zero_()
@@ -94,14 +72,11 @@ class FittedRows(Rows):
                 out[feed, k * n : (k + 1) * n] = A[m]
             return
         every = out.new_empty(1, *out.shape[1:])
-        self._one.store(A, structure, columns, every)
-        for row, two_m in enumerate(self._one.two_m_of_rows):
+        super().store(A, structure, columns, every)
+        for row, two_m in enumerate(self.two_m_of_rows):
             out[self.density.states.index(two_m), row] = every[0, row]
-
-    def phase(self, total_L: int) -> complex:
-        """See ``Rows``."""
-        return self._one.phase(total_L)
 
     def restore(self, K: Tensor, total_L: int) -> Tensor:
         """See ``Rows``."""
-        return torch.cat([self._one.restore(own[None], total_L) for own in K])
+        of_feed = super().restore
+        return torch.cat([of_feed(own[None], total_L) for own in K])

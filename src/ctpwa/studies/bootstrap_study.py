@@ -9,14 +9,14 @@ import numpy as np
 
 from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.fitting.text import Section, with_error
+from ctpwa.fitting.text import with_error
 from ctpwa.observables.projections import event_weights
 from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
-from ctpwa.studies.spread import FRACTION, PARAMETER, Spread, SpreadStudy
+from ctpwa.studies.spread import PARAMETER, Spread, SpreadStudy
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
@@ -31,16 +31,16 @@ class Bootstrap(SpreadStudy):
 
     name: ClassVar[str] = "bootstrap"
     title: ClassVar[str] = "Bootstrap"
+    noun: ClassVar[str] = "replica"
+    columns: ClassVar[tuple[str, ...]] = ("", "fit", "bootstrap", "scatter / error", "68 % of the replicas")
 
-    @property
-    def headline(self) -> str:
-        """How many, and how their scatter compares with the errors of the fit."""
-        words = self.count("replica")
+    def scatter(self) -> str:
+        """How it compares with the errors of the fit."""
         ratios = [own.width / error for own in self.spreads if (error := self._statistical(own)) is not None]
-        if len(self.good) < 2 or not ratios:
-            return words
+        if not ratios:
+            return ""
         middle, low, high = np.mean(ratios), min(ratios), max(ratios)
-        return words + f" Values scatter by {middle:.2f} statistical errors of the fit on average, by {low:.2f} to {high:.2f}."
+        return f" Values scatter by {middle:.2f} statistical errors of the fit on average, by {low:.2f} to {high:.2f}."
 
     def _statistical(self, own: Spread) -> float | None:
         """The statistical error that the fit quotes, of a parameter; of a fraction its whole error."""
@@ -48,17 +48,8 @@ class Bootstrap(SpreadStudy):
         error = base.statistical.get(own.name) if own.kind == PARAMETER else base.fraction_errors.get(own.name)
         return error or None
 
-    def sections(self) -> tuple[Section, ...]:
-        """One table for parameters, one for fractions."""
-        columns = ("", "fit", "bootstrap", "scatter / error", "68 % of the replicas")
-        found = []
-        for kind, title in ((PARAMETER, "parameters"), (FRACTION, "fractions")):
-            rows = tuple(self._row(own) for own in self.spreads if own.kind == kind)
-            if rows:
-                found.append(Section(title, columns, rows))
-        return (*found, *self.failures("replica"))
-
-    def _row(self, own: Spread) -> tuple[str, ...]:
+    def row(self, own: Spread) -> tuple[str, ...]:
+        """Value and error of the fit and of the replicas."""
         error, base = self._statistical(own), self.about.base
         quoted = base.errors.get(own.name) if own.kind == PARAMETER else base.fraction_errors.get(own.name)
         low, high = own.truth + np.percentile(own.deviations, INTERVAL)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ctpwa.config.variations import INDEPENDENT, NONE
+from ctpwa.config.variations import INDEPENDENT, NONE, Cause
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.spread import FRACTION, PARAMETER, deviations
 
@@ -25,21 +25,15 @@ GROUPS = {
 
 
 @dataclass(frozen=True)
-class VariedFits:
-    """A variation and its fits.
+class VariedFits(Cause):
+    """A variation and its fits; ``scatter`` is never empty.
 
     Attributes:
-        name:         of the variation
-        group:        variations of one group have the same cause; empty: it has its own
-        scatter:      how a changed sample and that of the fit belong together: ``subset``, ``independent`` or ``none``
         data:         whether measured events are others
         phase_space:  whether the phase-space sample is another
         keys:         of its fits: one, or upwards and downwards
     """
 
-    name: str
-    group: str
-    scatter: str
     data: bool
     phase_space: bool
     keys: tuple[str, ...]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import norm
@@ -118,6 +120,36 @@ def spreads(base: FitRecord, records: Sequence[FitRecord]) -> Iterator[Spread]:
 class SpreadStudy(Study):
     """A study of fits with the same parameters, which asks how their values scatter."""
 
+    noun: ClassVar[str]  # what each of its fits is of
+    columns: ClassVar[tuple[str, ...]]  # of its tables
+
+    @property
+    def headline(self) -> str:
+        """How many fits there are, and how they scatter."""
+        words = self.count()
+        return words if len(self.good) < 2 else words + self.scatter()
+
+    @abstractmethod
+    def scatter(self) -> str:
+        """How they scatter, in words that follow others; empty if nothing can be said."""
+
+    def sections(self) -> tuple[Section, ...]:
+        """One table for parameters, one for fractions, one of what is not good."""
+        found = []
+        for kind, title in ((PARAMETER, "parameters"), (FRACTION, "fractions")):
+            rows = tuple(self.row(own) for own in self.spreads if own.kind == kind)
+            if rows:
+                found.append(Section(title, self.columns, rows, self.foot(kind)))
+        return (*found, *self.failures())
+
+    @abstractmethod
+    def row(self, own: Spread) -> tuple[str, ...]:
+        """The row of a parameter or fraction."""
+
+    def foot(self, kind: str) -> str:
+        """Below the table of parameters or fractions."""
+        return ""
+
     @cached_property
     def good(self) -> tuple[FitRecord, ...]:
         """The fits that ended good."""
@@ -128,15 +160,15 @@ class SpreadStudy(Study):
         """Every parameter and fraction in the good fits."""
         return tuple(spreads(self.about.base, self.good))
 
-    def count(self, noun: str) -> str:
+    def count(self) -> str:
         """How many fits there are, and how many of them are not good."""
-        return how_many_good(counted(len(self.records), noun), len(self.records) - len(self.good))
+        return how_many_good(counted(len(self.records), self.noun), len(self.records) - len(self.good))
 
     def label(self, spread: Spread) -> str:
         """Of a parameter or fraction, with LaTeX between dollar signs."""
         return self.about.labels.get(spread.name, spread.name)
 
-    def failures(self, noun: str) -> tuple[Section, ...]:
+    def failures(self) -> tuple[Section, ...]:
         """A table of the fits that are not good, if there are any."""
         bad = tuple((own.key, own.reasons) for own in self.records if not own.good)
-        return (Section("NOT good", (noun, "reasons"), bad),) if bad else ()
+        return (Section("NOT good", (self.noun, "reasons"), bad),) if bad else ()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 import numpy as np
 from scipy.stats import chi2, norm
 
-from ctpwa.fitting.text import Section
 from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
@@ -29,30 +28,36 @@ class Toys(SpreadStudy):
 
     name: ClassVar[str] = "toys"
     title: ClassVar[str] = "Toys"
+    noun: ClassVar[str] = "toy"
+    columns: ClassVar[tuple[str, ...]] = ("", "truth", "bias", "spread", "mean error", "pull mean", "pull width", "in 1 σ", "in 2 σ")
 
-    @property
-    def headline(self) -> str:
-        """How many, and whether anything is off."""
-        words = self.count("toy")
-        if len(self.good) < 2:
-            return words
+    def scatter(self) -> str:
+        """Widths of the pulls, and whether anything is off."""
         widths = [own.pull_width[0] for own in self.spreads]
-        words += f" Pulls have widths of {np.nanmean(widths):.3f} on average, from {np.nanmin(widths):.2f} to {np.nanmax(widths):.2f}."
+        words = f" Pulls have widths of {np.nanmean(widths):.3f} on average, from {np.nanmin(widths):.2f} to {np.nanmax(widths):.2f}."
         off = [own.name for own in self.spreads if _off(own)]
         if off:
             return words + f" More than {SUSPICIOUS:g} standard errors off: {', '.join(off)}."
         return words + f" No mean or width is off by more than {SUSPICIOUS:g} standard errors."
 
-    def sections(self) -> tuple[Section, ...]:
-        """One table for parameters, one for fractions."""
-        columns = ("", "truth", "bias", "spread", "mean error", "pull mean", "pull width", "in 1 σ", "in 2 σ")
-        found = []
-        for kind, title in ((PARAMETER, "parameters"), (FRACTION, "fractions")):
-            rows = tuple(_row(own) for own in self.spreads if own.kind == kind)
-            if rows:
-                foot = f"intervals of 1 and 2 σ should cover {ONE:.1%} and {TWO:.1%}" if kind == PARAMETER else ""
-                found.append(Section(title, columns, rows, foot))
-        return (*found, *self.failures("toy"))
+    def row(self, own: Spread) -> tuple[str, ...]:
+        """Bias, spread and pulls."""
+        mean, width = own.pull_mean, own.pull_width
+        return (
+            own.name,
+            f"{own.truth:.5g}",
+            f"{own.bias:+.2g} ± {own.bias_error:.2g}",
+            f"{own.width:.3g}",
+            f"{own.mean_error:.3g}",
+            f"{mean[0]:+.2f} ± {mean[1]:.2f}",
+            f"{width[0]:.2f} ± {width[1]:.2f}",
+            f"{own.coverage(1):.1%}",
+            f"{own.coverage(2):.1%}",
+        )
+
+    def foot(self, kind: str) -> str:
+        """What intervals should cover."""
+        return f"intervals of 1 and 2 σ should cover {ONE:.1%} and {TWO:.1%}" if kind == PARAMETER else ""
 
     def figures(self) -> dict[str, AnyFigure]:
         """All pulls, and mean and width of each."""
@@ -78,21 +83,6 @@ def _off(own: Spread) -> bool:
     sum_of_squares = (n - 1) * width**2
     tail = min(chi2.cdf(sum_of_squares, n - 1), chi2.sf(sum_of_squares, n - 1))
     return bool(abs(own.pull_mean[0]) * np.sqrt(n) > SUSPICIOUS or tail < norm.sf(SUSPICIOUS))
-
-
-def _row(own: Spread) -> tuple[str, ...]:
-    mean, width = own.pull_mean, own.pull_width
-    return (
-        own.name,
-        f"{own.truth:.5g}",
-        f"{own.bias:+.2g} ± {own.bias_error:.2g}",
-        f"{own.width:.3g}",
-        f"{own.mean_error:.3g}",
-        f"{mean[0]:+.2f} ± {mean[1]:.2f}",
-        f"{width[0]:.2f} ± {width[1]:.2f}",
-        f"{own.coverage(1):.1%}",
-        f"{own.coverage(2):.1%}",
-    )
 
 
 def toys(fit: Fit, n: int = TOYS, *, seed: int = 0, **run: Unpack[RunOptions]) -> Toys:

@@ -5,6 +5,7 @@ import pytest
 from ctpwa.config.fit_settings import fit_settings
 from ctpwa.config.read import load_document
 from ctpwa.config.samples import data_sets
+from unit.config.refusals import refusals
 
 MODEL = """decay: J/psi(1S) -> K+ K- eta
 columns: [b, {vector}]
@@ -83,135 +84,96 @@ def test_the_fit_knows_their_parameters(load, fit):
     load(text(f"side: {SIDE}", "other: {density: flat, fraction: 0.05}", fit=fit))
 
 
-@pytest.mark.parametrize(
-    ("entry", "place", "what", "fix"),
-    [
-        ("x: {density: flat, fraction: 1.2}", "9:34", "the fraction of 'x' is 1.2", "give a number from 0 to 1"),
-        ("x: {density: flat, fraction: -0.1}", "9:34", "the fraction of 'x' is -0.1", "give a number from 0 to 1"),
-        ("x: {density: flat, fraction: 1}", "8:3", "the fractions add up to 1", "leave something for the signal"),
-        ("x: {density: flat}", "9:8", "key 'fraction' is missing", "add fraction: its part of all events"),
-        ("x: {fraction: 0.1}", "9:8", "key 'density' is missing", "add density: flat, a formula"),
-        ("x: 0.1", "9:8", "'x' must be a mapping of keys, not 0.1", "write  x: {density: flat, fraction: 0.1}"),
-        ("x: {density: {column: c}, fraction: 0.1}", "9:27", "the model declares no event column 'c'", "b"),
-        ("x: {density: {column: v}, fraction: 0.1}", "9:27", "event column 'v' is a vector", "one number for each event"),
-        ("x: {density: {}, fraction: 0.1}", "9:18", "a density with nothing", "write  density: flat"),
-        ("x: {density: {column: b, histogram: b.json}, fraction: 0}", "9:18", "a density with column and histogram", "write  density"),
-        ("x: {density: flatt, fraction: 0.1}", "9:18", "flatt", ""),
-        ("x: {density: 1 + mass(K+ pi-), fraction: 0.1}", "9:30", "pi-", ""),
-        (
-            "x: {density: {sideband: s.root}, fraction: 0.1}",
-            "9:18",
-            "sideband events without variables and without resonances",
-            "write  variables",
-        ),
-        (
-            "x: {density: {sideband: s.root, variables: mass(K+ K-), resonances: {phi(1020): K+ K-}}, fraction: 0}",
-            "9:48",
-            "'variables' beside resonances",
-            "write  variables",
-        ),
-        ("x: {density: {histogram: b.json, resonances: {phi(1020): K+ K-}}, fraction: 0}", "9:50", "'resonances' without", "leave it out"),
-        (
-            "x: {density: {sideband: s.root, resonances: {phi(1020): K+ eta}}, fraction: 0}",
-            "9:61",
-            "'phi(1020)' cannot decay to K+ eta: charge +1",
-            "its states are phi(1020)",
-        ),
-        ("x: {density: {sideband: s.root, resonances: {phi(1020): K+ pi-}}, fraction: 0}", "9:64", "'pi-' is not a final particle", "K-"),
-        ("x: {density: {sideband: s.root, resonances: {K*(892): {in: K+ K- eta}}}, fraction: 0}", "9:64", "is not a part of", "two of"),
-        (
-            "x: {density: {sideband: s.root, resonances: {Upsilon(1S): K+ K-}}, fraction: 0}",
-            "9:50",
-            "'Upsilon(1S)' (mass 9.4604, width 5.4e-05 GeV) is never in K+ K-, whose mass runs from 0.9874 to 2.549 GeV",
-            "remove it",
-        ),
-        ("x: {density: {sideband: s.root, resonances: {X: K+ K-}}, fraction: 0}", "9:50", "no particle is called 'X'", "mass and width"),
-        (
-            "x: {density: {sideband: s.root, resonances: {X: {mass: 1.5}}}, fraction: 0}",
-            "9:50",
-            "resonance 'X' is in no system",
-            "X: K+ K-",
-        ),
-        (
-            "x: {density: {sideband: s.root, resonances: {X: {im: K+ K-}}}, fraction: 0}",
-            "9:54",
-            "unknown key 'im'",
-            "known: in, mass, width",
-        ),
-        (
-            "x: {density: {sideband: s.root, resonances: {phase space: K+ K-}}, fraction: 0}",
-            "9:50",
-            "a resonance cannot be called 'phase space'",
-            "always part",
-        ),
-        ("x: {density: {sideband: s.root, resonances: {X: {in: K+ K-, mass: x}}}, fraction: 0}", "9:71", "must be a number", "in GeV"),
-        ("x: {density: {sideband: s.rot, variables: mass(K+ K-)}, fraction: 0}", "9:29", "unknown suffix '.rot'", "use one of"),
-        (
-            "x: {density: {sideband: s.root, variables: [{variable: mass(K+ K-), range: [2, 1]}]}, fraction: 0}",
-            "9:80",
-            "the range [2.0, 1.0] is empty",
-            "write [lowest",
-        ),
-        (
-            "x: {density: {sideband: s.root, variables: 2*mass(K+ K-)*mass(K+ eta)}, fraction: 0}",
-            "9:48",
-            "has no range of its own",
-            "write  {variable",
-        ),
-        ("x: {density: {histogram: b.json, smoothing: 1}, fraction: 0}", "9:49", "'smoothing' without sideband events", "leave it out"),
-        ("x: {density: {sideband: s.root, variables: [mass(K+ K-)], smoothing: -1}, fraction: 0}", "9:74", "'smoothing' is -1", ">= 0"),
-        ("x: {density: b.json, fraction: 0}", "9:18", "the file 'b.json' is not a formula", "density: {histogram: b.json}"),
-        ("x: {density: s.root, fraction: 0}", "9:18", "the file 's.root' is not a formula", "density: {sideband: s.root, variables"),
-        ("x: {density: '1', fraction: 0}", "9:18", "the density '1' is the same for all events", "density: flat"),
-        ("x: {density: 1, fraction: 0}", "9:18", "'density' must be a mapping", "write flat, a formula"),
-        ("x: {density: flat, fraction: {value: 0.1, float: maybe}}", "9:54", "'float' must be true or false", "write true or false"),
-        ("x: {density: {colum: b}, fraction: 0}", "9:19", "unknown key 'colum'", "did you mean 'column'"),
-        ("x: {density: flat, fraction: {value: 0.1, flot: true}}", "9:47", "unknown key 'flot'", "did you mean 'float'"),
-        (
-            "x: {density: flat, fraction: {value: 0.1, limits: [0, 0.3]}}",
-            "9:55",
-            "limits of the fraction of 'x': it does not float",
-            "float: true",
-        ),
-        ("x: {density: flat, fraction: {value: 0.1, float: true, limits: [0, 3]}}", "9:68", "are 0 and 3", "both from 0 to 1"),
-        (
-            "x: {density: flat, fraction: {value: 0.1, float: true, limits: [0.2, 0.3]}}",
-            "9:42",
-            "outside its limits 0.2 to 0.3",
-            "correct it",
-        ),
-        ("signal: {density: flat, fraction: 0.1}", "9:5", "a background cannot be called 'signal'", "give it another name"),
-    ],
+test_mistakes = refusals(
+    text,
+    """
+    x: {density: flat, fraction: 1.2} | 9:34 | the fraction of 'x' is 1.2 | give a number from 0 to 1
+    x: {density: flat, fraction: -0.1} | 9:34 | the fraction of 'x' is -0.1 | give a number from 0 to 1
+    x: {density: flat, fraction: 1} | 8:3 | the fractions add up to 1 | leave something for the signal
+    x: {density: flat} | 9:8 | key 'fraction' is missing | add fraction: its part of all events
+    x: {fraction: 0.1} | 9:8 | key 'density' is missing | add density: flat, a formula
+    x: 0.1 | 9:8 | 'x' must be a mapping of keys, not 0.1 | write  x: {density: flat, fraction: 0.1}
+    signal: {density: flat, fraction: 0.1} | 9:5 | a background cannot be called 'signal' | give it another name
+    """,
 )
-def test_mistakes(problems, entry, place, what, fix):
-    (found,) = problems(text(entry))
-    assert what in found.what
-    assert fix in found.fix
-    assert found.location.endswith(f"model.yml:{place}"), found.location
 
 
-@pytest.mark.parametrize(
-    ("fit", "what", "fix"),
-    [
-        (
-            "{constraints: {other.fraction: [0.1, 0.02]}}",
-            "'other.fraction' is not a free parameter",
-            "fraction: {value: 0.05, float: true}",
-        ),
-        ("{limits: {side.fraction: [0, 2]}}", "the limits of 'side.fraction' are 0 and 2", "stay in 0 to 1"),
-        ("{start: {side.fraction: 1.5}}", "'side.fraction' is 1.5", "give a number from 0 to 1"),
-        ("{fix: {side.fraction: 1.5}}", "'side.fraction' is 1.5", "give a number from 0 to 1"),
-        ("{minos: sid.fraction}", "'sid.fraction' is not a free parameter", "did you mean 'side.fraction'"),
-        ("{minos: side.yield}", "'side.yield' is not a free parameter", ""),
-        ("{relations: {side.fraction: 0.1*other.fraction}}", "'side.fraction' is a formula and cannot float", "let the parameters"),
-        ("{extended: true, minos: side.fraction}", "'side.fraction' is not a free parameter", ""),
-        ("{subtraction: bound}", "'bound' is not a value of 'subtraction'", "did you mean 'bounded'"),
-    ],
+test_mistakes_in_a_fraction = refusals(
+    lambda keys: text(f"x: {{density: flat, fraction: {{value: 0.1, {keys}}}}}"),
+    """
+    float: maybe | 9:54 | 'float' must be true or false | write true or false
+    flot: true | 9:47 | unknown key 'flot' | did you mean 'float'
+    limits: [0, 0.3] | 9:55 | limits of the fraction of 'x': it does not float | float: true
+    float: true, limits: [0, 3] | 9:68 | are 0 and 3 | both from 0 to 1
+    float: true, limits: [0.2, 0.3] | 9:42 | outside its limits 0.2 to 0.3 | correct it
+    """,
 )
-def test_mistakes_in_the_fit(problems, fit, what, fix):
-    (found,) = problems(text(f"side: {SIDE}", "other: {density: flat, fraction: 0.05}", fit=fit))
-    assert what in found.what
-    assert fix in found.fix
+
+
+test_mistakes_in_a_density = refusals(
+    lambda density: text(f"x: {{density: {density}, fraction: 0}}"),
+    """
+    {column: c} | 9:27 | the model declares no event column 'c' | b
+    {column: v} | 9:27 | event column 'v' is a vector | one number for each event
+    {} | 9:18 | a density with nothing | write  density: flat
+    {column: b, histogram: b.json} | 9:18 | a density with column and histogram | write  density
+    flatt | 9:18 | unknown name 'flatt' | write mass(K+, K-)
+    1 + mass(K+ pi-) | 9:30 | 'pi-' is not a final particle | known: K+, K-, eta
+    {sideband: s.root} | 9:18 | sideband events without variables and without resonances | write  variables
+    {histogram: b.json, resonances: {phi(1020): K+ K-}} | 9:50 | 'resonances' without | leave it out
+    {sideband: s.rot, variables: mass(K+ K-)} | 9:29 | unknown suffix '.rot' | use one of
+    {histogram: b.json, smoothing: 1} | 9:49 | 'smoothing' without sideband events | leave it out
+    b.json | 9:18 | the file 'b.json' is not a formula | density: {histogram: b.json}
+    s.root | 9:18 | the file 's.root' is not a formula | density: {sideband: s.root, variables
+    '1' | 9:18 | the density '1' is the same for all events | density: flat
+    1 | 9:18 | 'density' must be a mapping | write flat, a formula
+    {colum: b} | 9:19 | unknown key 'colum' | did you mean 'column'
+    """,
+)
+
+
+test_mistakes_in_a_sideband = refusals(
+    lambda keys: text(f"x: {{density: {{sideband: s.root, {keys}}}, fraction: 0}}"),
+    """
+    variables: mass(K+ K-), resonances: {phi(1020): K+ K-} | 9:48 | 'variables' beside resonances | write  variables
+    variables: [{variable: mass(K+ K-), range: [2, 1]}] | 9:80 | the range [2.0, 1.0] is empty | write [lowest
+    variables: 2*mass(K+ K-)*mass(K+ eta) | 9:48 | has no range of its own | write  {variable
+    variables: [mass(K+ K-)], smoothing: -1 | 9:74 | 'smoothing' is -1 | >= 0
+    """,
+)
+
+
+test_mistakes_in_the_resonances_of_a_sideband = refusals(
+    lambda peaks: text(f"x: {{density: {{sideband: s.root, resonances: {{{peaks}}}}}, fraction: 0}}"),
+    """
+    phi(1020): K+ eta | 9:61 | 'phi(1020)' cannot decay to K+ eta: charge +1 | its states are phi(1020)
+    phi(1020): K+ pi- | 9:64 | 'pi-' is not a final particle | K-
+    K*(892): {in: K+ K- eta} | 9:64 | is not a part of | two of
+    Upsilon(1S): K+ K-
+        | 9:50 | 'Upsilon(1S)' (mass 9.4604, width 5.4e-05 GeV) is never in K+ K-, whose mass runs from 0.9874 to 2.549 GeV | remove it
+    X: K+ K- | 9:50 | no particle is called 'X' | mass and width
+    X: {mass: 1.5} | 9:50 | resonance 'X' is in no system | X: K+ K-
+    X: {im: K+ K-} | 9:54 | unknown key 'im' | known: in, mass, width
+    phase space: K+ K- | 9:50 | a resonance cannot be called 'phase space' | always part
+    X: {in: K+ K-, mass: x} | 9:71 | must be a number | in GeV
+    """,
+)
+
+
+test_mistakes_in_the_fit = refusals(
+    lambda fit: text(f"side: {SIDE}", "other: {density: flat, fraction: 0.05}", fit=fit),
+    """
+    {constraints: {other.fraction: [0.1, 0.02]}} | 11:21 | 'other.fraction' is not a free parameter | {value: 0.05, float: true}
+    {limits: {side.fraction: [0, 2]}} | 11:31 | the limits of 'side.fraction' are 0 and 2 | stay in 0 to 1
+    {start: {side.fraction: 1.5}} | 11:30 | 'side.fraction' is 1.5 | give a number from 0 to 1
+    {fix: {side.fraction: 1.5}} | 11:28 | 'side.fraction' is 1.5 | give a number from 0 to 1
+    {minos: sid.fraction} | 11:14 | 'sid.fraction' is not a free parameter | did you mean 'side.fraction'
+    {minos: side.yield} | 11:14 | 'side.yield' is not a free parameter | lists couplings and parameters
+    {relations: {side.fraction: 2*other.fraction}} | 11:19 | 'side.fraction' is a formula and cannot float | let the parameters
+    {extended: true, minos: side.fraction} | 11:30 | 'side.fraction' is not a free parameter | lists couplings and parameters
+    {subtraction: bound} | 11:20 | 'bound' is not a value of 'subtraction' | did you mean 'bounded'
+    """,
+)
 
 
 def test_several_data_sets(load, problems):

@@ -8,57 +8,48 @@ DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 PHI = "J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K-"
 
 
-@pytest.mark.parametrize(
-    ("chain", "column", "what", "fix"),
-    [
-        ("J/psi(1S) -> K+ K- eta", 5, "'J/psi(1S) -> K+ K- eta' has 3 daughters", "every vertex has two"),
-        ("J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+", 5, "'phi(1020) -> K+' has 1 daughter", "every vertex has two"),
-        ("J/psi(1S) -> phi(1020) eta", 18, "'phi(1020)' is not a final particle and has no vertex", "add  ; phi(1020) -> …"),
-        ("J/psi(1S) -> phi(1020) K- ; phi(1020) -> K+ K-", 28, "'K-' occurs too often", "the final particles are K+ K- eta"),
-        ("J/psi(1S) -> K+ K-", 5, "does not contain eta", "end in K+ K- eta"),
-        ("psi(2S) -> phi(1020) eta ; phi(1020) -> K+ K-", 5, "does not start with J/psi(1S)", "begin with J/psi(1S) ->"),
-        ("J/psi(1S) -> phi(1020) eta ; phi(1020) -> phi(1020) K-", 18, "'phi(1020)' decays into itself", "different names"),
-        (PHI + " ; f(0)(980) -> K+ K-", 55, "the vertex of 'f(0)(980)' is never reached", "or remove it"),
-        (PHI + " ; phi(1020) -> K+ K-", 18, "the vertex of 'phi(1020)' is never reached", "or remove it"),
-        ("J/psi(1S) phi eta", 5, "cannot read 'J/psi(1S) phi eta' as a vertex", "mother -> daughter daughter"),
-        ("J/psi(1S) -> X eta ; X -> K+ K-", 18, "unknown particle 'X'", "needs JP, mass and width"),
-        ("J/psi(1S) -> K*(1410)- K- ; K*(1410)- -> K+ eta", 18, "K*(1410)- cannot decay to K+ eta", "K*(1410)+ could"),
-        ("J/psi(1S) -> K*(1410)+ K- ; K*(1410) -> K+ eta", 18, "has no vertex of its own", "write K*(1410)+ at both of its vertices"),
-        ("J/psi(1S) -> f(0)(980) eta ; f(0)(980) -> K+ K-", 5, "parity needs", "correct JP of its resonances"),
-        ("J/psi(1S) -> omega(782) eta ; omega(782) -> K+ K-", 18, "below threshold everywhere", "off_shell: true"),
-    ],
-)  # fmt: skip
-def test_bad_chain(problems, chain, column, what, fix):
-    (problem,) = problems(DECAY + f"chains:\n  - {chain}\n")
-    assert what in problem.what
-    assert fix in problem.fix
-    assert problem.fix
-    if "too often" not in what:
-        assert problem.location == f"model.yml:3:{column}"
-
-
-def test_an_empty_chain(refused):
-    refused(DECAY + "chains:\n  - ';'\n", "3:5", "the chain is empty", "J/psi(1S) -> … ; … -> …")
+test_bad_chain = refusals(
+    lambda chain: DECAY + f"chains:\n  - {chain}\n",
+    """
+    J/psi(1S) -> K+ K- eta | 5 | 'J/psi(1S) -> K+ K- eta' has 3 daughters | every vertex has two
+    J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ | 5 | 'phi(1020) -> K+' has 1 daughter | every vertex has two
+    J/psi(1S) -> phi(1020) eta | 18 | 'phi(1020)' is not a final particle and has no vertex | add  ; phi(1020) -> …
+    J/psi(1S) -> phi(1020) K- ; phi(1020) -> K+ K- | 28 | 'K-' occurs too often | the final particles are K+ K- eta
+    J/psi(1S) -> K+ K- | 5 | does not contain eta | end in K+ K- eta
+    psi(2S) -> phi(1020) eta ; phi(1020) -> K+ K- | 5 | does not start with J/psi(1S) | begin with J/psi(1S) ->
+    J/psi(1S) -> phi(1020) eta ; phi(1020) -> phi(1020) K- | 18 | 'phi(1020)' decays into itself | different names
+    J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K- ; f(0)(980) -> K+ K- | 55 | the vertex of 'f(0)(980)' is never reached | or remove it
+    J/psi(1S) -> phi(1020) eta ; phi(1020) -> K+ K- ; phi(1020) -> K+ K- | 18 | the vertex of 'phi(1020)' is never reached | or remove it
+    J/psi(1S) phi eta | 5 | cannot read 'J/psi(1S) phi eta' as a vertex | mother -> daughter daughter
+    J/psi(1S) -> X eta ; X -> K+ K- | 18 | unknown particle 'X' | needs JP, mass and width
+    J/psi(1S) -> K*(1410)- K- ; K*(1410)- -> K+ eta | 18 | K*(1410)- cannot decay to K+ eta | K*(1410)+ could
+    J/psi(1S) -> K*(1410)+ K- ; K*(1410) -> K+ eta | 18 | has no vertex of its own | write K*(1410)+ at both of its vertices
+    J/psi(1S) -> f(0)(980) eta ; f(0)(980) -> K+ K- | 5 | parity needs | correct JP of its resonances
+    J/psi(1S) -> omega(782) eta ; omega(782) -> K+ K- | 18 | below threshold everywhere | off_shell: true
+    ';' | 5 | the chain is empty | J/psi(1S) -> … ; … -> …
+    """,
+    line=3,
+)
 
 
 test_bad_ls_of_a_chain = refusals(
     lambda ls: DECAY + f"chains:\n  - {{decay: {PHI}, ls: {ls}}}\n",
-    [
-        ("[[[0, 1]], null]", 67, "(L,S) = (0,1) is not allowed in J/psi(1S) -> phi(1020) eta", "allowed: (1,1)"),
-        ("[null, [[2, 0]]]", 73, "(L,S) = (2,0) is not allowed in phi(1020) -> K+ K-", "allowed: (1,0)"),
-        ("[[[1, 1]]]", 66, "'ls' has 1 entry for 2 vertices", "one entry per vertex"),
-        ("[null, null, null]", 66, "'ls' has 3 entries for 2 vertices", "null allows all"),
-        ("[[1, 1], [1, 0]]", 66, "'ls' is not a list of (L, S) pairs", "[[[1, 1]], [[1, 0]]]"),
-        ("[1, 1]", 66, "'ls' is not a list of (L, S) pairs", "[[[1, 1]], [[1, 0]]]"),
-        ("P", 66, "'ls' is not a list of (L, S) pairs", "[[[1, 1]], [[1, 0]]]"),
-        ("[[[1, 1, 0]], null]", 68, "[1, 1, 0] is not an (L, S) pair", "such as [1, 1] or [0, 1/2]"),
-        ("[[], null]", 67, "the list of (L, S) pairs in 'ls' is empty", "leave it out to allow all"),
-        ("[[[1.5, 1]], null]", 67, "[1.5, 1] is not an (L, S) pair", "such as"),
-        ("[[[-1, 1]], null]", 67, "[-1, 1] is not an (L, S) pair", "such as"),
-        ("[[[1, 1/3]], null]", 67, "[1, 1/3] is not an (L, S) pair", "such as"),
-        ("[[[1, 1/0]], null]", 67, "[1, 1/0] is not an (L, S) pair", "such as"),
-        ("[[[P, 1]], null]", 67, "[P, 1] is not an (L, S) pair", "such as"),
-    ],
+    """
+    [[[0, 1]], null] | 67 | (L,S) = (0,1) is not allowed in J/psi(1S) -> phi(1020) eta | allowed: (1,1)
+    [null, [[2, 0]]] | 73 | (L,S) = (2,0) is not allowed in phi(1020) -> K+ K- | allowed: (1,0)
+    [[[1, 1]]] | 66 | 'ls' has 1 entry for 2 vertices | one entry per vertex
+    [null, null, null] | 66 | 'ls' has 3 entries for 2 vertices | null allows all
+    [[1, 1], [1, 0]] | 66 | 'ls' is not a list of (L, S) pairs | [[[1, 1]], [[1, 0]]]
+    [1, 1] | 66 | 'ls' is not a list of (L, S) pairs | [[[1, 1]], [[1, 0]]]
+    P | 66 | 'ls' is not a list of (L, S) pairs | [[[1, 1]], [[1, 0]]]
+    [[[1, 1, 0]], null] | 68 | [1, 1, 0] is not an (L, S) pair | such as [1, 1] or [0, 1/2]
+    [[], null] | 67 | the list of (L, S) pairs in 'ls' is empty | leave it out to allow all
+    [[[1.5, 1]], null] | 67 | [1.5, 1] is not an (L, S) pair | such as
+    [[[-1, 1]], null] | 67 | [-1, 1] is not an (L, S) pair | such as
+    [[[1, 1/3]], null] | 67 | [1, 1/3] is not an (L, S) pair | such as
+    [[[1, 1/0]], null] | 67 | [1, 1/0] is not an (L, S) pair | such as
+    [[[P, 1]], null] | 67 | [P, 1] is not an (L, S) pair | such as
+    """,
     line=3,
 )
 

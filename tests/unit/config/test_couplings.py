@@ -45,21 +45,22 @@ def test_without_the_section_there_are_no_values(load):
 
 test_a_wrong_entry = refusals(
     lambda line: MODEL + f"  {line}\n",
-    [
-        ("phi(1020)[K+ K-] (1,1)(1,2): 1", "6:3", "no coupling is called", f"did you mean {PHI!r}?"),
-        ("Delta: 1", "6:3", "no coupling is called 'Delta'", "ctpwa check lists"),
-        (K2.replace("+[K+", "-[K-") + ": 1", "6:3", f"has no coupling of its own: it is -{K2!r}", f"give {K2!r} a value"),
-        (f"{PHI}: one", "6:32", "'one' is not a complex number", "[re, im]"),
-        (f"{PHI}: [1, 2, 3]", "6:32", "is not a complex number", "{abs: …, phase: …}"),
-        (f"{PHI}: [1, two]", "6:32", "is not a complex number", "[re, im]"),
-        (f"{PHI}: {{abs: 1}}", "6:32", "is not a complex number", "{abs: …, phase: …}"),
-        (f"{PHI}: {{abs: -1, phase: 0}}", "6:32", "is not a complex number", "{abs: …, phase: …}"),
-        (f"{PHI}: {{abs: 1, phase: 0, re: 2}}", "6:32", "is not a complex number", "{abs: …, phase: …}"),
-        (f"{PHI}: true", "6:32", "is not a complex number", "[re, im]"),
-        (f"{PHI}: .inf", "6:32", "is not finite", "[re, im]"),
-        (f"{PHI}: 1+nanj", "6:32", "is not finite", "[re, im]"),
-        (f"{PHI}: [.nan, 1]", "6:32", "is not a complex number", "[re, im]"),
-    ],
+    """
+    phi(1020)[K+ K-] (1,1)(1,2): 1 | 6:3 | no coupling is called | did you mean 'phi(1020)[K+ K-] (1,1)(1,0)'?
+    Delta: 1 | 6:3 | no coupling is called 'Delta' | ctpwa check lists
+    K(2)*(1430)-[K- eta] (2,2)(2,0): 1
+        | 6:3 | has no coupling of its own: it is -'K(2)*(1430)+[K+ eta] (2,2)(2,0)' | give 'K(2)*(1430)+[K+ eta] (2,2)(2,0)' a value
+    phi(1020)[K+ K-] (1,1)(1,0): one | 6:32 | 'one' is not a complex number | [re, im]
+    phi(1020)[K+ K-] (1,1)(1,0): [1, 2, 3] | 6:32 | is not a complex number | {abs: …, phase: …}
+    phi(1020)[K+ K-] (1,1)(1,0): [1, two] | 6:32 | is not a complex number | [re, im]
+    phi(1020)[K+ K-] (1,1)(1,0): {abs: 1} | 6:32 | is not a complex number | {abs: …, phase: …}
+    phi(1020)[K+ K-] (1,1)(1,0): {abs: -1, phase: 0} | 6:32 | is not a complex number | {abs: …, phase: …}
+    phi(1020)[K+ K-] (1,1)(1,0): {abs: 1, phase: 0, re: 2} | 6:32 | is not a complex number | {abs: …, phase: …}
+    phi(1020)[K+ K-] (1,1)(1,0): true | 6:32 | is not a complex number | [re, im]
+    phi(1020)[K+ K-] (1,1)(1,0): .inf | 6:32 | is not finite | [re, im]
+    phi(1020)[K+ K-] (1,1)(1,0): 1+nanj | 6:32 | is not finite | [re, im]
+    phi(1020)[K+ K-] (1,1)(1,0): [.nan, 1] | 6:32 | is not a complex number | [re, im]
+    """,
 )
 
 

@@ -69,12 +69,12 @@ def test_a_tied_coupling_has_the_asymmetry_of_the_other(load):
 
 test_wrong_names_and_values = refusals(
     lambda cp: f"{HEAD}{RESONANCES}cp: {cp}\n",
-    [
-        ("K*(893)", "5:5", "no resonance and no coupling is called 'K*(893)'", "did you mean"),
-        ("X", "5:5", "no resonance and no coupling is called 'X'", "ctpwa check lists them"),
-        ("[K*(892), K*(892)+]", "5:15", "would have two asymmetries, of 'K*(892)' and 'K*(892)+'", "leave one of them out"),
-        ("{K*(892): much}", "5:15", "'much' is not a complex number", "write a number such as"),
-    ],
+    """
+    K*(893) | 5:5 | no resonance and no coupling is called 'K*(893)' | did you mean
+    X | 5:5 | no resonance and no coupling is called 'X' | ctpwa check lists them
+    [K*(892), K*(892)+] | 5:15 | would have two asymmetries, of 'K*(892)' and 'K*(892)+' | leave one of them out
+    {K*(892): much} | 5:15 | 'much' is not a complex number | write a number such as
+    """,
 )
 
 

@@ -10,21 +10,21 @@ PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
 
 test_bad_decay = refusals(
     lambda decay: f"decay: {decay}\n",
-    [
-        ("J/psi -> K+ K- etta", 23, "unknown particle 'etta'", "did you mean 'eta'?"),
-        ("Jpsii -> K+ K- eta", 8, "unknown particle 'Jpsii'", "'J/psi(1S)'"),
-        ("J/psi -> x:K+ y:K_ eta", 24, "unknown particle 'K_'", "PDG"),
-        ("J/psi => K+ K- eta", 8, "cannot read 'J/psi => K+ K- eta' as a decay", "parent -> particle"),
-        ("J/psi → K+ K- eta", 8, "as a decay", "parent -> particle"),
-        ("J/psi eta -> K+ K-", 8, "as a decay", "parent -> particle"),
-        ("J/psi ->", 8, "as a decay", "parent -> particle"),
-        ("J/psi -> K+ K+ eta", 8, "charge is not conserved in J/psi(1S)", "correct the decay"),
-        ("phi(1020) -> K+ K- eta", 8, "below threshold: the final particles weigh 1.53522 GeV, phi(1020) only 1.01946 GeV", "correct"),
-        ("J/psi -> a:K+ a:K- eta", 8, "duplicated name 'a' in the final state", "a name of its own"),
-        ("J/psi -> eta", 8, "has 1 final particle", "2 to 6"),
-        ("J/psi -> pi+ pi- pi+ pi- pi+ pi- pi0", 8, "has 7 final particles", "2 to 6"),
-        ("J/psi -> eta phi; phi -> K+ K-; omega -> pi+ pi-", 40, "the sub-decay of 'omega' is never reached", "or remove it"),
-    ],
+    """
+    J/psi -> K+ K- etta | 23 | unknown particle 'etta' | did you mean 'eta'?
+    Jpsii -> K+ K- eta | 8 | unknown particle 'Jpsii' | 'J/psi(1S)'
+    J/psi -> x:K+ y:K_ eta | 24 | unknown particle 'K_' | PDG
+    J/psi => K+ K- eta | 8 | cannot read 'J/psi => K+ K- eta' as a decay | parent -> particle
+    J/psi → K+ K- eta | 8 | as a decay | parent -> particle
+    J/psi eta -> K+ K- | 8 | as a decay | parent -> particle
+    J/psi -> | 8 | as a decay | parent -> particle
+    J/psi -> K+ K+ eta | 8 | charge is not conserved in J/psi(1S) | correct the decay
+    phi(1020) -> K+ K- eta | 8 | below threshold: the final particles weigh 1.53522 GeV, phi(1020) only 1.01946 GeV | correct
+    J/psi -> a:K+ a:K- eta | 8 | duplicated name 'a' in the final state | a name of its own
+    J/psi -> eta | 8 | has 1 final particle | 2 to 6
+    J/psi -> pi+ pi- pi+ pi- pi+ pi- pi0 | 8 | has 7 final particles | 2 to 6
+    J/psi -> eta phi; phi -> K+ K-; omega -> pi+ pi- | 40 | the sub-decay of 'omega' is never reached | or remove it
+    """,
     line=1,
 )
 

@@ -1,6 +1,6 @@
 """``max_L`` of one vertex, and ``without``: waves and chains that are left out."""
 
-import pytest
+from unit.config.refusals import refusals
 
 KK = "decay: J/psi(1S) -> K+ K- eta\nresonances:\n"
 GAMMA = "decay: J/psi(1S) -> gamma pi0 pi0\nresonances:\n"
@@ -42,18 +42,6 @@ class TestMaxL:
         text = GAMMA + "  f(2)(1270): {in: pi0 pi0, max_L: {decay: 1}}\n"
         refused(text, "3:20", "L is limited to 1", "raise max_L (it is 1 here)")
 
-    @pytest.mark.parametrize(
-        ("value", "where", "what", "fix"),
-        [
-            ("two", "3:36", "'max_L' must be a whole number, not 'two'", "{production: 1, decay: 2}"),
-            ("-1", "3:36", "'max_L' is -1", ">= 0"),
-            ("{decay: x}", "3:44", "'decay' must be a whole number", "write a whole number"),
-            ("{decoy: 1}", "3:37", "unknown key 'decoy'", "did you mean 'decay'?"),
-        ],
-    )
-    def test_mistakes(self, refused, value, where, what, fix):
-        refused(GAMMA + f"  f(2)(1270): {{in: pi0 pi0, max_L: {value}}}\n", where, what, fix)
-
     def test_the_vertices_of_a_chain(self, load, refused):
         text = "decay: J/psi(1S) -> gamma pi0 pi0\nchains:\n  - {decay: J/psi(1S) -> f(2)(1270) gamma ; f(2)(1270) -> pi0 pi0%s}\n"
         assert ls_of(load(text % "")) == {(0, 2), (2, 2)}
@@ -61,6 +49,17 @@ class TestMaxL:
         assert ls_of(load(text % ", max_L: 2")) == {(0, 2), (2, 2)}
         refused(text % ", max_L: [0]", "3:75", "'max_L' has 1 entry for 2 vertices", "one entry per vertex")
         refused(text % ", max_L: [0, 1]", "3:5", "L is limited to 1", "raise max_L (it is 1 here)")
+
+
+test_mistakes_in_max_L = refusals(
+    lambda value: GAMMA + f"  f(2)(1270): {{in: pi0 pi0, max_L: {value}}}\n",
+    """
+    two | 3:36 | 'max_L' must be a whole number, not 'two' | {production: 1, decay: 2}
+    -1 | 3:36 | 'max_L' is -1 | >= 0
+    {decay: x} | 3:44 | 'decay' must be a whole number | write a whole number
+    {decoy: 1} | 3:37 | unknown key 'decoy' | did you mean 'decay'?
+    """,
+)
 
 
 class TestWithout:
@@ -94,17 +93,17 @@ class TestWithout:
         )
         refused(text % ", without: [rho(770), f(2)(1270)]", "3:3", "'without' leaves no wave of 'a(1)(1260)'", "leave out less")
 
-    @pytest.mark.parametrize(
-        ("entry", "where", "fix"),
-        [
-            ("'K(2)*(1430)-[K- etA]'", "3:48", "did you mean 'K(2)*(1430)-[K- eta] (2,2)(2,0)'"),
-            ("[K(2)*(1430)-, 'K(2)*(1430)+[K+ eta]']", "3:49", "did you mean"),
-            ("phi(1020)", "3:48", "write names as ctpwa check prints them"),
-            ("'phi(1020)[K+ K-]'", "3:48", "write names as ctpwa check prints them"),
-        ],
-    )
-    def test_what_it_does_not_have(self, refused, entry, where, fix):
-        refused(KK + K2 % f", without: {entry}", where, "is neither a resonance in one of its chains nor one of its waves", fix)
 
-    def test_its_type(self, refused):
-        refused(KK + K2 % ", without: 3", "3:48", "'without' must be a list, not 3", "the name of another resonance")
+NO_PART = "is neither a resonance in one of its chains nor one of its waves"
+
+test_mistakes_in_without = refusals(
+    lambda entry: KK + K2 % f", without: {entry}",
+    """
+    'K(2)*(1430)-[K- etA]'
+        | 3:48 | is neither a resonance in one of its chains nor one of its waves | did you mean 'K(2)*(1430)-[K- eta] (2,2)(2,0)'
+    [K(2)*(1430)-, 'K(2)*(1430)+[K+ eta]'] | 3:49 | is neither a resonance in one of its chains nor one of its waves | did you mean
+    phi(1020) | 3:48 | is neither a resonance in one of its chains nor one of its waves | write names as ctpwa check prints them
+    'phi(1020)[K+ K-]' | 3:48 | is neither a resonance in one of its chains nor one of its waves | write names as ctpwa check prints them
+    3 | 3:48 | 'without' must be a list, not 3 | the name of another resonance
+    """,
+)

@@ -8,24 +8,26 @@ PHI = "resonances: {phi(1020): {in: K+ K-}}\n"
 DECAY = "decay: J/psi(1S) -> K+ K- eta\n"
 
 
-@pytest.mark.parametrize(
-    ("value", "what", "fix"),
-    [
-        ("[[1, 0], [0, 1]]", "the density matrix has shape 2×2", "spin 1 needs 3×3"),
-        ("[[1, 1, 0], [0, 0, 0], [0, 0, 1]]", "not Hermitian", "complex conjugate"),
-        ("[[1, 0, 0.1j], [0, 0, 0], [0.1j, 0, 1]]", "not Hermitian", "complex conjugate"),
-        ("[[1, 0, 0], [0, -1, 0], [0, 0, 1]]", "not positive: its lowest eigenvalue is -1", "negative"),
-        ("[[1, 0, 0], [0, 0], [0, 0, 1]]", "not a matrix of numbers", "3 rows of 3 numbers"),
-        ("[[1, 0, a], [0, 0, 0], [a, 0, 1]]", "not a matrix of numbers", "0.1+0.2j"),
-        ("transvers", "'transvers' is not a polarisation", "did you mean 'transverse'?"),
-        ("unpolarized", "'unpolarized' is not a polarisation", "did you mean 'unpolarised'?"),
-        ("longitudinal", "'longitudinal' is not a polarisation", "or a density matrix"),
-        ("1", "1 is not a polarisation", "or a density matrix"),
-        ("[1, 0, 1]", "is not a polarisation", "or a density matrix"),
-    ],
+def polarised(value):
+    return DECAY + f"polarisation: {value}\n" + PHI
+
+
+test_bad_polarisation = refusals(
+    polarised,
+    """
+    [[1, 0], [0, 1]] | 2:15 | the density matrix has shape 2×2 | spin 1 needs 3×3
+    [[1, 1, 0], [0, 0, 0], [0, 0, 1]] | 2:15 | not Hermitian | complex conjugate
+    [[1, 0, 0.1j], [0, 0, 0], [0.1j, 0, 1]] | 2:15 | not Hermitian | complex conjugate
+    [[1, 0, 0], [0, -1, 0], [0, 0, 1]] | 2:15 | not positive: its lowest eigenvalue is -1 | negative
+    [[1, 0, 0], [0, 0], [0, 0, 1]] | 2:15 | not a matrix of numbers | 3 rows of 3 numbers
+    [[1, 0, a], [0, 0, 0], [a, 0, 1]] | 2:15 | not a matrix of numbers | 0.1+0.2j
+    transvers | 2:15 | 'transvers' is not a polarisation | did you mean 'transverse'?
+    unpolarized | 2:15 | 'unpolarized' is not a polarisation | did you mean 'unpolarised'?
+    longitudinal | 2:15 | 'longitudinal' is not a polarisation | or a density matrix
+    1 | 2:15 | 1 is not a polarisation | or a density matrix
+    [1, 0, 1] | 2:15 | is not a polarisation | or a density matrix
+    """,
 )
-def test_bad_polarisation(refused, value, what, fix):
-    refused(DECAY + f"polarisation: {value}\n" + PHI, "2:15", what, fix)
 
 
 def test_transverse_needs_spin_one(refused):
@@ -89,46 +91,37 @@ def test_formulas_of_elements(load):
 
 
 test_bad_elements = refusals(
-    lambda value: DECAY + f"polarisation: {value}\n" + PHI,
-    [
-        ("P_z", "2:15", "'P_z' is no element of the density matrix of a parent with spin 1", "the elements are rho_11, rho_00"),
-        ("{rho_01.re: float}", "2:16", "'rho_01.re' is no element", "write rho_10.re: elements below the diagonal are the complex"),
-        ("{rho_10: float}", "2:16", "'rho_10' is no element", "rho_10.re and rho_10.im"),
-        ("{rho_22: 0.1}", "2:16", "'rho_22' is no element", "did you mean 'rho_11'"),
-        ("{rho_00: 1.2}", "2:24", "'rho_00' is 1.2", "give a number from 0 to 1"),
-        ("{rho_00: {value: 0.5, limits: [0, 2]}}", "2:45", "the limits of 'rho_00' are 0 and 2", "within 0 to 1"),
-        ("{rho_00: 0.9, rho_1-1.re: 0.3}", "2:15", "its lowest eigenvalue is -0.25 at rho_00 = 0.9, rho_1-1.re = 0.3", "negative"),
-        ("{rho_11: float, rho_00: float, rho_-1-1: 0.1}", "2:15", "all 3 diagonal elements are named", "leave one of them out"),
-        ("{rho_00: yes}", "2:24", "true is not what 'rho_00' can be", "write a number, float"),
-        ("{rho_00: {valu: 1}}", "2:25", "unknown key 'valu'", "did you mean 'value'?"),
-        ("{rho_00: rho_12}", "2:24", "'rho_00' is 'rho_12'", "another diagonal element that it is equal to"),
-        ("{rho_11: 0.2, rho_-1-1: {value: rho_11, float: true}}", "2:39", "equal to 'rho_11', and has nothing of its own", "let it float"),
-        ("{}", "2:15", "'polarisation' names no element", "rho_11: float"),
-    ],
+    polarised,
+    """
+    P_z | 2:15 | 'P_z' is no element of the density matrix of a parent with spin 1 | the elements are rho_11, rho_00
+    {rho_01.re: float} | 2:16 | 'rho_01.re' is no element | write rho_10.re: elements below the diagonal are the complex
+    {rho_10: float} | 2:16 | 'rho_10' is no element | rho_10.re and rho_10.im
+    {rho_22: 0.1} | 2:16 | 'rho_22' is no element | did you mean 'rho_11'
+    {rho_00: 1.2} | 2:24 | 'rho_00' is 1.2 | give a number from 0 to 1
+    {rho_00: {value: 0.5, limits: [0, 2]}} | 2:45 | the limits of 'rho_00' are 0 and 2 | within 0 to 1
+    {rho_00: 0.9, rho_1-1.re: 0.3} | 2:15 | its lowest eigenvalue is -0.25 at rho_00 = 0.9, rho_1-1.re = 0.3 | negative
+    {rho_11: float, rho_00: float, rho_-1-1: 0.1} | 2:15 | all 3 diagonal elements are named | leave one of them out
+    {rho_00: yes} | 2:24 | true is not what 'rho_00' can be | write a number, float
+    {rho_00: {valu: 1}} | 2:25 | unknown key 'valu' | did you mean 'value'?
+    {rho_00: rho_12} | 2:24 | 'rho_00' is 'rho_12' | another diagonal element that it is equal to
+    {rho_11: 0.2, rho_-1-1: {value: rho_11, float: true}} | 2:39 | equal to 'rho_11', and has nothing of its own | let it float
+    {} | 2:15 | 'polarisation' names no element | rho_11: float
+    """,
 )
 
 
 test_bad_vectors = refusals(
-    lambda text: LAMBDAC + text + KSTAR,
-    [
-        ("polarisation: {P_x: 0.8, P_z: 0.8}\n", "2:15", "not positive", "not longer than 1"),
-        ("polarisation: [P_x, P_z]\nfit: {start: {P_x: 0.8, P_z: 0.8}}\n", "2:15", "at P_x = 0.8, P_z = 0.8", "not longer than 1"),
-        (
-            "polarisation: {P_x: {value: 0.6, float: true}, P_z: {value: 0.8, float: true}}\n",
-            "2:15",
-            "at the edge of what is physical where the fit starts",
-            "start inside",
-        ),
-        ("polarisation: {P_x: 0.6, P_y: 0.8, P_z: float}\n", "2:15", "'P_z' has no room", "not longer than 1"),
-        ("polarisation: {P_x: 0, P_z: float}\nfit: {start: {P_x: 0.5}}\n", "3:15", "'P_x' is not a free parameter", "P_x: float"),
-        ("polarisation: P_z\nparameters: {P_z: 1}\n", "2:15", "one of the 'parameters' as well", "rename"),
-        (
-            "polarisation: {P_z: float}\nfit: {relations: {P_z: 0.5*P_x}}\n",
-            "3:19",
-            "'P_z' is a formula and cannot float",
-            "let the parameters in it float",
-        ),
-    ],
+    lambda value: LAMBDAC + f"polarisation: {value}\n" + KSTAR,
+    r"""
+    {P_x: 0.8, P_z: 0.8} | 2:15 | not positive | not longer than 1
+    [P_x, P_z]\nfit: {start: {P_x: 0.8, P_z: 0.8}} | 2:15 | at P_x = 0.8, P_z = 0.8 | not longer than 1
+    {P_x: {value: 0.6, float: true}, P_z: {value: 0.8, float: true}}
+        | 2:15 | at the edge of what is physical where the fit starts | start inside
+    {P_x: 0.6, P_y: 0.8, P_z: float} | 2:15 | 'P_z' has no room | not longer than 1
+    {P_x: 0, P_z: float}\nfit: {start: {P_x: 0.5}} | 3:15 | 'P_x' is not a free parameter | P_x: float
+    P_z\nparameters: {P_z: 1} | 2:15 | one of the 'parameters' as well | rename
+    {P_z: float}\nfit: {relations: {P_z: 0.5*P_x}} | 3:19 | 'P_z' is a formula and cannot float | let the parameters in it float
+    """,
 )
 
 

@@ -47,26 +47,26 @@ def test_a_mapping_will_do():
 
 
 test_mistakes = refusals(
-    projections,
-    [
-        ("\n - mass(K+, K)", "5:13", "'K' is not a final particle", "did you mean"),
-        ("\n - 'mass(K+, K)'", "5:14", "'K' is not a final particle", "did you mean"),
-        ("\n - {variable: 'E(K+) + E(K)'}", "5:26", "'K' is not a final particle", "did you mean"),
-        ("\n - E(eta) * 1 - foo", "5:17", "unknown name 'foo'", "write"),
-        (" mass(K+ x)", "4:22", "'x' is not a final particle", "known: K+, K-, eta"),
-        ("\n - [mass(K+ K-)]", "5:4", "must be a mapping of keys", "- {variable:"),
-        ("\n - {variable: mass(K+, K-), bins: 3}", "5:24", "unknown key 'K-)'", "quote a variable"),
-        ("\n - {variable: E(K+), bins: 0}", "5:28", "'bins' is 0", "a number >= 1"),
-        ("\n - {variable: E(K+), bins: 10001}", "5:28", "'bins' is 10001", "a number <= 10000"),
-        ("\n - {variable: E(K+), bins: 1.5}", "5:28", "'bins' must be a whole number", "whole number"),
-        ("\n - {variable: E(K+), range: [2, 1]}", "5:29", "the range [2.0, 1.0] is empty", "[lowest edge, highest edge]"),
-        ("\n - {variable: E(K+), range: [1, 2, 3]}", "5:29", "'range' has 3 entries", "[lowest edge, highest edge]"),
-        ("\n - {variable: E(K+), range: 2}", "5:29", "'range' must be a list", "[lowest edge, highest edge]"),
-        ("\n - {bins: 3}", "5:4", "key 'variable' is missing", "add variable"),
-        ("\n - E(K+)\n - E(K+)", "6:4", "'E(K+)' is given twice", "another range"),
-        (" []", "4:14", "'projections' is an empty list", "name at least one"),
-        (" 3", "4:14", "'projections' must be a list", "one line per variable"),
-    ],
+    lambda entry: projections(f" {entry}"),
+    r"""
+    \n - mass(K+, K) | 5:13 | 'K' is not a final particle | did you mean
+    \n - 'mass(K+, K)' | 5:14 | 'K' is not a final particle | did you mean
+    \n - {variable: 'E(K+) + E(K)'} | 5:26 | 'K' is not a final particle | did you mean
+    \n - E(eta) * 1 - foo | 5:17 | unknown name 'foo' | write
+    mass(K+ x) | 4:22 | 'x' is not a final particle | known: K+, K-, eta
+    \n - [mass(K+ K-)] | 5:4 | must be a mapping of keys | - {variable:
+    \n - {variable: mass(K+, K-), bins: 3} | 5:24 | unknown key 'K-)' | quote a variable
+    \n - {variable: E(K+), bins: 0} | 5:28 | 'bins' is 0 | a number >= 1
+    \n - {variable: E(K+), bins: 10001} | 5:28 | 'bins' is 10001 | a number <= 10000
+    \n - {variable: E(K+), bins: 1.5} | 5:28 | 'bins' must be a whole number | whole number
+    \n - {variable: E(K+), range: [2, 1]} | 5:29 | the range [2.0, 1.0] is empty | [lowest edge, highest edge]
+    \n - {variable: E(K+), range: [1, 2, 3]} | 5:29 | 'range' has 3 entries | [lowest edge, highest edge]
+    \n - {variable: E(K+), range: 2} | 5:29 | 'range' must be a list | [lowest edge, highest edge]
+    \n - {bins: 3} | 5:4 | key 'variable' is missing | add variable
+    \n - E(K+)\n - E(K+) | 6:4 | 'E(K+)' is given twice | another range
+    [] | 4:14 | 'projections' is an empty list | name at least one
+    3 | 4:14 | 'projections' must be a list | one line per variable
+    """,
 )
 
 

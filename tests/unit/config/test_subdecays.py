@@ -120,43 +120,29 @@ def test_labels(load):
 
 test_mistakes = refusals(
     lambda text: text,
-    [
-        (
-            PSI + "resonances: {X: {in: mu+ mu-, JP: 1--, mass: 2, width: 1}}\n",
-            "2:22",
-            "a state on its mass shell is in every chain, or in none",
-            "remove 'X'",
-        ),
-        (PSI + "resonances: {X: {in: pi+ mu+, JP: 1--, mass: 2, width: 1}}\n", "2:22", "takes J/psi apart", "write J/psi for mu+ mu-"),
-        (
-            PSI + "resonances: {J/psi: {width: 0.1}, NR: {in: pi+ pi-, JP: 0++, lineshape: constant}}\n",
-            "2:29",
-            "'width' does not apply to it",
-            "remove it",
-        ),
-        (
-            PSI + "chains: ['psi(2S) -> X Y; X -> pi+ mu+; Y -> pi- mu-']\n",
-            "2:36",
-            "'mu+' comes from J/psi: a state on its mass shell is in",
-            "produce J/psi",
-        ),
-        (
-            PSI + "chains: ['psi(2S) -> chi(c1)(1P) Y; chi(c1)(1P) -> mu+ mu-; Y -> pi+ pi-']\n",
-            "2:52",
-            "'mu+' comes from J/psi",
-            "produce J/psi",
-        ),
-        (PSI, "1:8", "no chain leads to 'J/psi(1S)' in mu+ mu-: nothing is declared for the rest, pi+ pi-", "add a resonance"),
-        ("decay: J/psi -> rho(770)0 eta; rho(770)0 -> pi+ pi-\n", "1:17", "too wide to be held at its mass", "give it under 'resonances'"),
-        ("decay: J/psi -> gamma eta; gamma -> e+ e-\n", "1:17", "has no mass", "remove its sub-decay"),
-        ("decay: J/psi -> eta phi; phi -> K+ K+\n", "1:8", "charge is not conserved in phi(1020)", "correct"),
-        ("decay: J/psi -> eta phi; phi -> eta eta\n", "1:8", "phi(1020) -> eta eta is below threshold", "correct"),
-        ("decay: J/psi -> eta phi; phi -> K+\n", "1:8", "has one daughter", "two particles or more"),
-        ("decay: J/psi -> eta phi; phi\n", "1:8", "cannot read 'phi' as a decay", "both sides of ;"),
-        ("decay: J/psi -> eta phi; phi -> phi eta\n", "1:21", "decays into itself", "lighter"),
-        ("decay: J/psi -> pi0 psi(2S); psi(2S) -> mu+ mu-\n", "1:8", "below threshold", "correct"),
-        ("decay: eta(c)(1S) -> pi0 phi; phi -> K+ K-\n", "1:8", "cannot exist", "weak: true"),
-    ],
+    r"""
+    decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\nresonances: {X: {in: mu+ mu-, JP: 1--, mass: 2, width: 1}}\n
+        | 2:22 | a state on its mass shell is in every chain, or in none | remove 'X'
+    decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\nresonances: {X: {in: pi+ mu+, JP: 1--, mass: 2, width: 1}}\n
+        | 2:22 | takes J/psi apart | write J/psi for mu+ mu-
+    decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\nresonances: {J/psi: {width: 0.1}, NR: {in: pi+ pi-, JP: 0++, lineshape: constant}}\n
+        | 2:29 | 'width' does not apply to it | remove it
+    decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\nchains: ['psi(2S) -> X Y; X -> pi+ mu+; Y -> pi- mu-']\n
+        | 2:36 | 'mu+' comes from J/psi: a state on its mass shell is in | produce J/psi
+    decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\nchains: ['psi(2S) -> chi(c1)(1P) Y; chi(c1)(1P) -> mu+ mu-; Y -> pi+ pi-']\n
+        | 2:52 | 'mu+' comes from J/psi | produce J/psi
+    decay: psi(2S) -> pi+ pi- J/psi; J/psi -> mu+ mu-\n
+        | 1:8 | no chain leads to 'J/psi(1S)' in mu+ mu-: nothing is declared for the rest, pi+ pi- | add a resonance
+    decay: J/psi -> rho(770)0 eta; rho(770)0 -> pi+ pi-\n | 1:17 | too wide to be held at its mass | give it under 'resonances'
+    decay: J/psi -> gamma eta; gamma -> e+ e-\n | 1:17 | has no mass | remove its sub-decay
+    decay: J/psi -> eta phi; phi -> K+ K+\n | 1:8 | charge is not conserved in phi(1020) | correct
+    decay: J/psi -> eta phi; phi -> eta eta\n | 1:8 | phi(1020) -> eta eta is below threshold | correct
+    decay: J/psi -> eta phi; phi -> K+\n | 1:8 | has one daughter | two particles or more
+    decay: J/psi -> eta phi; phi\n | 1:8 | cannot read 'phi' as a decay | both sides of ;
+    decay: J/psi -> eta phi; phi -> phi eta\n | 1:21 | decays into itself | lighter
+    decay: J/psi -> pi0 psi(2S); psi(2S) -> mu+ mu-\n | 1:8 | below threshold | correct
+    decay: eta(c)(1S) -> pi0 phi; phi -> K+ K-\n | 1:8 | cannot exist | weak: true
+    """,
 )
 
 

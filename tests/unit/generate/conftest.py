@@ -1,12 +1,12 @@
-"""One thread: many small steps would wait for each other on a busy machine."""
+"""One thread for kernels as well."""
 
 import numba
 import pytest
 
+from threads import one_thread
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
+    with one_thread(numba):
+        yield

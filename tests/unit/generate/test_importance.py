@@ -12,19 +12,18 @@ from ctpwa.generate import sample_phase_space
 from ctpwa.generate.importance import FLAT_SHARE, PhaseSpaceMixture, phase_space_volume
 from ctpwa.generate.phase_space import PhaseSpaceSampler
 from ctpwa.generate.proposal import EdgeMass, FlatMass, Mixed, PeakMass
+from kk_eta import kk_eta
 from ranks.threads import on_ranks
 
 CPU = torch.device("cpu")
-PHI = {
-    "decay": "J/psi(1S) -> K+ K- eta",
-    "polarisation": "transverse",
-    "resonances": {
+PHI = kk_eta(
+    {
         "phi(1020)": {"in": "K+ K-"},
         "phi(1680)": {"in": "K+ K-", "mass": 1.68, "width": 0.15},
         "K(2)*(1430)": {"in": ["K+ eta", "K- eta"]},
         "NR": {"in": "K+ K-", "JP": "1-", "lineshape": "constant"},
-    },
-}
+    }
+)
 JPSI = {
     "decay": "psi(2S) -> pi+ pi- mu+ mu-",
     "polarisation": "transverse",

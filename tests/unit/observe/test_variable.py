@@ -317,8 +317,24 @@ def test_a_variable_can_be_sent_to_another_process():
 # mistakes
 
 
-@pytest.mark.parametrize(
-    ("text", "column", "what", "fix"),
+def mistakes(decay, rows):
+    """A test for each mistake: (variable, column, words of the problem, words of the fix)."""
+
+    @pytest.mark.parametrize(("text", "column", "what", "fix"), rows)
+    def test(text, column, what, fix):
+        with pytest.raises(VariableError) as caught:
+            parse_variable(text, decay)
+        assert what in caught.value.what
+        assert fix in caught.value.fix
+        assert caught.value.column == column
+        if caught.value.word:
+            assert text[column - 1 :].startswith(caught.value.word)
+
+    return test
+
+
+test_mistakes_say_where_and_what_to_do = mistakes(
+    KKETA.decay,
     [
         ("", 1, "the variable is empty", "write mass(K+, K-)"),
         ("mass(K+, K)", 10, "'K' is not a final particle of J/psi(1S) -> K+ K- eta", "did you mean 'K-' or 'K+'?"),
@@ -363,30 +379,17 @@ def test_a_variable_can_be_sent_to_another_process():
         ("1" * 2001, 1, "2001 characters", "keep variables"),
     ],
 )  # fmt: skip
-def test_mistakes_say_where_and_what_to_do(text, column, what, fix):
-    with pytest.raises(VariableError) as caught:
-        parse_variable(text, KKETA.decay)
-    assert what in caught.value.what
-    assert fix in caught.value.fix
-    assert caught.value.column == column
-    if caught.value.word:
-        assert text[column - 1 :].startswith(caught.value.word)
 
 
-@pytest.mark.parametrize(
-    ("text", "what", "fix"),
+test_mistakes_with_identical_particles = mistakes(
+    FOURPI.decay,
     [
-        ("mass(pi+_1, pi+)", "'pi+' and labels such as 'pi+_1' in one variable", "labels everywhere"),
-        ("mass(pi+ pi+ pi+)", "'pi+' is given 3 times", "has 2 of them"),
-        ("mass(pi+_3)", "'pi+_3' is not a final particle", "did you mean"),
-        ("chi(pi+_1 pi-_1; pi+_1 pi-_2)", "the two pairs share a particle", "four different"),
+        ("mass(pi+_1, pi+)", 13, "'pi+' and labels such as 'pi+_1' in one variable", "labels everywhere"),
+        ("mass(pi+ pi+ pi+)", 14, "'pi+' is given 3 times", "has 2 of them"),
+        ("mass(pi+_3)", 6, "'pi+_3' is not a final particle", "did you mean"),
+        ("chi(pi+_1 pi-_1; pi+_1 pi-_2)", 18, "the two pairs share a particle", "four different"),
     ],
 )
-def test_mistakes_with_identical_particles(text, what, fix):
-    with pytest.raises(VariableError) as caught:
-        parse_variable(text, FOURPI.decay)
-    assert what in caught.value.what
-    assert fix in caught.value.fix
 
 
 def test_a_photon_has_no_rest_frame():

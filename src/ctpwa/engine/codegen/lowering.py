@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
+from ctpwa.base.words import is_number
 from ctpwa.engine.plan.staging import is_complex
 from ctpwa.model.lineshapes.formula import csqrt
 from ctpwa.model.lineshapes.functions import FUNCTIONS
@@ -81,7 +82,7 @@ class Lowering:
         return self._seen[expression]
 
     def _assign(self, code: str) -> str:
-        if code.isidentifier() or _is_number(code):
+        if code.isidentifier() or is_number(code):
             return code
         name = f"{self.prefix}{len(self.lines)}"
         self.lines.append(f"{name} = {code}")
@@ -229,15 +230,7 @@ class Lowering:
 
     def constant(self, code: str) -> str:
         """The same code, in double precision even if it is a plain number."""
-        return self._assign(self.dialect.constant.format(x=code)) if _is_number(code) else code
-
-
-def _is_number(code: str) -> bool:
-    try:
-        float(code)
-    except ValueError:
-        return False
-    return True
+        return self._assign(self.dialect.constant.format(x=code)) if is_number(code) else code
 
 
 def _cheap_first(arguments: Sequence[sp.Expr]) -> list[sp.Expr]:

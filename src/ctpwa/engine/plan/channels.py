@@ -7,7 +7,8 @@ from itertools import product
 
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.decay.chain import Chain, Node
-from ctpwa.engine.plan.plan import BasisMember, ChannelSpec, Plan, Propagator, build_plan
+from ctpwa.engine.plan.plan import BasisMember, ChannelSpec, Plan, Propagator
+from ctpwa.engine.plan.planner import build_plan
 from ctpwa.model.fixing import own_parameters
 from ctpwa.model.lineshapes.formula import RADIUS, Basis, Lineshape
 from ctpwa.model.model import Model, Wave

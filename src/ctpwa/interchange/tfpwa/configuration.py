@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ctpwa.base.errors import ConfigError, Path, Problem, shortened
+from ctpwa.base.trees import walk
 from ctpwa.config.model_file import read_text
 from ctpwa.config.source import Source
 from ctpwa.decay.spin import LS, couplings
@@ -79,10 +80,7 @@ class Tree:
 
     def walk(self) -> Iterator[Tree]:
         """All decays, mothers before daughters, first daughters first."""
-        yield self
-        for part in self.below:
-            if isinstance(part, Tree):
-                yield from part.walk()
+        return walk(self, lambda own: own.below)
 
 
 @dataclass
