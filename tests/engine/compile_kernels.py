@@ -11,6 +11,7 @@ from triton.compiler import ASTSource
 from ctpwa.engine.backends.cuda.engine import BLOCK, WARPS
 from ctpwa.engine.backends.cuda.source import gpu_source
 from ctpwa.engine.backends.cuda.straight import is_straight, straight_source
+from ctpwa.engine.backends.cuda.straight_hessian import has_straight_hessian, hessian_source
 from ctpwa.engine.backends.cuda.straight_launch import BLOCK as STRAIGHT_BLOCK
 from ctpwa.engine.backends.cuda.straight_launch import WARPS as STRAIGHT_WARPS
 from ctpwa.engine.codegen.generated_modules import load_generated
@@ -48,3 +49,7 @@ for case in sys.argv[1:]:
         straight = load_generated("gpu_gradient", straight_source(plan, portable=False))
         for log, points in ((True, 1), (False, 1), (True, 3)):
             assert compile_kernel(straight.gradient, STRAIGHT_WARPS, LOG=log, POINTS=points, BLOCK=STRAIGHT_BLOCK)
+    if has_straight_hessian(plan):
+        products = load_generated("gpu_hessian", hessian_source(plan, portable=False))
+        for log in (True, False):
+            assert compile_kernel(products.hessian, STRAIGHT_WARPS, LOG=log, BLOCK=STRAIGHT_BLOCK)

@@ -30,7 +30,12 @@ NOTHING = np.zeros(0)
 
 def score_products(gram: Gram, n_couplings: int) -> np.ndarray:
     """Σ w (∂ ln I)(∂ ln I) over (Re c, Im c, floating p), from the Gram matrices of Σ w ln I."""
-    return 4 * _real_parts(gram.outer, n_couplings)
+    return hessian_of_outer(gram.outer, n_couplings)
+
+
+def hessian_of_outer(outer: np.ndarray, n_couplings: int) -> np.ndarray:
+    """4 Σ w/I² (Re ψ̄ ∂ψ)(Re ψ̄ ∂ψ) over (Re c, Im c, p)."""
+    return 4 * _real_parts(outer, n_couplings)
 
 
 def from_row(tables: Tables, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
@@ -52,7 +57,7 @@ def from_sums(tables: Tables, sums: ChannelSums, gram: Gram | None, c: np.ndarra
     n_c = tables.plan.n_couplings
     H = 2 * expand_gram(gram.re, gram.im, n_c) + second_derivative_terms(tables, sums, channel_c)
     if mode == LOG:
-        H -= 4 * _real_parts(gram.outer, n_c)
+        H -= hessian_of_outer(gram.outer, n_c)
     return Expansion(sums.value, grad, H)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from ctpwa.engine.backends.batch import batch_sums
 from ctpwa.engine.backends.cuda.batch_kernel import weigh
 from ctpwa.engine.backends.cuda.source import MOST_EARLY, column_slots, entry_width, gpu_source, n_numbers
-from ctpwa.engine.backends.cuda.straight_launch import StraightGradient
+from ctpwa.engine.backends.cuda.straight_launch import StraightSums
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import ChunkColumns, Gram, add_gram, gram_from_row
@@ -55,7 +55,7 @@ class CudaTuning:
     most_recorded: int = 1 << 30
     kept_bytes: int = MOST_BYTES
     straight_points: int = 1 << 18
-    recorded_after: int = 20
+    recorded_after: int = 4
 
 
 USUAL = CudaTuning()
@@ -97,7 +97,7 @@ class CudaEngine:
         self._host = _Numbers(*_parts(self._buffer.array, shapes))
         self._numbers = _Numbers(*_parts(self._buffer.device, shapes))
         self._present = np.zeros(0)
-        self._straight: StraightGradient | None = None
+        self._straight: StraightSums | None = None
         self._mixes: dict[int, _Buffer] = {}
         self._one = torch.ones(1, dtype=torch.float64, device=device)
         self._kept = KeptColumns(plan, device, tuning.kept_bytes)
@@ -112,7 +112,7 @@ class CudaEngine:
     def expect(self, n_points: int, modes: Mapping[int, int]) -> None:
         """Large samples get a kernel of their own, which is compiled from now on, while they are prepared."""
         if self._straight is None and n_points >= self.tuning.straight_points:
-            self._straight = StraightGradient.of(self.plan, self.device, modes)
+            self._straight = StraightSums.of(self.plan, self.device, modes)
 
     def _upload(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
@@ -137,15 +137,18 @@ class CudaEngine:
 
     def sum_row(self, sample: Sample, mode: int, order: int) -> Tensor:
         """Sums of every channel, and to second order the Gram matrices after them."""
-        return self._results([(sample, mode)], order)[0]
+        return self._result(sample, mode, order)
 
     def expansion(self, row: np.ndarray, mode: int, order: int) -> Expansion:
         """The expansion of a row of sums."""
         return self._expansion(row, self._present, mode, order)
 
     def _expansion(self, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
-        straight = self._straight if order == 1 else None
-        return from_row(self.tables, row, c, mode, order) if straight is None else straight.expansion(row)
+        straight = self._straight_of(mode, order)
+        return from_row(self.tables, row, c, mode, order) if straight is None else straight.expansion(row, c, mode, order)
+
+    def _straight_of(self, mode: int, order: int) -> StraightSums | None:
+        return self._straight if self._straight is not None and self._straight.has(mode, order) else None
 
     def gram_of(self, row: np.ndarray) -> Gram:
         """The Gram matrices of a row of sums."""
@@ -158,10 +161,28 @@ class CudaEngine:
     def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
         """Begin the passes over all samples; what is returned waits for the results."""
         self._fill_numbers(c, p)
-        recorded = order < 2 or sum(self._column_bytes(mode) * sample.n_events for sample, mode in tasks) <= self.tuning.most_recorded
+        in_chunks = [(sample, mode) for sample, mode in tasks if order == 2 and self._straight_of(mode, 2) is None]
+        recorded = sum(self._column_bytes(mode) * sample.n_events for sample, mode in in_chunks) <= self.tuning.most_recorded
         key = (order, *((s.number, mode) for s, mode in tasks)) if recorded else None
         wait = self._begin(key, tasks, lambda: self._results(tasks, order))
-        return lambda: [self._expansion(row, c, mode, order) for row, (_, mode) in zip(wait(), tasks, strict=True)]
+
+        def expansions() -> list[Expansion]:
+            found, start = wait(), 0
+            results = []
+            for _, mode in tasks:
+                stop = start + self._row_length(mode, order)
+                results.append(self._expansion(found[start:stop], c, mode, order))
+                start = stop
+            return results
+
+        return expansions
+
+    def _row_length(self, mode: int, order: int) -> int:
+        """Numbers of what ``sum_row`` gives."""
+        straight = self._straight_of(mode, order)
+        if straight is not None:
+            return straight.row_length(order)
+        return self.tables.layouts[order].length + (8 * self.plan.n_columns**2 if order == 2 else 0)
 
     def _begin(self, key: tuple | None, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
         """Begin some work with the present numbers; what is returned waits for the result. With a key it becomes one CUDA graph when
@@ -187,13 +208,14 @@ class CudaEngine:
         self._graphs[key] = _Graph(self.device, tasks, work, inputs, self._graph_memory)
 
     def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
-        """Sums of every sample, and to second order its Gram matrices after them: one row each."""
+        """Sums of every sample, and to second order its Gram matrices after them, one row after the other."""
         rows = [self._result(sample, mode, order) for sample, mode in tasks]
-        return torch.stack(rows) if len(rows) > 1 else rows[0][None]
+        return torch.cat(rows) if len(rows) > 1 else rows[0]
 
     def _result(self, sample: Sample, mode: int, order: int) -> Tensor:
-        if order == 1 and self._straight is not None:
-            return self._straight.row(sample, mode, self._numbers.couplings, self._numbers.p, self._numbers.beta)
+        straight = self._straight_of(mode, order)
+        if straight is not None:
+            return straight.row(sample, mode, order, self._numbers)
         if sample.v is not None:
             return log_row(self, sample, order)
         row = self.launch_sums(sample, mode, order).sum(dim=0)
@@ -423,6 +445,7 @@ class _Graph:
             self.on_device = work()
             self.on_host = torch.empty(self.on_device.shape, dtype=torch.float64, pin_memory=True)
             self.on_host.copy_(self.on_device, non_blocking=True)
+        self.found = self.on_host.numpy()
 
     def replay(self) -> Callable[[], np.ndarray]:
         """Begin to run it; what is returned waits for the result."""
@@ -431,7 +454,7 @@ class _Graph:
 
     def _result(self) -> np.ndarray:
         torch.cuda.current_stream().synchronize()
-        return self.on_host.numpy().copy()
+        return self.found.copy()
 
 
 def n_blocks(n_events: int) -> int:
