@@ -10,10 +10,10 @@ from triton.compiler import ASTSource
 
 from ctpwa.engine.backends.cuda.engine import BLOCK, WARPS
 from ctpwa.engine.backends.cuda.source import gpu_source
+from ctpwa.engine.backends.cuda.straight import BLOCK as STRAIGHT_BLOCK
+from ctpwa.engine.backends.cuda.straight import WARPS as STRAIGHT_WARPS
 from ctpwa.engine.backends.cuda.straight import is_straight, straight_source
 from ctpwa.engine.backends.cuda.straight_hessian import has_straight_hessian, hessian_source
-from ctpwa.engine.backends.cuda.straight_launch import BLOCK as STRAIGHT_BLOCK
-from ctpwa.engine.backends.cuda.straight_launch import WARPS as STRAIGHT_WARPS
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.compact import compacted

@@ -3,8 +3,7 @@
 import pytest
 
 from ctpwa.data.density import Flat
-from ctpwa.engine.backends.cuda.straight import is_straight, n_sums
-from ctpwa.engine.backends.cuda.straight_launch import BLOCK
+from ctpwa.engine.backends.cuda.straight import BLOCK, is_straight, n_sums
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.observe.mass_resolution import MassResolution

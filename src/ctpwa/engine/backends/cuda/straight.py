@@ -28,6 +28,8 @@ from ctpwa.engine.plan.plan import FormulaKind, Plan
 from ctpwa.engine.plan.tables import Tables
 
 LANES = 32  # threads of a warp
+WARPS = 4  # of a program
+BLOCK = WARPS * LANES  # points of a turn: each thread has one
 MOST_KEPT = 96  # numbers of all columns of an event
 NAME = re.compile(r"\b(?:t\d+|e\d+(?:_re|_im)?|p\d+)\b")  # as in the code of a formula
 JIT = '@triton.jit(do_not_specialize=["w_step", "first_event", "n_events", "n_all", "n_turns", "nothing"])'
@@ -61,6 +63,17 @@ def fetch_single(start, at):
 
 
 @triton.jit
+def place(start, at):
+    return start.to(tl.int64) + at * 8
+
+
+@triton.jit
+def put_at(place, offset: tl.constexpr, code: tl.constexpr, value):
+    """Write a number of every thread, so many numbers behind its place: the instruction holds the distance."""
+    tl.inline_asm_elementwise(code, "=r,l,d", [place, value], dtype=tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
 def put(start, at, value):
     """Write a number of every thread."""
     code: tl.constexpr = "{ st.global.f64 [$1], $2; mov.b32 $0, 0; }"
@@ -77,6 +90,16 @@ def fetch(start, at):
 @triton.jit
 def fetch_single(start, at):
     return tl.load(start + at)
+
+
+@triton.jit
+def place(start, at):
+    return start + at
+
+
+@triton.jit
+def put_at(place, offset: tl.constexpr, code: tl.constexpr, value):
+    tl.store(place + offset, value)
 
 
 @triton.jit

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ctpwa.engine.backends.cuda.straight import JIT, LANES, MOST_KEPT, StraightWriter, is_straight, module_source, n_sums
+from ctpwa.engine.backends.cuda.straight import BLOCK, JIT, LANES, MOST_KEPT, StraightWriter, is_straight, module_source, n_sums
 from ctpwa.engine.backends.expansion import Expansion, hessian_of_outer
 from ctpwa.engine.backends.gram import gram_from_row
 from ctpwa.engine.plan.plan import Plan
@@ -187,6 +187,7 @@ class HessianWriter(StraightWriter):
         self.write("I = psi_re0 * psi_re0 + psi_im0 * psi_im0")
         self.write("w = tl.where(inside, fetch(w_ptr, at * w_step), 0.0)")
         self.write("root = tl.sqrt(tl.abs(w))")
+        self.write("own = place(scratch, lane)")
         self.write("if LOG:")
         self.write("    value = w * tl.log(I)")
         self.write("    over = reciprocal(I)")
@@ -197,16 +198,21 @@ class HessianWriter(StraightWriter):
         n = self.n_columns // 2
         for i in range(n):
             re, im = self.part(f"d_re{i}_0"), self.part(f"d_im{i}_0")
-            self.write(f"    put(scratch, {i} * BLOCK + lane, t_re * {re} + t_im * {im})")
-            self.write(f"    put(scratch, {n + i} * BLOCK + lane, t_re * {im} - t_im * {re})")
+            self.put(i, f"t_re * {re} + t_im * {im}")
+            self.put(n + i, f"t_re * {im} - t_im * {re}")
         self.write("else:")
         self.write("    value = w * I")
         self.write("    omega = w")
         for i in range(n):
-            self.write(f"    put(scratch, {i} * BLOCK + lane, root * {self.part(f'd_re{i}_0')})")
-            self.write(f"    put(scratch, {n + i} * BLOCK + lane, root * {self.part(f'd_im{i}_0')})")
+            self.put(i, f"root * {self.part(f'd_re{i}_0')}")
+            self.put(n + i, f"root * {self.part(f'd_im{i}_0')}")
         self.write("psi_re0 *= omega")
         self.write("psi_im0 *= omega")
+
+    def put(self, column: int, value: str) -> None:
+        """Write a number of a column where all threads can read it."""
+        code = f"{{ st.global.f64 [$1+{8 * BLOCK * column}], $2; mov.b32 $0, 0; }}"
+        self.write(f"    put_at(own, {BLOCK * column}, '{code}', {value})")
 
     def sums(self) -> list[str]:
         """The value, and ψ̄ D, ψ̄ X and Re ψ̄ Y; −Im where there are two parts."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.engine.backends.cuda.straight import LANES, expansion_of, is_straight, n_sums, straight_source
+from ctpwa.engine.backends.cuda.straight import BLOCK, WARPS, expansion_of, is_straight, n_sums, straight_source
 from ctpwa.engine.backends.cuda.straight_hessian import HessianSums, has_straight_hessian, hessian_expansion, hessian_source
 from ctpwa.engine.backends.expansion import Expansion
 from ctpwa.engine.codegen.generated_modules import load_generated
@@ -18,8 +18,6 @@ from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.plan.tables import LOG
 from ctpwa.engine.samples.sample import Sample
 
-WARPS = 4  # of a program
-BLOCK = WARPS * LANES  # points of a turn: each thread has one
 GRADIENT_PROGRAMS = 8  # for a multiprocessor, which has room for some of them: the others follow where one has ended
 HESSIAN_PROGRAMS = 2
 OPTIONS: dict[str, Any] = {"num_warps": WARPS, "enable_fp_fusion": True}  # a product and a sum are one operation, rounded once
