@@ -12,10 +12,12 @@ import numpy as np
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.engine.likelihood.simulation import SimulationScatter
 from ctpwa.fitting.ambiguities import ambiguities
 from ctpwa.fitting.asymmetries import CPAsymmetries, coupling_asymmetries, fraction_asymmetries
 from ctpwa.fitting.counted_events import largest_of_couplings
 from ctpwa.fitting.derived import derived_parameters
+from ctpwa.fitting.direct_effect import SampleInfluence
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, chain_groups, wave_groups
 from ctpwa.fitting.holes import hole
@@ -66,13 +68,15 @@ def conclude(
         corrected = likelihood.weighted
         if corrected:
             covariance = covariance @ likelihood.score_products(stop.x) @ covariance
-        part = _simulation(likelihood, stop.x, judged.covariance) if simulation else None
+        scatter = likelihood.simulation_scatter(stop.x) if simulation else None
+        part = None if scatter is None else _simulation(scatter, judged.covariance)
         if part is not None:
             covariance = covariance + part.covariance
         parameters = _parameters(likelihood, about.points[0], stop, judged, covariance, part)
         errors = np.array([np.nan if p.error is None else p.error for p in parameters])
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
-        found = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
+        own = None if scatter is None else _own_influences(likelihood, scatter, judged.covariance)
+        found = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined, own)
         remarks = [
             *([] if edge is None else edge.remark(stop)),
             *_masses(likelihood, stop),
@@ -154,11 +158,19 @@ def over_other_data(result: FitResult, likelihood: Fittable, truths: Sequence[An
     )
 
 
-def _simulation(likelihood: Fittable, x: np.ndarray, inverse: np.ndarray) -> SimulationPart:
+def _simulation(scatter: SimulationScatter, inverse: np.ndarray) -> SimulationPart:
     """What the finite phase-space samples add to the covariance, with ``inverse`` H⁻¹."""
-    scatter = likelihood.simulation_scatter(x)
     added = inverse @ scatter.products @ inverse
     return SimulationPart((added + added.T) / 2, scatter.sizes)
+
+
+def _own_influences(likelihood: Fittable, scatter: SimulationScatter, inverse: np.ndarray) -> list[SampleInfluence]:
+    """What the phase-space events of every data set do to a fit of all of them, with ``inverse`` H⁻¹."""
+    found = []
+    for term, own in zip(terms_of(likelihood), scatter.influences, strict=True):
+        index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
+        found.append(SampleInfluence(own, inverse[np.ix_(index, index)]))
+    return found
 
 
 def _with_simulation(
@@ -264,9 +276,23 @@ class _FoundFractions:
 
 
 def _fractions(
-    likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any], undetermined: Collection[str]
+    likelihood: Fittable,
+    x: np.ndarray,
+    covariance: np.ndarray,
+    truths: Sequence[Any],
+    undetermined: Collection[str],
+    influences: Sequence[SampleInfluence] | None = None,
 ) -> _FoundFractions:
-    """Fractions, which over a truth sample are the same for all data sets that share their couplings."""
+    """Fractions, which over a truth sample are the same for all data sets that share their couplings.
+
+    Args:
+        likelihood:    of all data sets
+        x:             its free parameters
+        covariance:    of them
+        truths:        a truth sample, or None, for each data set
+        undetermined:  parameters without an error
+        influences:    of phase-space events, for each data set, if the covariance counts that they are finite
+    """
     result, remarks = [], []
     asymmetries: CPAsymmetries | None = None
     for number, (term, truth) in enumerate(zip(terms_of(likelihood), truths, strict=True)):
@@ -274,8 +300,10 @@ def _fractions(
         own = covariance[np.ix_(index, index)]
         calculator = FractionCalculator(term, x[index], truth)
         members = wave_groups(term.model)
-        groups = {kind: calculator.fractions(own_members, own) for kind, own_members in members.items()}
-        yields = calculator.yields(members["resonances"], own, SignalEvents.of(term, x[index]))
+        direct = {} if influences is None else calculator.direct_effects(members, influences[number])
+        groups = {kind: calculator.fractions(own_members, own, direct.get(kind)) for kind, own_members in members.items()}
+        signal = SignalEvents.of(term, x[index])
+        yields = calculator.yields(members["resonances"], groups["resonances"], own, signal, direct.get("resonances"))
         name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
         over = "phase space" if truth is None else "truth"
         result.append(FractionSet(name, over, groups, yields))

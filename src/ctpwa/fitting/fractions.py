@@ -17,6 +17,7 @@ from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
+from ctpwa.fitting.direct_effect import AskedFractions, DirectEffect, SampleInfluence
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Parameters
@@ -128,7 +129,7 @@ class FractionCalculator:
         self, likelihood: Likelihood, x: np.ndarray, truth: SampleInput | None = None, integrals: WaveIntegrals | None = None
     ) -> None:
         self.integrals = likelihood.integrals(x, truth) if integrals is None else integrals
-        self._likelihood, self._x = likelihood, np.asarray(x, dtype=float)
+        self._likelihood, self._x, self._over_truth = likelihood, np.asarray(x, dtype=float), truth is not None
         self._set_couplings(likelihood.parameters)
 
     def signed(self, sign: int) -> FractionCalculator:
@@ -146,18 +147,36 @@ class FractionCalculator:
         self._dc = J[:n_c][self.integrals.coupling] + 1j * J[n_c : 2 * n_c][self.integrals.coupling]  # ∂c_member/∂x
         self._dtheta = J[2 * n_c :][likelihood.floating_order]  # ∂θ/∂x of the floating lineshape parameters
 
-    def fractions(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray) -> Fractions:
+    def direct_effects(self, kinds: Mapping[str, Mapping[str, Sequence[int]]], own: SampleInfluence) -> dict[str, DirectEffect]:
+        """What events of the phase-space sample do to fractions beside what they do to the parameters; nothing over a truth sample.
+
+        It takes one pass over the sample for all kinds together.
+
+        Args:
+            kinds:  kind → name of a group → indices of waves
+            own:    what the events do to the fit
+        """
+        if self._over_truth:
+            return {}
+        asked = AskedFractions.of(kinds)
+        sums = asked.sums(self.integrals.wave, {kind: self._matrix(groups)[0] for kind, groups in kinds.items()})
+        return asked.effects(self._likelihood.fraction_scatter(self._x, sums, own.influence), own.inverse)
+
+    def fractions(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, direct: DirectEffect | None = None) -> Fractions:
         """Fractions of groups of waves.
 
         Args:
             groups:      name → indices of waves
             covariance:  of the free parameters
+            direct:      effect of phase-space events on these groups, if the covariance counts that they are finite
         """
         values, grads = self._matrix(groups)
-        variances = ((grads @ covariance) * grads).sum(axis=-1)
-        own = grads[np.arange(len(values)), np.arange(len(values))]
-        errors = np.sqrt(variances.clip(min=0))
-        return Fractions(tuple(groups), np.diag(values).copy(), own @ covariance @ own.T, values, errors)
+        every = np.arange(len(values))
+        variances, own = ((grads @ covariance) * grads).sum(axis=-1), grads[every, every]
+        C = own @ covariance @ own.T
+        if direct is not None:
+            variances, C = variances + direct.to_variances(grads), C + direct.to_covariance(own)
+        return Fractions(tuple(groups), np.diag(values).copy(), C, values, np.sqrt(variances.clip(min=0)))
 
     def values_and_slopes(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions of groups of waves [group], and their gradients over the free parameters [group, free].
@@ -169,21 +188,32 @@ class FractionCalculator:
         every = np.arange(len(values))
         return values[every, every], grads[every, every]
 
-    def yields(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, signal: SignalEvents) -> dict[str, tuple[float, float]]:
+    def yields(
+        self,
+        groups: Mapping[str, Sequence[int]],
+        fractions: Fractions,
+        covariance: np.ndarray,
+        signal: SignalEvents,
+        direct: DirectEffect | None = None,
+    ) -> dict[str, tuple[float, float]]:
         """Events of every group with their standard deviation: N f, with ∂(N f) = N ∂f + f ∂N.
 
         Args:
             groups:      name → indices of waves
+            fractions:   of these groups, with errors
             covariance:  of the free parameters
             signal:      N
+            direct:      effect of phase-space events on these groups, if the covariance counts that they are finite
         """
-        values, grads = self._matrix(groups)
-        found = {}
-        for k, name in enumerate(groups):
-            slope = signal.value * grads[k, k] + values[k, k] * signal.slope
-            variance = float(slope @ covariance @ slope) + values[k, k] ** 2 * signal.variance
-            found[name] = (float(signal.value * values[k, k]), float(np.sqrt(max(variance, 0.0))))
-        return found
+        _, slopes = self.values_and_slopes(groups)
+        N, f = signal.value, fractions.values
+        crossed = slopes @ covariance @ signal.slope
+        if direct is not None:
+            every = np.arange(len(f))
+            crossed = crossed + direct.moved[every, every] @ signal.slope
+        own = float(signal.slope @ covariance @ signal.slope) + signal.variance
+        errors = np.sqrt((N**2 * np.diag(fractions.covariance) + 2 * N * f * crossed + f**2 * own).clip(min=0))
+        return {name: (float(N * f[k]), float(errors[k])) for k, name in enumerate(groups)}
 
     def _matrix(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions and interferences [group, group], and their gradients over the free parameters."""
