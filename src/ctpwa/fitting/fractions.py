@@ -2,7 +2,8 @@
 
     f_G = ∫ |Σ_{j∈G} c_j A_j|² / ∫ |Σ_j c_j A_j|²,       f_{GH} = 2 Re ∫ conj(Σ_{j∈G} c_j A_j) Σ_{k∈H} c_k A_k / ∫ …
 
-Couplings and resonance parameters both move them; derivatives are exact.
+Couplings and resonance parameters both move them; derivatives are exact. Errors of fractions are of second order in the couplings
+(``coupling_forms.py``), which counts where they are near 0; those of interferences are of first order, which does not vanish there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
+from ctpwa.fitting.coupling_forms import curvature, form_of, projection, without_own_phase
 from ctpwa.fitting.direct_effect import AskedFractions, DirectEffect, SampleInfluence
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model, Wave
@@ -141,10 +143,10 @@ class FractionCalculator:
     def _set_couplings(self, parameters: Parameters) -> None:
         likelihood = self._likelihood
         c, _ = parameters.native(self._x)
-        self._c = c[self.integrals.coupling]
         n_c = likelihood.plan.n_couplings
         J = parameters.jacobian(self._x)
-        self._dc = J[:n_c][self.integrals.coupling] + 1j * J[n_c : 2 * n_c][self.integrals.coupling]  # ∂c_member/∂x
+        self._couplings, self._d_couplings = c, J[:n_c] + 1j * J[n_c : 2 * n_c]
+        self._c, self._dc = c[self.integrals.coupling], self._d_couplings[self.integrals.coupling]  # of members, and over x
         self._dtheta = J[2 * n_c :][likelihood.floating_order]  # ∂θ/∂x of the floating lineshape parameters
 
     def direct_effects(self, kinds: Mapping[str, Mapping[str, Sequence[int]]], own: SampleInfluence) -> dict[str, DirectEffect]:
@@ -176,6 +178,8 @@ class FractionCalculator:
         C = own @ covariance @ own.T
         if direct is not None:
             variances, C = variances + direct.to_variances(grads), C + direct.to_covariance(own)
+        C = C + self._second_order(groups, covariance)
+        variances[every, every] = np.diag(C)
         return Fractions(tuple(groups), np.diag(values).copy(), C, values, np.sqrt(variances.clip(min=0)))
 
     def values_and_slopes(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -214,6 +218,29 @@ class FractionCalculator:
         own = float(signal.slope @ covariance @ signal.slope) + signal.variance
         errors = np.sqrt((N**2 * np.diag(fractions.covariance) + 2 * N * f * crossed + f**2 * own).clip(min=0))
         return {name: (float(N * f[k]), float(errors[k])) for k, name in enumerate(groups)}
+
+    def _second_order(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray) -> np.ndarray:
+        """What the curvature of fractions adds to their covariance [group, group]: ½ tr(H_G C H_H C)."""
+        if not np.isfinite(covariance).all():
+            return np.zeros((len(groups), len(groups)))
+        n, names = len(self._couplings), self._likelihood.coupling_names
+        A, dA = form_of(self.integrals, n)
+        size = np.sqrt(np.diag(A).real.clip(min=0))
+        size[size == 0] = 1.0
+        d_ln_size = (np.diagonal(dA, axis1=1, axis2=2).real / (2 * size**2)).T @ self._dtheta if len(dA) else 0.0
+        c = size * self._couplings
+        dc = size[:, None] * self._d_couplings + c[:, None] * d_ln_size
+        sets = [self._likelihood.amplitude.sets[k // (n // len(names))] for k in range(n)]
+        real = projection(c, sets) @ np.concatenate([dc.real, dc.imag])
+        C, units = real @ covariance @ real.T, np.outer(size, size)
+        products = np.zeros((len(groups), 2 * n, 2 * n))
+        for k, waves in enumerate(groups.values()):
+            inside = np.zeros(n)
+            inside[self.integrals.coupling[np.isin(self.integrals.wave, list(waves))]] = 1.0
+            P = without_own_phase(inside * c, C)
+            products[k] = P @ curvature(form_of(self.integrals, n, waves)[0] / units, A / units, c) @ P @ C
+        flat, turned = (own.reshape(len(groups), -1) for own in (products, products.swapaxes(1, 2)))
+        return np.asarray(flat @ turned.T / 2)
 
     def _matrix(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions and interferences [group, group], and their gradients over the free parameters."""
