@@ -12,10 +12,10 @@ import numpy as np
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
-from ctpwa.engine.likelihood.simulation import SimulationScatter
+from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter
 from ctpwa.fitting.ambiguities import ambiguities
 from ctpwa.fitting.asymmetries import CPAsymmetries, coupling_asymmetries, fraction_asymmetries
-from ctpwa.fitting.counted_events import largest_of_couplings
+from ctpwa.fitting.counted_events import largest_of_couplings, normalisation_sizes
 from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.direct_effect import SampleInfluence
 from ctpwa.fitting.fittable import Fittable, terms_of
@@ -48,9 +48,25 @@ class HowFound:
 
 
 def conclude(
-    likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: HowFound, progress: bool | None, simulation: bool = True
+    likelihood: Fittable,
+    stop: Stop,
+    truths: Sequence[Any],
+    about: HowFound,
+    progress: bool | None,
+    simulation: bool = True,
+    effective_sizes: bool = True,
 ) -> FitResult:
-    """Everything that follows from the point where the fit ended; ``simulation``: whether errors count the finite phase-space sample."""
+    """Everything that follows from the point where the fit ended.
+
+    Args:
+        likelihood:       what was fitted
+        stop:             where that ended
+        truths:           a truth sample, or None, for each data set
+        about:            how it was found
+        progress:         show progress bars
+        simulation:       whether errors count the finite phase-space sample
+        effective_sizes:  whether the verdict says if too few of its events count
+    """
     with Progress("errors and fractions", None, show=progress):
         value, gradient, H = likelihood.value_grad_hessian(stop.x)
         if not (np.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(H).all()):
@@ -89,6 +105,10 @@ def conclude(
             remarks += ambiguities(likelihood, about.minima, about.settings.get("minima"))
             remarks += doubtful_minimum(about.minima, len(about.points), likelihood.unit)
         verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
+        if not endless and part is not None:
+            verdict = _with_sizes(verdict, likelihood, part.sizes, found.sets, advice_on_errors(likelihood.names, errors, part.errors))
+        elif not endless and effective_sizes:
+            verdict = _with_sizes(verdict, likelihood, normalisation_sizes(likelihood, stop.x), found.sets)
         return FitResult(
             decay=str(terms_of(likelihood)[0].model.decay),
             method=about.method,
@@ -101,7 +121,7 @@ def conclude(
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=verdict if part is None or endless else _with_simulation(verdict, likelihood, errors, part, found.sets),
+            verdict=verdict,
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
@@ -173,15 +193,19 @@ def _own_influences(likelihood: Fittable, scatter: SimulationScatter, inverse: n
     return found
 
 
-def _with_simulation(
-    verdict: Verdict, likelihood: Fittable, errors: np.ndarray, part: SimulationPart, fractions: Sequence[FractionSet]
+def _with_sizes(
+    verdict: Verdict,
+    likelihood: Fittable,
+    sizes: Sequence[NormalisationSize],
+    fractions: Sequence[FractionSet],
+    advice: Sequence[str] = (),
 ) -> Verdict:
     """The verdict with what the size of the simulation says: a remark, or that errors cannot be trusted."""
     few, remarks = [], []
-    for term, size, entry in zip(terms_of(likelihood), part.sizes, fractions, strict=True):
+    for term, size, entry in zip(terms_of(likelihood), sizes, fractions, strict=True):
         few += too_few_events(size, len(term.names), largest_of_couplings(term, entry.groups["waves"].values), entry.data_set)
         remarks += few_for_parameters(size, len(term.names), entry.data_set)
-    noted = verdict.with_reasons(few, [] if few else [*remarks, *advice_on_errors(likelihood.names, errors, part.errors)])
+    noted = verdict.with_reasons(few, [] if few else [*remarks, *advice])
     return replace(noted, good=noted.good and not few)
 
 

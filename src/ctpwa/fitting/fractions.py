@@ -239,7 +239,7 @@ class FractionCalculator:
             inside[self.integrals.coupling[np.isin(self.integrals.wave, list(waves))]] = 1.0
             P = without_own_phase(inside * c, C)
             products[k] = P @ curvature(form_of(self.integrals, n, waves)[0] / units, A / units, c) @ P @ C
-        flat, turned = (own.reshape(len(groups), -1) for own in (products, products.swapaxes(1, 2)))
+        flat, turned = (own.reshape(len(groups), 4 * n * n) for own in (products, products.swapaxes(1, 2)))
         return np.asarray(flat @ turned.T / 2)
 
     def _matrix(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -107,7 +107,8 @@ class Baseline:
             options["starts"] = points
         elif start is None:
             start = {name: value for name, value in zip(self.result.names, self.x.tolist(), strict=True) if name in likelihood.names}
-        settings: dict[str, Any] = {"method": self.analysis.settings.method, "simulation": False, "progress": False}
+        settings: dict[str, Any] = {"method": self.analysis.settings.method, "progress": False}
+        settings |= {"simulation": False, "effective_sizes": False}
         if points is None and near and likelihood.names == self.likelihood.names and settings["method"] == "newton":
             settings["curvature"] = self.curvature
         return not_interrupted(fit(likelihood, start=start, truth=self.truths, **(settings | options)))
