@@ -168,14 +168,21 @@ def at_point(likelihood: Fittable, x: np.ndarray, truths: Sequence[Any], about: 
 
 
 def over_other_data(result: FitResult, likelihood: Fittable, truths: Sequence[Any]) -> FitResult:
-    """A result with −ln L and yields of other events; values and errors are those of the fit."""
+    """A result with −ln L and yields of other events; values and errors, also those of fractions, are those of the fit.
+
+    Where the number of signal events is a parameter, errors of yields leave out how single phase-space events move both it and the
+    fraction at once.
+    """
     x = np.array([result.value(name) for name in likelihood.names])
-    order = [result.names.index(name) for name in likelihood.names]
-    lost = [p.name for p in result.parameters if p.error is None]
-    found = _fractions(likelihood, x, result.covariance[np.ix_(order, order)], truths, lost)
-    return replace(
-        result, nll=float(likelihood.value(x)), n_events=likelihood.n_events, weight=likelihood.weight, fractions=found.sets, precision=None
-    )
+    sets = []
+    for term, truth, entry in zip(terms_of(likelihood), truths, result.fractions, strict=True):
+        own = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
+        order = [result.names.index(name) for name in term.names]
+        calculator, covariance = FractionCalculator(term, x[own], truth), result.covariance[np.ix_(order, order)]
+        signal, members = SignalEvents.of(term, x[own]), wave_groups(term.model)["resonances"]
+        sets.append(replace(entry, yields=calculator.yields(members, entry.groups["resonances"], covariance, signal)))
+    value = float(likelihood.value(x))
+    return replace(result, nll=value, n_events=likelihood.n_events, weight=likelihood.weight, fractions=tuple(sets), precision=None)
 
 
 def _simulation(scatter: SimulationScatter, inverse: np.ndarray) -> SimulationPart:
