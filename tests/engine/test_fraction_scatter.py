@@ -9,7 +9,7 @@ import torch
 import ctpwa
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.fitting.direct_effect import SampleInfluence
+from ctpwa.fitting.direct_effect import DirectEffect, SampleInfluence
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
 from engine import cases
 from engine.cases import FAST_ENGINES, assert_close, events, point
@@ -18,6 +18,7 @@ from engine.test_simulation import FLOORED, RESOLVED, mixed
 from fitting.cases import make, phase_space
 
 STEP = 1e-5
+SMALL = 1e-12  # as if there were so many more events: errors are of first order then
 NOTHING = 1e-6  # of a fraction that is always 1
 
 
@@ -33,7 +34,8 @@ def effects(like, x, number=0):
     calculator, kinds = FractionCalculator(term, x[index]), wave_groups(term.model)
     direct = calculator.direct_effects(kinds, SampleInfluence(whole.influences[number], inverse[np.ix_(index, index)]))
     own = inverse[np.ix_(index, index)]
-    V = own @ term.simulation_scatter(x[index]).products @ own  # of this sample alone
+    V = SMALL * own @ term.simulation_scatter(x[index]).products @ own  # of this sample alone
+    direct = {kind: DirectEffect(SMALL * one.products, SMALL * one.squares, SMALL * one.moved) for kind, one in direct.items()}
     return calculator, kinds, direct, V
 
 
@@ -78,18 +80,18 @@ def check(build, flat, number=0, of=None, tolerance=2e-6, differs=True):
         own, n = calculator.fractions(groups, V, direct[kind]), len(groups)
         block = moved[:, begin : begin + n * n].reshape(-1, n, n)
         begin += n * n
-        assert_close(own.interference_errors**2, (block**2).sum(axis=0), tolerance, NOTHING)
+        assert_close(own.interference_errors**2 / SMALL, (block**2).sum(axis=0), tolerance, NOTHING)
         diagonal = block[:, np.arange(n), np.arange(n)]
-        assert_close(own.covariance, diagonal.T @ diagonal, tolerance, NOTHING)
+        assert_close(own.covariance / SMALL, diagonal.T @ diagonal, tolerance, NOTHING)
         if kind == "waves" and differs:
             without = calculator.fractions(groups, V)
-            assert not np.allclose(without.covariance, own.covariance, rtol=0.01)
+            assert not np.allclose(without.covariance, own.covariance, rtol=0.01, atol=0)
     signal = SignalEvents.of(calculator._likelihood, calculator._x)
     signal = SignalEvents(signal.value, signal.slope, 0.0)  # that of the data
     resonances = kinds["resonances"]
     fractions = calculator.fractions(resonances, V, direct["resonances"])
     yields = calculator.yields(resonances, fractions, V, signal, direct["resonances"])
-    assert_close(np.array([error for _, error in yields.values()]) ** 2, (moved[:, begin:] ** 2).sum(axis=0), tolerance, NOTHING)
+    assert_close(np.array([error for _, error in yields.values()]) ** 2 / SMALL, (moved[:, begin:] ** 2).sum(axis=0), tolerance, NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -173,15 +175,20 @@ def test_a_matrix(weighted):
 
 def test_a_fit():
     """At a minimum, with the parts that a result consists of."""
-    flat = phase_space("fixed", 100, 4)
-    found, like = ctpwa.fit(fixed(flat)), fixed(flat)
-    without = ctpwa.fit(like, simulation=False)
+    flat = phase_space("fixed", 60, 4)
+    like = fixed(flat)
+    found, without = ctpwa.fit(like), ctpwa.fit(like, simulation=False)
     moved = moved_by_weights(fixed, flat, found.x, all_numbers)
-    own = found.fractions[0].groups["waves"]
-    n = len(own.names)
+    calculator, kinds, direct, _ = effects(like, found.x)
+    own, n = found.fractions[0].groups["waves"], len(kinds["waves"])
     block = moved[:, : n * n].reshape(-1, n, n)[:, np.arange(n), np.arange(n)]
-    statistical = without.fractions[0].groups["waves"].covariance
-    assert_close(own.covariance - statistical, block.T @ block, 1e-5)
+    first, statistical = (
+        calculator.fractions(kinds["waves"], SMALL * result.covariance, effect).covariance / SMALL
+        for result, effect in ((found, direct["waves"]), (without, None))
+    )
+    assert_close(first - statistical, block.T @ block, 1e-5)
+    whole = DirectEffect(*(part / SMALL for part in (direct["waves"].products, direct["waves"].squares, direct["waves"].moved)))
+    assert_close(own.covariance, calculator.fractions(kinds["waves"], found.covariance, whole).covariance, 1e-9)
 
 
 def test_two_data_sets_have_samples_of_their_own():
@@ -195,8 +202,8 @@ def test_two_data_sets_have_samples_of_their_own():
     inverse = np.linalg.inv(like.hessian(x))
     V = inverse @ fixed(first).simulation_scatter(x).products @ inverse
     groups = wave_groups(other.model)["waves"]
-    found = FractionCalculator(other, x).fractions(groups, V)
-    assert_close(found.interference_errors.ravel() ** 2, (moved[:, : len(groups) ** 2] ** 2).sum(axis=0), 2e-6)
+    found = FractionCalculator(other, x).fractions(groups, SMALL * V)
+    assert_close(found.interference_errors.ravel() ** 2 / SMALL, (moved[:, : len(groups) ** 2] ** 2).sum(axis=0), 2e-6)
 
 
 def test_a_truth_sample_has_none():

@@ -15,6 +15,9 @@ of second order in the couplings:
 The second term, 2 tr(QCQC) for a weak group, is exact for a quadratic form of Gaussian couplings, and counts where a coupling is not many
 standard deviations from 0 in every direction. f does not depend on the common size of all couplings, nor on the common phase of a coherent
 set: C is projected on what is orthogonal to them, and so does not depend on reference waves either.
+
+V counts how a finite phase-space sample moves parameters. What its events do to the integrals here (``direct_effect.py``) is not counted:
+errors of numbers of events are too large where hardly more simulated events than data count.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ of which the first term is known; one more pass over the sample gives the sums w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ctpwa.engine.backends.batch import coupling_mix
+from ctpwa.base.parts import one_torch_thread, sum_in_parts
+from ctpwa.engine.backends.batch import added_squares, coupling_mix
 from ctpwa.engine.likelihood.sample_pass import SamplePass, densities
 from ctpwa.engine.samples.sample import Sample, picked_inputs
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from ctpwa.engine.likelihood.simulation import FloorInfluence, Influence
 
 POINTS_TOGETHER = 1 << 15  # of events with several points
+NUMBERS_TOGETHER, LEAST_TOGETHER = 1 << 18, 64  # so many t of so many events at least, which a CPU keeps close
+MOST_SUMS = 8  # of a chunk, whatever the number of threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,16 +153,21 @@ class _Direct:
             sample:       the events
             to_gradient:  from (z, I) to δg, without v
         """
-        n, n_groups = len(self._values), len(self.sums.members)
-        shapes = ((n_groups, n_groups), (n,), (n, len(to_gradient)))
-        products, squares, crossed = (torch.zeros(shape, dtype=torch.float64, device=self._device) for shape in shapes)
-        for start, stop, psi, z in self._chunks(sample):
-            w, I = sample.w[start:stop], psi[:, 0].square().sum(dim=(0, 1))
-            t = self._moved(psi, w)
-            products += t[:n_groups] @ t[:n_groups].T
-            squares += t.square().sum(dim=1)
-            crossed += t @ (w * (to_gradient @ torch.cat([z, I[None]]))).T
-        return [products.flatten(), squares, crossed.flatten()]
+        n_groups, b = len(self.sums.members), self._added(sample)
+
+        def row(D: Tensor, b: Tensor, v: Tensor) -> Tensor:
+            psi, z = self._amplitudes(D, b)
+            t = self._moved(psi, v)
+            changed = v * (to_gradient @ torch.cat([z, added_squares(psi[:, :1])]))
+            return torch.cat([(t[:n_groups] @ t[:n_groups].T).flatten(), (t * t).sum(dim=1), (t @ changed.T).flatten()])
+
+        size = n_groups**2 + len(self._values) * (1 + len(to_gradient))
+        total = torch.zeros(size, dtype=torch.float64, device=self._device)
+        threads = torch.get_num_threads()
+        with one_torch_thread():
+            for start, stop, D in self._columns(sample):
+                total += self._added_up(row, threads, D, b[:, start:stop], sample.w[start:stop])
+        return list(total.split([n_groups**2, len(self._values), len(self._values) * len(to_gradient)]))
 
     def floor_row(self, sample: Sample, p: Tensor, to_gradient: Tensor, mean: Tensor) -> Tensor:
         """Σ t (−κ f)ᵀ over events of the floor, with h = ∂ ln p of all points of an event, the last of which is the event itself.
@@ -170,49 +178,89 @@ class _Direct:
             to_gradient:  from z/p to −κ h
             mean:         −κ h̄
         """
-        crossed = torch.zeros(len(self._values), len(to_gradient), dtype=torch.float64, device=self._device)
-        for start, stop, psi, z in self._events(sample):
-            w = sample.w[start:stop]
-            crossed += self._moved(psi, w) @ (w * (to_gradient @ (z / p[start:stop]) - mean[:, None])).T
-        return crossed.flatten()
+
+        def of_events(psi: Tensor, z: Tensor, v: Tensor, p: Tensor) -> Tensor:
+            return (self._moved(psi, v) @ (v * (to_gradient @ (z / p) - mean[:, None])).T).flatten()
+
+        def row(D: Tensor, b: Tensor, v: Tensor, p: Tensor) -> Tensor:
+            return of_events(*self._amplitudes(D, b), v, p)
+
+        total = torch.zeros(len(self._values) * len(to_gradient), dtype=torch.float64, device=self._device)
+        threads = torch.get_num_threads()
+        with one_torch_thread():
+            if sample.v is None:
+                b = self._added(sample)
+                for start, stop, D in self._columns(sample):
+                    total += self._added_up(row, threads, D, b[:, start:stop], sample.w[start:stop], p[start:stop])
+            else:
+                for start, stop, psi, z in self._events(sample):
+                    total += of_events(psi, z, sample.w[start:stop], p[start:stop])
+        return total
+
+    def _added_up(self, row: Callable[..., Tensor], threads: int, *numbers: Tensor) -> Tensor:
+        """The sum of the rows of parts of some events, which so many threads share; events are the last axis of the numbers."""
+        n = numbers[0].shape[-1]
+        if self._device.type != "cpu":
+            return row(*numbers)
+        size = max(NUMBERS_TOGETHER // max(len(self._values), 1), LEAST_TOGETHER)
+        parts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        n_sums = min(len(parts), MOST_SUMS)
+
+        def some(k: int) -> Tensor:
+            first, *others = parts[k::n_sums]
+            total = row(*(own[..., first] for own in numbers))
+            for part in others:
+                total += row(*(own[..., part] for own in numbers))
+            return total
+
+        return sum_in_parts(some, n_sums, threads)
 
     def _events(self, sample: Sample) -> Iterator[tuple[int, int, Tensor, Tensor]]:
-        """``_chunks`` of events that may have several points: ψ of the last of them, z of all with their weights."""
-        if sample.v is None:
-            yield from self._chunks(sample)
-            return
+        """First and last of some events with several points; ψ of the last point of each; z of all points, with their weights."""
+        assert sample.v is not None
         k = sample.points_per_event
         together = max(POINTS_TOGETHER // k, 1)
         for start in range(0, sample.n_events, together):
             stop = min(start + together, sample.n_events)
             points = _points(sample, torch.arange(start * k, stop * k, device=self._device))
-            psi, z = (torch.cat(parts, dim=-1) for parts in zip(*(own[2:] for own in self._chunks(points)), strict=True))
+            b = self._added(points)
+            found = [self._amplitudes(D, b[:, first:last]) for first, last, D in self._columns(points)]
+            psi, z = (torch.cat(parts, dim=-1) for parts in zip(*found, strict=True))
             yield start, stop, psi[..., k - 1 :: k], (z.unflatten(1, (-1, k)) * sample.v[start:stop]).sum(dim=2)
 
-    def _chunks(self, sample: Sample) -> Iterator[tuple[int, int, Tensor, Tensor]]:
-        """First and last event; ψ of the whole and of all groups [re | im, sum, row, event]; z [number, event]."""
-        engine, plan, n = self._integrator.engine, self._plan, len(self._c)
-        b = sample.E[plan.added_row : plan.added_row + plan.n_added]
+    def _added(self, sample: Sample) -> Tensor:
+        return sample.E[self._plan.added_row : self._plan.added_row + self._plan.n_added]
+
+    def _columns(self, sample: Sample) -> Iterator[tuple[int, int, Tensor]]:
+        """First and last event of a chunk, and D [re | im, column, row, event]."""
+        engine, n_rows, n = self._integrator.engine, self._plan.n_rows, len(self._c)
         n_columns = n + len(self._integrator.owner)
-        beside = plan.n_rows * (len(self._mix) + 2 * n) + 4 * len(self._values) + 4 * n_columns + 2 * plan.n_variables
+        beside = n_rows * (len(self._mix) + 2 * n) + 2 * n_columns + self._plan.n_variables
+        beside += 4 * len(self._values) if self._device.type != "cpu" else 0
         engine.set_numbers(np.ones(n, dtype=complex), self._p)
         for start, stop, columns in engine.raw_columns(sample, self._p, beside):
-            D = columns.view(2, n_columns, plan.n_rows, stop - start)
-            psi = (self._mix @ D[:, :n].reshape(2 * n, -1)).view(2, -1, plan.n_rows, stop - start)
-            whole = psi[:, 0]
-            re = (whole[0] * D[0] + whole[1] * D[1]).sum(dim=1)  # of ψ̄ D
-            im = (whole[0] * D[1] - whole[1] * D[0]).sum(dim=1)
-            yield start, stop, psi, torch.cat([re, im, b[:, start:stop]])
+            yield start, stop, columns.view(2, n_columns, n_rows, stop - start)
+
+    def _amplitudes(self, D: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        """ψ of the whole and of all groups [re | im, sum, row, event]; z [number, event]."""
+        n, n_rows = len(self._c), self._plan.n_rows
+        psi = (self._mix @ D[:, :n].reshape(2 * n, -1)).view(2, -1, n_rows, D.shape[-1])
+        re, im = (torch.zeros_like(D[0, :, 0]) for _ in range(2))  # of ψ̄ D
+        for r in range(n_rows):
+            (whole_re, whole_im), (D_re, D_im) = psi[:, 0, r], D[:, :, r]
+            re.addcmul_(whole_re, D_re).addcmul_(whole_im, D_im)
+            im.addcmul_(whole_re, D_im).addcmul_(whole_im, D_re, value=-1)
+        return psi, torch.cat([re, im, b])
 
     def _moved(self, psi: Tensor, v: Tensor) -> Tensor:
-        """T = v (I_GH − f_GH I)/Σ v I of all groups and interferences, [fraction, event]."""
-        whole, groups = psi[:, 0], psi[:, 1:]
+        """What events do to groups and interferences, v (I_GH − f_GH I)/Σ v I, [fraction, event]."""
+        squares = added_squares(psi)
         between = torch.zeros(len(self._first), len(v), dtype=v.dtype, device=v.device)
-        for part in groups.unbind():
+        for part in psi[:, 1:].unbind():
             for row in part.unbind(dim=1):
-                between.addcmul_(row[self._first], row[self._second], value=2)
-        own = torch.cat([groups.square().sum(dim=(0, 2)), between])
-        return (own - self._values[:, None] * whole.square().sum(dim=(0, 1))) * (v / self._total)
+                between.addcmul_(row.index_select(0, self._first), row.index_select(0, self._second), value=2)
+        own = torch.cat([squares[1:], between])
+        return own.addcmul_(self._values[:, None], squares[:1], value=-1).mul_(v / self._total)
 
 
 def _points(sample: Sample, index: Tensor) -> Sample:

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
-from ctpwa.engine.backends.batch import coupling_mix
+from ctpwa.engine.backends.batch import added_squares, coupling_mix
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import score_products
 from ctpwa.engine.likelihood.rank_sums import run_together
@@ -337,6 +337,6 @@ def _wave_sums(one: SamplePass, sample: Sample) -> Tensor:
         if n_feeds > 1:
             parts = amplitudes.unflatten(1, (-1, n_feeds)).movedim(2, 1).reshape(2 * n_feeds, -1)
             amplitudes = (mix @ parts).view(2, -1, engine.plan.n_rows, stop - start)
-        weighted = sample.w[start:stop] * amplitudes.square().sum(dim=(0, 2))
+        weighted = sample.w[start:stop] * added_squares(amplitudes)
         sums += torch.stack([weighted.sum(dim=1), weighted.square().sum(dim=1)])
     return sums.flatten()
