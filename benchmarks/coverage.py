@@ -9,10 +9,11 @@ pulls are not exactly normal, so others are compared with it on the same toys. E
 tested with another model that has the phi(1020), against fits of the masses before they were measured.
 
 It passes if no fit is NOT good, all means of pulls are within three standard errors of the ideal ones, widths are in 0.95 to 1.05 on
-average and none is outside of 0.85 to 1.15, and 68.3 % and 95.4 % are covered to 1.5 %. The largest of many numbers exceeds a limit now
-and then; what fails is printed with the probability that it does so by chance. Fractions and yields of background, which the ideal
-likelihood does not have, are compared with 0. A floating fraction has a bias of second order, as any estimate of a likelihood that is no
-parabola: with --quick --events 2000 its pulls had mean −0.44 ± 0.13. Such a bias falls like 1/√N in units of the error.
+average, also those of fractions of resonances, and none is outside of 0.85 to 1.15, and 68.3 % and 95.4 % are covered to 1.5 %. The
+largest of many numbers exceeds a limit now and then; what fails is printed with the probability that it does so by chance. Fractions and
+yields of background, which the ideal likelihood does not have, are compared with 0. A floating fraction has a bias of second order, as
+any estimate of a likelihood that is no parabola: with --quick --events 2000 its pulls had mean −0.44 ± 0.13. Such a bias falls like 1/√N
+in units of the error.
 
 Fits are kept in FOLDER/toys.jsonl: a second call continues there, also after --minutes have passed. The summary is in
 FOLDER/results.json, and in the line COVERAGE.
@@ -135,7 +136,7 @@ def run(experiment: Experiment, names: Sequence[str], n_toys: int, jobs: int, ou
 
 def one_line(results: dict[str, Any]) -> str:
     """The results without those of single parameters."""
-    left_out = ("parameters", "checks", "reasons")
+    left_out = ("parameters", "fractions", "checks", "reasons")
     short = {
         name: {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in own.items() if key not in left_out}
         | {"failed": {check["what"]: check["found"] for check in own["checks"] if not check["passed"]}}

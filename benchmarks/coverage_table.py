@@ -75,6 +75,7 @@ def summarise(records: Sequence[Mapping[str, Any]], ideal: Sequence[Mapping[str,
     bad = Check("0 fits NOT good", str(n_bad), n_bad == 0, 0.0)
     found: dict[str, Any] = {"fits": len(records), "not_good": n_bad, "seconds": float(np.median([r["seconds"] for r in records]))}
     found["reasons"] = {str(r["toy"]): r["reason"] for r in records if not r["good"]}
+    of_fractions = Fits.of([{**r, **r["fractions"]} for r in records if "fractions" in r])
     if len(fits.toys) < 3:
         return found | {"checks": [vars(bad)], "passed": False}
     mean, width, n = fits.pulls.mean(axis=0), fits.pulls.std(axis=0, ddof=1), len(fits.toys)
@@ -90,6 +91,11 @@ def summarise(records: Sequence[Mapping[str, Any]], ideal: Sequence[Mapping[str,
         _average(f"average width within {WIDTH:g} of 1", float(width.mean()), 1.0, WIDTH, _width_error(fits.pulls), n),
         _largest(f"each width within {WIDTHS:g} of 1", fits.names, width - 1, WIDTHS, norm.sf(np.abs(width - 1) * np.sqrt(2 * (n - 1)))),
     ]
+    if of_fractions.toys:
+        widths, error = of_fractions.pulls.std(axis=0, ddof=1), _width_error(of_fractions.pulls)
+        checks.append(_average(f"average width of fractions within {WIDTH:g} of 1", float(widths.mean()), 1.0, WIDTH, error, n))
+        found["fractions_width"] = float(widths.mean())
+        found["fractions"] = {"names": of_fractions.names, "width": widths.tolist(), "mean": of_fractions.pulls.mean(axis=0).tolist()}
     for k, covered, expected in zip((1, 2), inside, EXPECTED, strict=True):
         what = f"coverage within {100 * COVERAGE:g} % of {100 * expected:.1f} %"
         checks.append(_average(what, float(covered.mean()), expected, COVERAGE, float(covered.std(ddof=1) / np.sqrt(n)), n))
@@ -154,16 +160,17 @@ def _average(what: str, value: float, expected: float, limit: float, error: floa
 
 
 HEADS = ("setting", "fits", "not good", "largest mean", "largest difference to ideal", "width", "smallest", "largest", "1 σ", "2 σ")
-HEADS += ("errors / ideal", "s per fit", "verdict")
+HEADS += ("width of fractions", "errors / ideal", "s per fit", "verdict")
 
 
 def row(name: str, own: Mapping[str, Any]) -> list[str]:
     """A row of the table."""
     first = [name, str(own["fits"]), str(own["not_good"])]
     if "width" not in own:
-        return [*first, *[""] * 8, f"{own['seconds']:.2f}", "too few good fits"]
+        return [*first, *[""] * 9, f"{own['seconds']:.2f}", "too few good fits"]
     numbers = [f"{own['largest_mean']:.1f} SE", f"{own['largest_difference']:.1f} SE", f"{own['width']:.3f} ± {own['width_error']:.3f}"]
     numbers += [f"{own['narrowest']:.3f}", f"{own['widest']:.3f}", f"{100 * own['coverage_1']:.1f} %", f"{100 * own['coverage_2']:.1f} %"]
+    numbers.append(f"{own['fractions_width']:.3f}" if "fractions_width" in own else "")
     ratio = "" if own["error_ratio"] is None else f"{own['error_ratio']:.3f}"
     return [*first, *numbers, ratio, f"{own['seconds']:.2f}", verdict(own)]
 

@@ -25,6 +25,7 @@ from ctpwa.data.stream import Piece
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.generate import ToyGenerator, ToySettings, sample_phase_space
 from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.observe.mass_resolution import MassResolution, measured_events
@@ -33,6 +34,7 @@ COUNTS, SIGNAL, BACKGROUND, PHASE_SPACE, VARIABLE, MEASUREMENT = range(6)  # str
 FRACTIONS = (0.1, 0.3)  # of background in the data
 SIDEBAND = 2  # times as many events as there is background in the data, with weight 1/2
 MOST = 40  # phase-space events for each signal event
+TRUE_FRACTIONS = 500_000  # events over which true fractions of resonances are integrated
 IDEAL, NARROW = "ideal", "narrow"
 RESOLUTION = MassResolution((0, 1), 0.002, 11)  # of the pair that the narrow state decays to
 
@@ -106,7 +108,7 @@ class Experiment:
     def about(self) -> dict[str, Any]:
         """What the numbers depend on; CPU and GPU have different random streams."""
         models = [file.read_text(encoding="utf-8") for file in (self.file, PHI)]
-        return {"models": models, "events": self.events, "device": self.device}
+        return {"models": models, "events": self.events, "device": self.device, "true_fractions": TRUE_FRACTIONS}
 
 
 PHI = ROOT / "benchmarks" / "models" / "kk_eta_phi.yml"
@@ -173,6 +175,15 @@ class Toys:
         own = self.experiment
         return ToyGenerator(self.model, device=own.device, engine=own.engine, settings=own.toys)
 
+    @cached_property
+    def fractions(self) -> list[float]:
+        """True fractions of the resonances, over phase space that is sampled along them."""
+        flat = sample_phase_space(self.model, TRUE_FRACTIONS, seed(PHASE_SPACE, 0, 1), device=self.experiment.device, progress=False)
+        some, own = flat.picked(slice(100)), self.experiment
+        likelihood = build_likelihood(self.model, some, flat, device=own.device, engine=own.engine, progress=False)
+        values, _ = FractionCalculator(likelihood, likelihood.start).values_and_slopes(wave_groups(self.model)["resonances"])
+        return [float(value) for value in values]
+
     def make(self, number: int) -> Toy:
         """A toy; it makes its samples when they are asked for, the same ones whatever else was asked for."""
         return Toy(self, number)
@@ -210,7 +221,10 @@ class Toys:
             return record | {"reason": str(result.verdict) + (f"; no error of {', '.join(without)}" if without else "")}
         values, errors = [p.value for p in result.parameters], [p.error for p in result.parameters]
         names = [p.name for p in result.parameters]
-        return record | {"good": True, "names": names, "values": values, "errors": errors, "truth": self.truth(likelihood, setting)}
+        found = result.fractions[0].groups["resonances"]
+        fractions = {"names": list(found.names), "values": found.values.tolist(), "errors": found.errors.tolist(), "truth": self.fractions}
+        record |= {"names": names, "values": values, "errors": errors, "truth": self.truth(likelihood, setting), "fractions": fractions}
+        return record | {"good": True}
 
     def truth(self, likelihood: Likelihood, setting: Setting) -> list[float]:
         """True values of the free parameters: those of the model, where fits start, and average numbers of events."""

@@ -200,10 +200,10 @@ def test_nothing_is_left_for_the_signal(analysis, where):
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_yields_are_of_the_signal(analysis, extended):
-    """N f and its error from numerical derivatives over all parameters, and that of the number of events."""
+    """N f and its error from numerical derivatives over all parameters, that of the number of events, and that of second order of f."""
     loaded = analysis(SIDE, FLAT, fit=", extended: true" if extended else "")
     likelihood = loaded.likelihood()
-    result = loaded.fit(likelihood=likelihood, progress=False)
+    result = loaded.fit(likelihood=likelihood, progress=False, simulation=False)
     groups = wave_groups(likelihood.model)["resonances"]
 
     def events(x):
@@ -216,6 +216,11 @@ def test_yields_are_of_the_signal(analysis, extended):
     slopes = np.array([(events(x + h * e) - events(x - h * e)) / (2 * h) for e in np.eye(len(x))]).T
     variances = np.einsum("gi,ij,gj->g", slopes, result.covariance, slopes)
     own = events(x)
+    fractions = result.fractions[0].groups["resonances"]
+    f, df = FractionCalculator(likelihood, x).values_and_slopes(groups)
+    first = np.einsum("gi,ij,gj->g", df, result.covariance, df)
+    assert (np.diag(fractions.covariance) > first).all()
+    variances += (own / f) ** 2 * (np.diag(fractions.covariance) - first)
     if not extended:
         variances += own**2 / 300
     found = result.fractions[0].yields

@@ -64,6 +64,20 @@ def record(toy, pulls, error=1.0, names=("a", "b")):
     return {"toy": toy, "good": True, "seconds": 2.0, "names": names, "values": values, "errors": errors, "truth": [3.0] * len(pulls)}
 
 
+def test_widths_of_fractions(bench):
+    random = np.random.default_rng(4)
+    pulls, own = random.normal(size=(400, 2)), random.normal(size=(400, 3)) * [0.8, 0.7, 0.9]
+    records = many(pulls)
+    for r, pull in zip(records, own, strict=True):
+        fractions = record(r["toy"], pull, names=("x", "y", "z"))
+        r["fractions"] = {key: fractions[key] for key in ("names", "values", "errors", "truth")}
+    found = bench.table.summarise(records, records)
+    np.testing.assert_allclose(found["fractions"]["width"], own.std(axis=0, ddof=1))
+    (check,) = [check for check in found["checks"] if "fractions" in check["what"]]
+    assert not check["passed"]
+    assert bench.table.row("x", found)[10] == f"{found['fractions']['width'][0] / 3 + sum(found['fractions']['width'][1:]) / 3:.3f}"
+
+
 def many(pulls, **options):
     return [record(i, row, **options) for i, row in enumerate(pulls.tolist())]
 
@@ -89,7 +103,7 @@ def test_numbers_by_hand(bench):
     assert found["error_ratio"] == pytest.approx(2)
     assert [check["found"] for check in found["checks"][:3]] == ["1", "+2.5 (b)", "+1.73 (b.fraction)"]
     row = bench.table.row("mine", found)
-    assert row[:3] + row[3:5] + row[10:] == ["mine", "4", "1", "1.8 SE", "2.5 SE", "2.000", "2.00", "FAIL, not significant"]
+    assert row[:3] + row[3:5] + row[11:] == ["mine", "4", "1", "1.8 SE", "2.5 SE", "2.000", "2.00", "FAIL, not significant"]
 
 
 def test_error_of_the_average_width(bench):

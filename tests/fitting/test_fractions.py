@@ -1,5 +1,6 @@
 """Fractions and interferences against integrals by brute force, and their errors against numerical derivatives."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
@@ -12,6 +13,8 @@ from ctpwa.data.events import Events
 from ctpwa.fitting.fractions import FractionCalculator, Fractions, wave_groups
 from engine import cases as engine_cases
 from fitting.cases import FLOATING, K2, PHI3, TRUTH, along, make, model, phase_space
+
+SMALL = 1e-5  # errors so small that they are of first order
 
 FOUR_PIONS = {
     "decay": "J/psi(1S) -> pi+ pi- pi+ pi-",
@@ -109,7 +112,8 @@ def calculate(like, x, kind, covariance=None, truth=None):
     groups = wave_groups(like.model)[kind]
     covariance = np.zeros((len(x), len(x))) if covariance is None else covariance
     own = calculator(like, tuple(x)) if truth is None else FractionCalculator(like, x, truth)
-    return own.fractions(groups, covariance)
+    found = own.fractions(groups, SMALL**2 * covariance)
+    return replace(found, covariance=found.covariance / SMALL**2, interference_errors=found.interference_errors / SMALL)
 
 
 @cache
@@ -262,3 +266,75 @@ def test_truth_of_the_model():
     found = calculate(like, like.start, "resonances")
     assert set(TRUTH) == set(like.coupling_names)
     assert found.values.sum() == pytest.approx(0.9, abs=0.1)
+
+
+# errors of second order
+
+
+def draws(like, x, covariance, n=40_000):
+    """Fractions of all waves at points that are distributed like the free parameters, which are parts of couplings."""
+    integrals, random = like.integrals(x), np.random.default_rng(3)
+    found = []
+    for y in random.multivariate_normal(x, covariance, n):
+        c = like.parameters.native(y)[0][integrals.coupling]
+        own = np.abs(c) ** 2 * np.diag(integrals.matrix).real
+        found.append(own / (c.conj() @ integrals.matrix @ c).real)
+    return np.array(found)
+
+
+def weak(distance, phase_error=1.0):
+    """A point and a covariance at which one wave is so many standard deviations from 0, and small beside the others."""
+    like = make("fixed", 20, phase_space=small_phase_space("fixed"))
+    x = like.random_couplings(like.start, 1, seed=3)[0]
+    re, im = (like.names.index(f"{PHI3}.{part}") for part in ("re", "im"))
+    sizes = np.sqrt(np.diag(like.integrals(x).matrix).real)
+    wave = [wave.name for wave in like.model.waves].index(PHI3)
+    x[re], x[im] = 0.0, 0.0
+    c = like.parameters.native(x)[0][like.integrals(x).coupling]
+    error = 0.005 * np.sqrt((c.conj() @ like.integrals(x).matrix @ c).real) / sizes[wave]
+    x[re] = distance * error
+    covariance = np.diag(1e-8 * x**2)
+    covariance[re, re], covariance[im, im] = error**2, (phase_error * error) ** 2
+    return like, x, covariance, wave
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.5, 1.0, 2.0, 5.0])
+def test_errors_of_a_weak_wave_are_those_of_gaussian_couplings(distance):
+    like, x, covariance, wave = weak(distance)
+    found = FractionCalculator(like, x).fractions(wave_groups(like.model)["waves"], covariance)
+    assert found.errors[wave] == pytest.approx(draws(like, x, covariance)[:, wave].std(), rel=0.02 if distance == 0 else 0.11)
+    np.testing.assert_allclose(np.diag(found.interference_errors), found.errors, rtol=1e-12)
+
+
+def test_a_phase_that_is_hardly_known_is_no_error_of_the_size():
+    """The straight line along it leads away from 0: 5 standard deviations of |c| from 0, it would add 1.3 times the error."""
+    like, x, covariance, wave = weak(5.0, phase_error=4.0)
+    groups = wave_groups(like.model)["waves"]
+    found, known = (FractionCalculator(like, x).fractions(groups, own) for own in (covariance, weak(5.0)[2]))
+    assert found.errors[wave] == pytest.approx(known.errors[wave], rel=0.1)
+
+
+def test_references_do_not_matter_to_second_order():
+    one, other = (make("fixed", 20, phase_space=small_phase_space("fixed"), **own) for own in ({}, {"reference_wave": K2}))
+    x = one.random_couplings(one.start, 1, seed=3)[0]
+    y = ctpwa.engine.free_parameters(other, ctpwa.engine.model_values(one, x).couplings, {})
+    step = 1e-6
+    J = np.array(
+        [
+            (
+                ctpwa.engine.free_parameters(other, ctpwa.engine.model_values(one, x + e).couplings, {})
+                - ctpwa.engine.free_parameters(other, ctpwa.engine.model_values(one, x - e).couplings, {})
+            )
+            / (2 * step)
+            for e in step * np.eye(len(x))
+        ]
+    ).T
+    V = np.diag((0.5 * np.abs(x) + 0.1) ** 2)
+    found, expected = calculate_as_it_is(other, y, J @ V @ J.T), calculate_as_it_is(one, x, V)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-5, atol=1e-8)
+    first = calculate(one, x, "waves", V)
+    assert (expected.errors > 1.02 * first.errors).any()
+
+
+def calculate_as_it_is(like, x, covariance):
+    return FractionCalculator(like, x).fractions(wave_groups(like.model)["waves"], covariance)

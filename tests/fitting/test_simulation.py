@@ -115,7 +115,28 @@ def test_too_few_events_are_not_good():
     assert not found.verdict.good
     assert found.verdict.reasons[0].startswith("only ")
     assert "use more phase-space events" in found.verdict.reasons[0]
-    assert ctpwa.fit(make("fixed", phase_space=phase_space("fixed", 60, 2)), simulation=False).verdict.good
+
+
+def test_the_verdict_looks_at_the_sample_also_where_errors_do_not_count_it():
+    """Studies, which fit the same many times, leave that out too."""
+    like = make("fixed", phase_space=phase_space("fixed", 60, 2))
+    counted, without, nothing = (
+        ctpwa.fit(like, **options) for options in ({}, {"simulation": False}, {"simulation": False, "effective_sizes": False})
+    )
+    assert without.simulation is None
+    assert not without.verdict.good
+    assert without.verdict.reasons[0] == counted.verdict.reasons[0]
+    assert not any("add" in reason and "to the errors" in reason for reason in without.verdict.reasons)
+    assert nothing.verdict.good
+    with pytest.raises(DataError, match="effective_sizes is 'no'\n fix: give True or False"):
+        ctpwa.fit(like, effective_sizes="no")
+
+
+def test_many_data_sets_without_the_simulation():
+    small, large = (make("fixed", phase_space=phase_space("fixed", n, 2)) for n in (60, 1500))
+    found = ctpwa.fit(large + small, simulation=False)
+    assert any("of 60 phase-space events of data set 2 count" in reason for reason in found.verdict.reasons)
+    assert not any("data set 1" in reason for reason in found.verdict.reasons)
 
 
 SIZE = NormalisationSize(5000, 100.0, {"a": 24.0, "b": 20.0, "c": 300.0})

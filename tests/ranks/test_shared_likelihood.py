@@ -9,6 +9,8 @@ from ctpwa.base.ranks import HEADER, ONE
 from ctpwa.data.events import Events
 from ctpwa.data.own_part import OwnPart, join_parts
 from ctpwa.engine.samples.subsample import shuffled
+from ctpwa.fitting.direct_effect import SampleInfluence
+from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from engine.cases import plain_python
 from ranks.cases import N, make, model, pair, part, phase_space, points, samples, toy
 from ranks.threads import on_ranks
@@ -49,6 +51,7 @@ def everything(like):
         "batch": np.column_stack(like.value_and_grad(X)),
         "score products": like.score_products(X[0]),
         "simulation": like.simulation_scatter(X[0]).products,
+        "direct effect on fractions": np.concatenate([_direct(like, X[0], number) for number in range(len(terms))]),
         "effective sizes": np.concatenate(
             [[size.n_events, size.total, *size.waves.values()] for size in like.simulation_scatter(X[0]).sizes]
         ),
@@ -69,6 +72,15 @@ def phase_space_of(term):
 
 def _split(like, x):
     return [(term, like.part(i, x)) for i, term in enumerate(like.terms)] if hasattr(like, "terms") else [(like, x)]
+
+
+def _direct(like, x, number):
+    """What single events of phase space do to fractions."""
+    term, own = _split(like, x)[number]
+    influence = like.simulation_scatter(x).influences[number]
+    kinds, direct = wave_groups(term.model), SampleInfluence(influence, np.eye(len(own)))
+    found = FractionCalculator(term, own).direct_effects(kinds, direct)
+    return np.concatenate([np.concatenate([one.products.ravel(), one.squares.ravel(), one.moved.ravel()]) for one in found.values()])
 
 
 def _flat(integrals):

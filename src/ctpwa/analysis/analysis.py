@@ -189,6 +189,7 @@ class Analysis:
         journal: Journal | None = None,
         search: SearchSettings = USUAL,
         simulation: bool | None = None,
+        effective_sizes: bool = True,
     ) -> FitResult:
         """Fit all data sets; anything not given here is taken from the settings. The result also holds the model, samples and settings.
 
@@ -207,6 +208,7 @@ class Analysis:
             journal:     receives what many starts have found so far, and continues with what is in it
             search:      how to search from many starts
             simulation:  whether errors count that the phase-space sample is finite
+            effective_sizes:  whether the verdict says if too few phase-space events count, even if errors do not count them
         """
         from ctpwa.fitting.fit import fit as fit_likelihood
 
@@ -229,6 +231,7 @@ class Analysis:
             journal=journal,
             search=search,
             simulation=settings.simulation if simulation is None else simulation,
+            effective_sizes=effective_sizes,
         )
         return self._with_remarks(self.with_origin(result))
 

@@ -3,6 +3,7 @@
     A = (|c̄|² − |c|²)/(|c̄|² + |c|²) = −2 Re Δ/(1 + |Δ|²),     φ = arg(c̄/c) = arg((1 − Δ)/(1 + Δ)),     A_f = (f̄ − f)/(f̄ + f)
 
 f and f̄ are fractions in the decay and in its conjugate, over the same events, so that A_f = 0 exactly where all Δ are 0.
+What single phase-space events do to these integrals (``direct_effect.py``) cancels there, and is not counted elsewhere.
 """
 
 from __future__ import annotations

@@ -12,10 +12,12 @@ import numpy as np
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter
 from ctpwa.fitting.ambiguities import ambiguities
 from ctpwa.fitting.asymmetries import CPAsymmetries, coupling_asymmetries, fraction_asymmetries
-from ctpwa.fitting.counted_events import largest_of_couplings
+from ctpwa.fitting.counted_events import largest_of_couplings, normalisation_sizes
 from ctpwa.fitting.derived import derived_parameters
+from ctpwa.fitting.direct_effect import SampleInfluence
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, chain_groups, wave_groups
 from ctpwa.fitting.holes import hole
@@ -46,9 +48,25 @@ class HowFound:
 
 
 def conclude(
-    likelihood: Fittable, stop: Stop, truths: Sequence[Any], about: HowFound, progress: bool | None, simulation: bool = True
+    likelihood: Fittable,
+    stop: Stop,
+    truths: Sequence[Any],
+    about: HowFound,
+    progress: bool | None,
+    simulation: bool = True,
+    effective_sizes: bool = True,
 ) -> FitResult:
-    """Everything that follows from the point where the fit ended; ``simulation``: whether errors count the finite phase-space sample."""
+    """Everything that follows from the point where the fit ended.
+
+    Args:
+        likelihood:       what was fitted
+        stop:             where that ended
+        truths:           a truth sample, or None, for each data set
+        about:            how it was found
+        progress:         show progress bars
+        simulation:       whether errors count the finite phase-space sample
+        effective_sizes:  whether the verdict says if too few of its events count
+    """
     with Progress("errors and fractions", None, show=progress):
         value, gradient, H = likelihood.value_grad_hessian(stop.x)
         if not (np.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(H).all()):
@@ -66,13 +84,15 @@ def conclude(
         corrected = likelihood.weighted
         if corrected:
             covariance = covariance @ likelihood.score_products(stop.x) @ covariance
-        part = _simulation(likelihood, stop.x, judged.covariance) if simulation else None
+        scatter = likelihood.simulation_scatter(stop.x) if simulation else None
+        part = None if scatter is None else _simulation(scatter, judged.covariance)
         if part is not None:
             covariance = covariance + part.covariance
         parameters = _parameters(likelihood, about.points[0], stop, judged, covariance, part)
         errors = np.array([np.nan if p.error is None else p.error for p in parameters])
         bias = measure_bias(likelihood, stop.x, value, gradient, judged.covariance, errors)
-        found = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined)
+        own = None if scatter is None else _own_influences(likelihood, scatter, judged.covariance)
+        found = _fractions(likelihood, stop.x, covariance, truths, judged.undetermined, own)
         remarks = [
             *([] if edge is None else edge.remark(stop)),
             *_masses(likelihood, stop),
@@ -85,6 +105,10 @@ def conclude(
             remarks += ambiguities(likelihood, about.minima, about.settings.get("minima"))
             remarks += doubtful_minimum(about.minima, len(about.points), likelihood.unit)
         verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
+        if not endless and part is not None:
+            verdict = _with_sizes(verdict, likelihood, part.sizes, found.sets, advice_on_errors(likelihood.names, errors, part.errors))
+        elif not endless and effective_sizes:
+            verdict = _with_sizes(verdict, likelihood, normalisation_sizes(likelihood, stop.x), found.sets)
         return FitResult(
             decay=str(terms_of(likelihood)[0].model.decay),
             method=about.method,
@@ -97,7 +121,7 @@ def conclude(
             nll=stop.value,
             n_events=likelihood.n_events,
             weight=likelihood.weight,
-            verdict=verdict if part is None or endless else _with_simulation(verdict, likelihood, errors, part, found.sets),
+            verdict=verdict,
             record=about.record,
             minima=about.minima,
             n_starts=len(about.points),
@@ -144,32 +168,51 @@ def at_point(likelihood: Fittable, x: np.ndarray, truths: Sequence[Any], about: 
 
 
 def over_other_data(result: FitResult, likelihood: Fittable, truths: Sequence[Any]) -> FitResult:
-    """A result with −ln L and yields of other events; values and errors are those of the fit."""
+    """A result with −ln L and yields of other events; values and errors, also those of fractions, are those of the fit.
+
+    Where the number of signal events is a parameter, errors of yields leave out how single phase-space events move both it and the
+    fraction at once.
+    """
     x = np.array([result.value(name) for name in likelihood.names])
-    order = [result.names.index(name) for name in likelihood.names]
-    lost = [p.name for p in result.parameters if p.error is None]
-    found = _fractions(likelihood, x, result.covariance[np.ix_(order, order)], truths, lost)
-    return replace(
-        result, nll=float(likelihood.value(x)), n_events=likelihood.n_events, weight=likelihood.weight, fractions=found.sets, precision=None
-    )
+    sets = []
+    for term, truth, entry in zip(terms_of(likelihood), truths, result.fractions, strict=True):
+        own = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
+        order = [result.names.index(name) for name in term.names]
+        calculator, covariance = FractionCalculator(term, x[own], truth), result.covariance[np.ix_(order, order)]
+        signal, members = SignalEvents.of(term, x[own]), wave_groups(term.model)["resonances"]
+        sets.append(replace(entry, yields=calculator.yields(members, entry.groups["resonances"], covariance, signal)))
+    value = float(likelihood.value(x))
+    return replace(result, nll=value, n_events=likelihood.n_events, weight=likelihood.weight, fractions=tuple(sets), precision=None)
 
 
-def _simulation(likelihood: Fittable, x: np.ndarray, inverse: np.ndarray) -> SimulationPart:
+def _simulation(scatter: SimulationScatter, inverse: np.ndarray) -> SimulationPart:
     """What the finite phase-space samples add to the covariance, with ``inverse`` H⁻¹."""
-    scatter = likelihood.simulation_scatter(x)
     added = inverse @ scatter.products @ inverse
     return SimulationPart((added + added.T) / 2, scatter.sizes)
 
 
-def _with_simulation(
-    verdict: Verdict, likelihood: Fittable, errors: np.ndarray, part: SimulationPart, fractions: Sequence[FractionSet]
+def _own_influences(likelihood: Fittable, scatter: SimulationScatter, inverse: np.ndarray) -> list[SampleInfluence]:
+    """What the phase-space events of every data set do to a fit of all of them, with ``inverse`` H⁻¹."""
+    found = []
+    for term, own in zip(terms_of(likelihood), scatter.influences, strict=True):
+        index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
+        found.append(SampleInfluence(own, inverse[np.ix_(index, index)]))
+    return found
+
+
+def _with_sizes(
+    verdict: Verdict,
+    likelihood: Fittable,
+    sizes: Sequence[NormalisationSize],
+    fractions: Sequence[FractionSet],
+    advice: Sequence[str] = (),
 ) -> Verdict:
     """The verdict with what the size of the simulation says: a remark, or that errors cannot be trusted."""
     few, remarks = [], []
-    for term, size, entry in zip(terms_of(likelihood), part.sizes, fractions, strict=True):
+    for term, size, entry in zip(terms_of(likelihood), sizes, fractions, strict=True):
         few += too_few_events(size, len(term.names), largest_of_couplings(term, entry.groups["waves"].values), entry.data_set)
         remarks += few_for_parameters(size, len(term.names), entry.data_set)
-    noted = verdict.with_reasons(few, [] if few else [*remarks, *advice_on_errors(likelihood.names, errors, part.errors)])
+    noted = verdict.with_reasons(few, [] if few else [*remarks, *advice])
     return replace(noted, good=noted.good and not few)
 
 
@@ -264,9 +307,23 @@ class _FoundFractions:
 
 
 def _fractions(
-    likelihood: Fittable, x: np.ndarray, covariance: np.ndarray, truths: Sequence[Any], undetermined: Collection[str]
+    likelihood: Fittable,
+    x: np.ndarray,
+    covariance: np.ndarray,
+    truths: Sequence[Any],
+    undetermined: Collection[str],
+    influences: Sequence[SampleInfluence] | None = None,
 ) -> _FoundFractions:
-    """Fractions, which over a truth sample are the same for all data sets that share their couplings."""
+    """Fractions, which over a truth sample are the same for all data sets that share their couplings.
+
+    Args:
+        likelihood:    of all data sets
+        x:             its free parameters
+        covariance:    of them
+        truths:        a truth sample, or None, for each data set
+        undetermined:  parameters without an error
+        influences:    of phase-space events, for each data set, if the covariance counts that they are finite
+    """
     result, remarks = [], []
     asymmetries: CPAsymmetries | None = None
     for number, (term, truth) in enumerate(zip(terms_of(likelihood), truths, strict=True)):
@@ -274,8 +331,10 @@ def _fractions(
         own = covariance[np.ix_(index, index)]
         calculator = FractionCalculator(term, x[index], truth)
         members = wave_groups(term.model)
-        groups = {kind: calculator.fractions(own_members, own) for kind, own_members in members.items()}
-        yields = calculator.yields(members["resonances"], own, SignalEvents.of(term, x[index]))
+        direct = {} if influences is None else calculator.direct_effects(members, influences[number])
+        groups = {kind: calculator.fractions(own_members, own, direct.get(kind)) for kind, own_members in members.items()}
+        signal = SignalEvents.of(term, x[index])
+        yields = calculator.yields(members["resonances"], groups["resonances"], own, signal, direct.get("resonances"))
         name = f"data set {number + 1}" if isinstance(likelihood, LikelihoodSum) else ""
         over = "phase space" if truth is None else "truth"
         result.append(FractionSet(name, over, groups, yields))

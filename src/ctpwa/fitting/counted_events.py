@@ -10,6 +10,7 @@ import numpy as np
 
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.simulation import too_few_events
@@ -29,6 +30,16 @@ def largest_of_couplings(term: Likelihood, fractions: Sequence[float] | np.ndarr
     return [float(fraction) for fraction in found]
 
 
+def normalisation_sizes(likelihood: Fittable, x: np.ndarray) -> list[NormalisationSize]:
+    """Effective sizes of the phase-space samples of all data sets.
+
+    Args:
+        likelihood:  of all of them
+        x:           its free parameters
+    """
+    return [term.normalisation_size(x[[likelihood.names.index(name) for name in term.names]]) for term in terms_of(likelihood)]
+
+
 def too_few_at(likelihood: Fittable, x: np.ndarray) -> list[str]:
     """Why −ln L cannot be trusted at a point; empty if enough phase-space events count there.
 
@@ -37,8 +48,7 @@ def too_few_at(likelihood: Fittable, x: np.ndarray) -> list[str]:
         x:           its free parameters
     """
     few = []
-    sizes = likelihood.simulation_scatter(x).sizes
-    for number, (term, size) in enumerate(zip(terms_of(likelihood), sizes, strict=True), start=1):
+    for number, (term, size) in enumerate(zip(terms_of(likelihood), normalisation_sizes(likelihood, x), strict=True), start=1):
         own = x[[likelihood.names.index(name) for name in term.names]]
         fractions = FractionCalculator(term, own).values_and_slopes(wave_groups(term.model)["waves"])[0]
         name = f"data set {number}" if isinstance(likelihood, LikelihoodSum) else ""

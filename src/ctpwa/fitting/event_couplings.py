@@ -15,6 +15,9 @@ of second order in the couplings:
 The second term, 2 tr(QCQC) for a weak group, is exact for a quadratic form of Gaussian couplings, and counts where a coupling is not many
 standard deviations from 0 in every direction. f does not depend on the common size of all couplings, nor on the common phase of a coherent
 set: C is projected on what is orthogonal to them, and so does not depend on reference waves either.
+
+V counts how a finite phase-space sample moves parameters. What its events do to the integrals here (``direct_effect.py``) is not counted:
+errors of numbers of events are too large where hardly more simulated events than data count.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from ctpwa.base.errors import PhysicsError
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
+from ctpwa.fitting.coupling_forms import curvature, form_of, projection
 from ctpwa.fitting.fractions import SignalEvents
 
 Number = tuple[float, float]  # value and standard deviation
@@ -89,12 +93,12 @@ def event_couplings(
     dc, dtheta = J[:n] + 1j * J[n : 2 * n], J[2 * n :][likelihood.floating_order]
     signal = SignalEvents.of(likelihood, x)
 
-    A = _added(accepted, n)
+    A = form_of(accepted, n)
     sigma, d_sigma = _quadratic(A, c, dc, dtheta)
     ratio = everywhere.weight / accepted.weight
     s2 = signal.value * ratio / sigma
     d_ln_s = (signal.slope / signal.value - d_sigma / sigma) / 2
-    B, dB = _added(everywhere, n)
+    B, dB = form_of(everywhere, n)
     size = np.sqrt(np.diag(B).real.clip(min=0))
     known = np.where(size > 0, size, 1.0)
     d_ln_size = (np.diagonal(dB, axis1=1, axis2=2).real / (2 * known**2)).T @ dtheta if len(dB) else 0.0
@@ -104,27 +108,20 @@ def event_couplings(
     along = np.concatenate([values.real, values.imag]) / (2 * signal.value)
     C = real @ covariance @ real.T + signal.variance * np.outer(along, along)
 
-    across = _projection(values, likelihood.amplitude.sets)
+    across = projection(values, likelihood.amplitude.sets)
     of_shape = across @ C @ across
     units = np.outer(known, known)
     events = {}
     for name, waves in groups.items():
-        Q, dQ = _added(everywhere, n, waves)
+        Q, dQ = form_of(everywhere, n, waves)
         q, d_q = _quadratic((Q, dQ), c, dc, dtheta)
         slope = s2 * (d_q + 2 * q * d_ln_s)
-        HC = signal.value * ratio * _curvature(Q / units, A[0] / units, values) @ of_shape
+        HC = signal.value * ratio * curvature(Q / units, A[0] / units, values) @ of_shape
         variance = slope @ covariance @ slope + (s2 * q / signal.value) ** 2 * signal.variance + (HC * HC.T).sum() / 2
         events[name] = float(s2 * q), float(np.sqrt(max(variance, 0.0)))
     total = _quadratic((B, dB), c, dc, dtheta)[0]
     sizes = np.sqrt(everywhere.weight) * size
     return EventCouplings(likelihood.coupling_names, values, C, events, float(sigma / ratio / total), sizes)
-
-
-def _added(integrals: WaveIntegrals, n: int, waves: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of couplings and its slopes over lineshape parameters, from those of waves, or of some of them."""
-    adding = np.zeros((n, len(integrals.coupling)))
-    adding[integrals.coupling, np.arange(len(integrals.coupling))] = 1.0 if waves is None else np.isin(integrals.wave, list(waves))
-    return adding @ integrals.matrix @ adding.T, adding @ integrals.slopes @ adding.T if len(integrals.slopes) else integrals.slopes
 
 
 def _quadratic(form: tuple[np.ndarray, np.ndarray], c: np.ndarray, dc: np.ndarray, dtheta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -135,24 +132,3 @@ def _quadratic(form: tuple[np.ndarray, np.ndarray], c: np.ndarray, dc: np.ndarra
     if len(dM):
         slope = slope + np.einsum("a,tab,b->t", c.conj(), dM, c).real @ dtheta
     return float((c.conj() @ Mc).real), slope
-
-
-def _curvature(Q: np.ndarray, A: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Hessian of c† Q c / c† A c over (Re c, Im c)."""
-    z = np.concatenate([c.real, c.imag])
-    Q, A = (np.block([[M.real, -M.imag], [M.imag, M.real]]) for M in (Q, A))
-    sigma = z @ A @ z
-    f = z @ Q @ z / sigma
-    mixed = np.outer(2 * (Q @ z - f * (A @ z)) / sigma, 2 * A @ z)
-    return np.asarray((2 * (Q - f * A) - mixed - mixed.T) / sigma)
-
-
-def _projection(c: np.ndarray, sets: Sequence[int]) -> np.ndarray:
-    """Onto changes of (Re c, Im c) that are orthogonal to those of the common size, and of the common phase of every coherent set."""
-    of_set = np.array(sets)[:, None] == np.arange(max(sets) + 1)
-    turned = 1j * c[:, None] * of_set
-    lost = np.concatenate([c[:, None], turned], axis=1)
-    lost = np.concatenate([lost.real, lost.imag])  # all orthogonal to each other
-    length = np.sqrt((lost**2).sum(axis=0))
-    lost = lost[:, length > 0] / length[length > 0]
-    return np.asarray(np.eye(len(lost)) - lost @ lost.T)

@@ -48,6 +48,7 @@ def fit(
     journal: Journal | None = None,
     search: SearchSettings = USUAL,
     simulation: bool = True,
+    effective_sizes: bool = True,
     curvature: np.ndarray | None = None,
 ) -> FitResult:
     """Find the minimum of −ln L, and what it means.
@@ -72,14 +73,17 @@ def fit(
         watch:           called with every improved point and its value
         journal:         receives what many starts have found so far; one that another call has filled continues where that call was
         search:          how to search from many starts
-        simulation:      whether errors count that the phase-space sample is finite, and the verdict whether it is large enough; that
-                         takes one more pass over it. MINOS errors do not count it
+        simulation:      whether errors count that the phase-space sample is finite; that takes two more passes over it. MINOS errors
+                         do not count it
+        effective_sizes: whether the verdict says if too few phase-space events count; one more pass if errors do not count them
         curvature:       the Hessian of −ln L where the start is near the minimum, about, such as that of a fit to similar events:
                          gradients, which take less time, then lead to it. Where they do not, all is done as without it
     """
     with likelihood.ranks.interrupts_together():
         journal = Journal() if journal is None else journal
-        options = _Options(starts, method, start, seed, minos, tolerance, max_iterations, journal, search, simulation, curvature)
+        options = _Options(
+            starts, method, start, seed, minos, tolerance, max_iterations, journal, search, simulation, effective_sizes, curvature
+        )
         return _fit(likelihood, options, truth, progress if likelihood.ranks.first else False, watch)
 
 
@@ -97,6 +101,7 @@ class _Options:
     journal: Journal
     search: SearchSettings
     simulation: bool
+    effective_sizes: bool
     curvature: np.ndarray | None = field(repr=False)  # numbers of a large matrix take as long to write as an evaluation
 
 
@@ -104,8 +109,9 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     starts, method, start, seed = options.starts, options.method, options.start, options.seed
     minos, tolerance, max_iterations = options.minos, options.tolerance, options.max_iterations
     _check(likelihood, method, seed, minos, tolerance, max_iterations)
-    if not isinstance(options.simulation, (bool, np.bool_)):
-        raise DataError(f"simulation is {options.simulation!r}\n fix: give True or False")
+    for name, flag in (("simulation", options.simulation), ("effective_sizes", options.effective_sizes)):
+        if not isinstance(flag, (bool, np.bool_)):
+            raise DataError(f"{name} is {flag!r}\n fix: give True or False")
     likelihood.ranks.check_same("way to fit", repr(options), "call fit with the same arguments on all ranks")
     truths = _truths(likelihood, truth)
     points = start_points(likelihood, starts, start, seed)
@@ -127,9 +133,9 @@ def _fit(likelihood: Fittable, options: _Options, truth: Truth, progress: bool |
     about = HowFound(method, points, record, minima, settings | _machine(likelihood) | given)
     with phase("errors"):
         try:
-            result = conclude(likelihood, stop, truths, about, progress, options.simulation)
+            result = conclude(likelihood, stop, truths, about, progress, options.simulation, options.effective_sizes)
         except KeyboardInterrupt:  # the point is worth its errors; a second Ctrl-C ends this as well
-            return _interrupted(conclude(likelihood, stop, truths, about, progress, options.simulation))
+            return _interrupted(conclude(likelihood, stop, truths, about, progress, options.simulation, options.effective_sizes))
     if curvature is not None and stop.reason != INTERRUPTED and not (result.verdict.good and result.verdict.edm <= tolerance):
         return _fit(likelihood, replace(options, starts=1, start=stop.x, journal=Journal(), curvature=None), truth, progress, watch)
     if not minos or not result.verdict.good:

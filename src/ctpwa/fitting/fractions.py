@@ -2,7 +2,8 @@
 
     f_G = ∫ |Σ_{j∈G} c_j A_j|² / ∫ |Σ_j c_j A_j|²,       f_{GH} = 2 Re ∫ conj(Σ_{j∈G} c_j A_j) Σ_{k∈H} c_k A_k / ∫ …
 
-Couplings and resonance parameters both move them; derivatives are exact.
+Couplings and resonance parameters both move them; derivatives are exact. Errors of fractions are of second order in the couplings
+(``coupling_forms.py``), which counts where they are near 0; those of interferences are of first order, which does not vanish there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
+from ctpwa.fitting.coupling_forms import curvature, form_of, projection, without_own_phase
+from ctpwa.fitting.direct_effect import AskedFractions, DirectEffect, SampleInfluence
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.parameters import Parameters
@@ -128,7 +131,7 @@ class FractionCalculator:
         self, likelihood: Likelihood, x: np.ndarray, truth: SampleInput | None = None, integrals: WaveIntegrals | None = None
     ) -> None:
         self.integrals = likelihood.integrals(x, truth) if integrals is None else integrals
-        self._likelihood, self._x = likelihood, np.asarray(x, dtype=float)
+        self._likelihood, self._x, self._over_truth = likelihood, np.asarray(x, dtype=float), truth is not None
         self._set_couplings(likelihood.parameters)
 
     def signed(self, sign: int) -> FractionCalculator:
@@ -140,24 +143,44 @@ class FractionCalculator:
     def _set_couplings(self, parameters: Parameters) -> None:
         likelihood = self._likelihood
         c, _ = parameters.native(self._x)
-        self._c = c[self.integrals.coupling]
         n_c = likelihood.plan.n_couplings
         J = parameters.jacobian(self._x)
-        self._dc = J[:n_c][self.integrals.coupling] + 1j * J[n_c : 2 * n_c][self.integrals.coupling]  # ∂c_member/∂x
+        self._couplings, self._d_couplings = c, J[:n_c] + 1j * J[n_c : 2 * n_c]
+        self._c, self._dc = c[self.integrals.coupling], self._d_couplings[self.integrals.coupling]  # of members, and over x
         self._dtheta = J[2 * n_c :][likelihood.floating_order]  # ∂θ/∂x of the floating lineshape parameters
 
-    def fractions(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray) -> Fractions:
+    def direct_effects(self, kinds: Mapping[str, Mapping[str, Sequence[int]]], own: SampleInfluence) -> dict[str, DirectEffect]:
+        """What events of the phase-space sample do to fractions beside what they do to the parameters; nothing over a truth sample.
+
+        It takes one pass over the sample for all kinds together.
+
+        Args:
+            kinds:  kind → name of a group → indices of waves
+            own:    what the events do to the fit
+        """
+        if self._over_truth:
+            return {}
+        asked = AskedFractions.of(kinds)
+        sums = asked.sums(self.integrals.wave, {kind: self._matrix(groups)[0] for kind, groups in kinds.items()})
+        return asked.effects(self._likelihood.fraction_scatter(self._x, sums, own.influence), own.inverse)
+
+    def fractions(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, direct: DirectEffect | None = None) -> Fractions:
         """Fractions of groups of waves.
 
         Args:
             groups:      name → indices of waves
             covariance:  of the free parameters
+            direct:      effect of phase-space events on these groups, if the covariance counts that they are finite
         """
         values, grads = self._matrix(groups)
-        variances = ((grads @ covariance) * grads).sum(axis=-1)
-        own = grads[np.arange(len(values)), np.arange(len(values))]
-        errors = np.sqrt(variances.clip(min=0))
-        return Fractions(tuple(groups), np.diag(values).copy(), own @ covariance @ own.T, values, errors)
+        every = np.arange(len(values))
+        variances, own = ((grads @ covariance) * grads).sum(axis=-1), grads[every, every]
+        C = own @ covariance @ own.T
+        if direct is not None:
+            variances, C = variances + direct.to_variances(grads), C + direct.to_covariance(own)
+        C = C + self._second_order(groups, covariance)
+        variances[every, every] = np.diag(C)
+        return Fractions(tuple(groups), np.diag(values).copy(), C, values, np.sqrt(variances.clip(min=0)))
 
     def values_and_slopes(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions of groups of waves [group], and their gradients over the free parameters [group, free].
@@ -169,21 +192,55 @@ class FractionCalculator:
         every = np.arange(len(values))
         return values[every, every], grads[every, every]
 
-    def yields(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, signal: SignalEvents) -> dict[str, tuple[float, float]]:
+    def yields(
+        self,
+        groups: Mapping[str, Sequence[int]],
+        fractions: Fractions,
+        covariance: np.ndarray,
+        signal: SignalEvents,
+        direct: DirectEffect | None = None,
+    ) -> dict[str, tuple[float, float]]:
         """Events of every group with their standard deviation: N f, with ∂(N f) = N ∂f + f ∂N.
 
         Args:
             groups:      name → indices of waves
+            fractions:   of these groups, with errors
             covariance:  of the free parameters
             signal:      N
+            direct:      effect of phase-space events on these groups, if the covariance counts that they are finite
         """
-        values, grads = self._matrix(groups)
-        found = {}
-        for k, name in enumerate(groups):
-            slope = signal.value * grads[k, k] + values[k, k] * signal.slope
-            variance = float(slope @ covariance @ slope) + values[k, k] ** 2 * signal.variance
-            found[name] = (float(signal.value * values[k, k]), float(np.sqrt(max(variance, 0.0))))
-        return found
+        _, slopes = self.values_and_slopes(groups)
+        N, f = signal.value, fractions.values
+        crossed = slopes @ covariance @ signal.slope
+        if direct is not None:
+            every = np.arange(len(f))
+            crossed = crossed + direct.moved[every, every] @ signal.slope
+        own = float(signal.slope @ covariance @ signal.slope) + signal.variance
+        errors = np.sqrt((N**2 * np.diag(fractions.covariance) + 2 * N * f * crossed + f**2 * own).clip(min=0))
+        return {name: (float(N * f[k]), float(errors[k])) for k, name in enumerate(groups)}
+
+    def _second_order(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray) -> np.ndarray:
+        """What the curvature of fractions adds to their covariance [group, group]: ½ tr(H_G C H_H C)."""
+        if not np.isfinite(covariance).all():
+            return np.zeros((len(groups), len(groups)))
+        n, names = len(self._couplings), self._likelihood.coupling_names
+        A, dA = form_of(self.integrals, n)
+        size = np.sqrt(np.diag(A).real.clip(min=0))
+        size[size == 0] = 1.0
+        d_ln_size = (np.diagonal(dA, axis1=1, axis2=2).real / (2 * size**2)).T @ self._dtheta if len(dA) else 0.0
+        c = size * self._couplings
+        dc = size[:, None] * self._d_couplings + c[:, None] * d_ln_size
+        sets = [self._likelihood.amplitude.sets[k // (n // len(names))] for k in range(n)]
+        real = projection(c, sets) @ np.concatenate([dc.real, dc.imag])
+        C, units = real @ covariance @ real.T, np.outer(size, size)
+        products = np.zeros((len(groups), 2 * n, 2 * n))
+        for k, waves in enumerate(groups.values()):
+            inside = np.zeros(n)
+            inside[self.integrals.coupling[np.isin(self.integrals.wave, list(waves))]] = 1.0
+            P = without_own_phase(inside * c, C)
+            products[k] = P @ curvature(form_of(self.integrals, n, waves)[0] / units, A / units, c) @ P @ C
+        flat, turned = (own.reshape(len(groups), 4 * n * n) for own in (products, products.swapaxes(1, 2)))
+        return np.asarray(flat @ turned.T / 2)
 
     def _matrix(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions and interferences [group, group], and their gradients over the free parameters."""

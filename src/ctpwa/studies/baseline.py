@@ -107,7 +107,8 @@ class Baseline:
             options["starts"] = points
         elif start is None:
             start = {name: value for name, value in zip(self.result.names, self.x.tolist(), strict=True) if name in likelihood.names}
-        settings: dict[str, Any] = {"method": self.analysis.settings.method, "simulation": False, "progress": False}
+        settings: dict[str, Any] = {"method": self.analysis.settings.method, "progress": False}
+        settings |= {"simulation": False, "effective_sizes": False}
         same = near and points is None and likelihood.names == self.likelihood.names
         if same and settings["method"] == "newton" and not all(_has_quick_hessians(term) for term in terms_of(likelihood)):
             settings["curvature"] = self.curvature

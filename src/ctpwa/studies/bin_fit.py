@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from ctpwa.studies.bin_axes import Bin, BinAxis, bin_numbers
 from ctpwa.studies.bin_records import OPEN_SIGN, bin_groups, fitted_at, record_of, replica_key, solution_key
 from ctpwa.studies.bin_solutions import apart
 from ctpwa.studies.fit_record import FitRecord
+from ctpwa.studies.refits import QUICK
 
 WEAK = 0.3  # of the events of the strongest wave of a coherent set: a weaker one is no good reference
 SAME = 1e-3  # of all events: solutions that differ by less are the same
@@ -203,7 +205,7 @@ class BinFit:
             background = None if own.background is None else _poisson(own.background, [*seeds, SIDEBAND])
             other = likelihood.with_weights(weights, background)
             x = free_parameters(other, bare, theta)
-            result = self._fitted(other, x[None], simulation=False)
+            result = self._fitted(other, x[None], simulation=False, effective_sizes=False)
             couplings = self._in_events(other, result)
             return record_of(key, result, replace(couplings, covariance=NOTHING), {}, time.perf_counter() - begin)
         except CtpwaError as error:
@@ -217,9 +219,7 @@ class BinFit:
         seed = int(np.random.SeedSequence([options.seed, self.number]).generate_state(1)[0])
         search = replace(USUAL, distance=options.distance) if options.starts > 1 else USUAL
         method = analysis.settings.method
-        first = not_interrupted(
-            fit(likelihood, options.starts, method, start=start, seed=seed, search=search, simulation=False, progress=False)
-        )
+        first = not_interrupted(fit(likelihood, options.starts, method, start=start, seed=seed, search=search, **QUICK))
         near = [m for m in first.minima if m.refined and m.nll - first.nll <= options.distance * likelihood.unit] or list(first.minima[:1])
         nothing = np.zeros((len(likelihood.names), len(likelihood.names)))
         found: list[tuple[EventCouplings, np.ndarray, int]] = []
@@ -239,9 +239,9 @@ class BinFit:
             results.append((result, self._in_events(other, result), starts))
         return sorted(results, key=lambda own: own[0].nll)
 
-    def _fitted(self, likelihood: Likelihood, points: np.ndarray, simulation: bool) -> FitResult:
+    def _fitted(self, likelihood: Likelihood, points: np.ndarray, **counted: Any) -> FitResult:
         method = self.binned.analysis.settings.method
-        return not_interrupted(fit(likelihood, points, method, simulation=simulation, progress=False))
+        return not_interrupted(fit(likelihood, points, method, progress=False, **counted))
 
     def _in_events(self, likelihood: Likelihood, result: FitResult) -> EventCouplings:
         truth = self.samples.truth

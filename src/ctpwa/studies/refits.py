@@ -23,6 +23,7 @@ STEADY, HARDLY = 30, 0.01  # in so many steps −ln L falls by less than this ma
 PARAMETERS = "parameters"  # how many parameters the data determine
 MOST_STEPS = 100  # of the fit of a toy: what needs more runs away
 UNIT = "unit"  # twice what one standard deviation adds to −ln L
+QUICK: dict[str, Any] = {"simulation": False, "effective_sizes": False, "progress": False}  # without a pass that no study asks for
 
 
 def fit_from(likelihood: Fittable, points: Any, method: str, **options: Any) -> FitResult:
@@ -35,7 +36,7 @@ def fit_from(likelihood: Fittable, points: Any, method: str, **options: Any) -> 
         options:     of ``ctpwa.fit``
     """
     lower, upper = likelihood.bounds.T
-    result = fit(likelihood, np.clip(points, lower, upper), method, **({"simulation": False, "progress": False} | options))
+    result = fit(likelihood, np.clip(points, lower, upper), method, **(QUICK | options))
     return not_interrupted(result)
 
 

@@ -376,7 +376,16 @@ def _fitted(study: StudyRun, base: Baseline, starts: int, seed: int, own: _Plann
     taken = take_over(likelihood, base.result)
     n = analysis.settings.starts if own.side.starts else starts if _other_waves(analysis, base.analysis) else 1
     simulation = own.other and base.result.simulation is not None
-    return analysis.fit(likelihood=likelihood, start=taken.values, starts=n, seed=seed, minos=(), progress=False, simulation=simulation)
+    return analysis.fit(
+        likelihood=likelihood,
+        start=taken.values,
+        starts=n,
+        seed=seed,
+        minos=(),
+        progress=False,
+        simulation=simulation,
+        effective_sizes=simulation,
+    )
 
 
 def _other_waves(one: Analysis, other: Analysis) -> bool:

@@ -50,12 +50,12 @@ class BatchEngine(ColumnSource, Protocol):
 
 def weigh(psi: Tensor, w: Tensor) -> Tensor:
     """Σ w ln I of every vector; ``psi`` [re | im, vector, row, event] is multiplied by w/I."""
-    I = _intensities(psi)
+    I = added_squares(psi)
     psi *= (w / I)[None, :, None]
     return I.log() @ w
 
 
-def _intensities(psi: Tensor) -> Tensor:
+def added_squares(psi: Tensor) -> Tensor:
     """Σ |ψ|² over rows, [vector, event], of ``psi`` [re | im, vector, row, event]; ``sum`` over axes between others is slow on a CPU."""
     first, *others = (row for part in psi for row in part.unbind(dim=1))
     I = first.square()

@@ -50,6 +50,9 @@ class WaveIntegrals:
 class Integrator:
     """Computes integrals of a plan's waves.
 
+    Its engine has one coupling for each member, and floating numbers that belong to one of them: ``owner`` is that member, ``source`` the
+    number of the plan that it is.
+
     Args:
         plan:    the tables of the likelihood
         engine:  its engine, for its kind and device
@@ -71,10 +74,15 @@ class Integrator:
             replace(new, p=tuple(j if i < plan.n_floating else i + shift for i, j in zip(old.p, new.p, strict=True)))
             for old, new in zip(plan.channels, channels, strict=True)
         ]
-        self._owner = np.array([member for member, _ in floating], dtype=np.int64)
-        self._source = np.array([i for _, i in floating], dtype=np.int64)
+        self.owner = np.array([member for member, _ in floating], dtype=np.int64)
+        self.source = np.array([i for _, i in floating], dtype=np.int64)
         self.untied = replace(plan, n_couplings=len(members), channels=tuple(channels), n_floating=n_own, n_added=0)
         self.engine = make_engine(engine.name, self.untied, engine.device)
+
+    def own_numbers(self, theta: np.ndarray) -> np.ndarray:
+        """Iteration numbers of its engine."""
+        p = self.plan.iteration.values(theta)
+        return np.concatenate([p[self.source], p[self.plan.n_floating :]])
 
     def integrals(self, samples: Iterable[Sample], theta: np.ndarray, ranks: Ranks = ONE, name: str = "phase-space") -> WaveIntegrals:
         """Integrals over the samples.
@@ -86,9 +94,8 @@ class Integrator:
             name:     of the sample, for messages
         """
         plan, n = self.plan, len(self.wave)
-        p = plan.iteration.values(theta)
-        own_p = np.concatenate([p[self._source], p[plan.n_floating :]])
-        size = n + len(self._owner)
+        own_p = self.own_numbers(theta)
+        size = n + len(self.owner)
 
         @in_turn
         def local() -> np.ndarray:
@@ -114,7 +121,7 @@ class Integrator:
         G = (re + 1j * im) / sums[-1]
         dp = plan.iteration.jacobian(theta)
         slopes = np.zeros((dp.shape[1], n, n), dtype=complex)
-        for column, (member, i) in enumerate(zip(self._owner, self._source, strict=True)):
+        for column, (member, i) in enumerate(zip(self.owner, self.source, strict=True)):
             for t in np.flatnonzero(dp[i]):  # a number depends on one resonance, and a wave on few numbers
                 own = dp[i, t] * G[:n, n + column]
                 slopes[t, :, member] += own

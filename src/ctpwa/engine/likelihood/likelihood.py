@@ -26,13 +26,14 @@ from ctpwa.engine.likelihood.backgrounds import events_without
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.evaluation import Evaluation
 from ctpwa.engine.likelihood.event_sums import intensities
+from ctpwa.engine.likelihood.fraction_scatter import CoherentSums, FractionScatter, fraction_scatter
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, checked_vector
 from ctpwa.engine.likelihood.mixture import Mixture
 from ctpwa.engine.likelihood.parts import Amplitude, FitSamples, Normalisation, Resources
 from ctpwa.engine.likelihood.rank_sums import RankTask, run_together
 from ctpwa.engine.likelihood.scores import scatter_of_events
-from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter, normalisation_size, simulation_scatter
+from ctpwa.engine.likelihood.simulation import Influence, NormalisationSize, SimulationScatter, normalisation_size, simulation_scatter
 from ctpwa.engine.likelihood.subtraction import FLOOR
 from ctpwa.engine.plan.plan import Plan
 from ctpwa.engine.samples.build import CallbackValues
@@ -286,6 +287,16 @@ class Likelihood:
         or from its files.
         """
         return simulation_scatter(self, self._vector(p))
+
+    def fraction_scatter(self, p: Any, sums: CoherentSums, influence: Influence) -> FractionScatter:
+        """What single events of the phase-space sample do to fractions over it, beside what they do to the gradient, in one more pass.
+
+        Args:
+            p:          the free parameters
+            sums:       whose fractions
+            influence:  what ``simulation_scatter`` has found there
+        """
+        return fraction_scatter(self, self._vector(p), sums, influence)
 
     def normalisation_size(self, p: Any) -> NormalisationSize:
         """How many events of the phase-space sample count: N_eff = (Σ v I)² / Σ (v I)², and the same of every wave alone."""

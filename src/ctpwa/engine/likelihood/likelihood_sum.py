@@ -218,12 +218,13 @@ class LikelihoodSum:
     def simulation_scatter(self, p: Any) -> SimulationScatter:
         """How the gradient scatters because phase-space samples are finite: the sum over all data sets, whose samples are independent."""
         x = checked_vector(p, len(self.names))
-        S, sizes = np.zeros((len(x), len(x))), []
+        S, sizes, influences = np.zeros((len(x), len(x))), [], []
         for term, index in zip(self.terms, self._index, strict=True):
             own = term.simulation_scatter(x[index])
             S[np.ix_(index, index)] += own.products
             sizes += own.sizes
-        return SimulationScatter(S, tuple(sizes))
+            influences += own.influences
+        return SimulationScatter(S, tuple(sizes), tuple(influences))
 
     def coarse(self, p: Any, n_events: int, seed: int = 0) -> LikelihoodSum:
         """A quick likelihood for the search of starts, see ``Likelihood.coarse``."""

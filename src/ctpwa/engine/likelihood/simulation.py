@@ -18,11 +18,9 @@ and the two parts cancel in part. With a resolution h is that of all points of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,15 +28,13 @@ import torch
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
-from ctpwa.base.turns import in_turn
-from ctpwa.engine.backends.batch import coupling_mix
+from ctpwa.engine.backends.batch import added_squares, coupling_mix
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import score_products
 from ctpwa.engine.likelihood.rank_sums import run_together
+from ctpwa.engine.likelihood.sample_pass import SamplePass, densities
 from ctpwa.engine.plan.tables import LOG, PLAIN
-from ctpwa.engine.samples.build import CallbackValues
 from ctpwa.engine.samples.sample import Sample, picked_inputs
-from ctpwa.engine.samples.stored_sample import SampleSource
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -59,84 +55,54 @@ class NormalisationSize:
     waves: Mapping[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class FloorInfluence:
+    """What events of the floor do to the gradient besides, as δg = −κ f with f = v (h − h̄).
+
+    Attributes:
+        numbers:      iteration numbers with β, of which p is made
+        mean:         h̄
+        to_gradient:  from f to δg over the free parameters [variable, free]
+    """
+
+    numbers: np.ndarray
+    mean: np.ndarray
+    to_gradient: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """What an event of a phase-space sample does to the gradient of −ln L, v ∂g/∂v, as a linear function of its own numbers.
+
+    Attributes:
+        total:        Σ v I
+        to_gradient:  from q = v (∂I, b, I) to δg over the free parameters [number, free]
+        floor:        what it does besides as an event of the floor; None: there is no floor
+    """
+
+    total: float
+    to_gradient: np.ndarray
+    floor: FloorInfluence | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class SimulationScatter:
     """What one pass over a phase-space sample says about the errors of a fit.
 
     Attributes:
-        products:  S over the free parameters: covariance of the gradient of −ln L, from one phase-space sample to the next
-        sizes:     effective sizes, one for each data set
+        products:    S over the free parameters: covariance of the gradient of −ln L, from one phase-space sample to the next
+        sizes:       effective sizes, one for each data set
+        influences:  what single events do, one for each data set, over its own free parameters
     """
 
     products: np.ndarray
     sizes: tuple[NormalisationSize, ...]
-
-
-@dataclass(frozen=True)
-class _Pass:
-    """A pass over the phase-space sample of a likelihood at one point.
-
-    Attributes:
-        likelihood:  whose events are summed over
-        x:           its free parameters
-        c:           couplings
-        feeds:       factors of the feeds of the production
-        floating:    floating lineshape parameters
-        numbers:     iteration numbers
-    """
-
-    likelihood: Likelihood
-    x: np.ndarray
-    c: np.ndarray
-    feeds: np.ndarray
-    floating: np.ndarray
-    numbers: np.ndarray
-
-    @classmethod
-    def of(cls, likelihood: Likelihood, x: np.ndarray) -> _Pass:
-        """Events that are computed again are so in double precision."""
-        if likelihood.norm.events is None:
-            raise DataError(
-                "a likelihood whose lineshapes stand still does not know its phase-space sample\n fix: ask the one it was made from"
-            )
-        own = likelihood.in_double() if likelihood.norm.rebuilt else likelihood
-        c, theta = own.parameters.native(x)
-        floating = theta[own.evaluation.theta_order]
-        return cls(own, x, c, own.parameters.feed_factors(x), floating, own.plan.numbers(floating))
-
-    @property
-    def n_names(self) -> int:
-        """Couplings without what feeds make of them."""
-        return len(self.likelihood.coupling_names)
-
-    def summed(self, rows_of: Callable[[_Pass, Sample], list[Tensor]], source: SampleSource | None = None) -> list[np.ndarray] | None:
-        """Rows of numbers of all events of this process, those of phase space if no other sample is given, added up; None without any."""
-        likelihood, engine = self.likelihood, self.likelihood.engine
-        source = likelihood.norm.events if source is None else source
-        assert source is not None
-        refresh = CallbackValues(likelihood.plan, self.floating, engine.device)
-        rows: list[Tensor] | None = None
-        with closing(source.passing()) as passing:
-            for sample in chain(source.resident, passing):
-                refresh(sample, 1)
-                engine.set_numbers(self.c, self.numbers)
-                own = rows_of(self, sample)
-                rows = own if rows is None else [row.add_(more) for row, more in zip(rows, own, strict=True)]
-                del sample  # before the next one takes as much again
-        engine.set_numbers(self.c, self.numbers)
-        return None if rows is None else [row.cpu().numpy() for row in rows]
-
-    def over_all_ranks(self, size: int, local: Callable[[], np.ndarray], key: bytes) -> np.ndarray:
-        """The sum of what all processes have found."""
-        found = self.likelihood.ranks.sum(size, in_turn(local), key + self.x.tobytes(), self.likelihood.engine.device)
-        if self.likelihood.norm.rebuilt:
-            self.likelihood.resources.preparation.stage.release()
-        return found
+    influences: tuple[Influence, ...]
 
 
 def simulation_scatter(likelihood: Likelihood, x: np.ndarray) -> SimulationScatter:
     """See ``Likelihood.simulation_scatter``."""
-    one = _Pass.of(likelihood, x)
+    one = SamplePass.of(likelihood, x)
     plan = one.likelihood.plan
     n = plan.n_variables
     size = n * n + 2 * n + 2 + 2 * one.n_names
@@ -152,13 +118,14 @@ def simulation_scatter(likelihood: Likelihood, x: np.ndarray) -> SimulationScatt
     relative = gradient[: n - plan.n_added] / total
     over_x = one.likelihood.evaluation.pull_back.matrix(x, one.floating)
     pulled = _influence(one, total, relative).T @ over_x
-    S = pulled.T @ moments @ pulled
+    S, floor = pulled.T @ moments @ pulled, None
     if one.likelihood.samples.floor is not None:
-        S += _floor_scatter(one, total, relative, over_x, pulled)
-    return SimulationScatter((S + S.T) / 2, (effective,))
+        of_floor, floor = _floor_scatter(one, total, relative, over_x, pulled)
+        S += of_floor
+    return SimulationScatter((S + S.T) / 2, (effective,), (Influence(total, pulled, floor),))
 
 
-def _influence(one: _Pass, total: float, relative: np.ndarray) -> np.ndarray:
+def _influence(one: SamplePass, total: float, relative: np.ndarray) -> np.ndarray:
     """L: from q = v (∂I over y, b, I) of an event to what it does to the gradient over (y, m); y are couplings and lineshape numbers.
 
     Without added densities g = W ∂ ln σ + …, and L q = W (v ∂I − v I ∂ ln σ)/Σ v I. With them, p = I + Σ β b and β ~ σ/B,
@@ -190,8 +157,10 @@ def _influence(one: _Pass, total: float, relative: np.ndarray) -> np.ndarray:
     return L
 
 
-def _floor_scatter(one: _Pass, total: float, relative: np.ndarray, over_x: np.ndarray, pulled: np.ndarray) -> np.ndarray:
-    """Σ (L q − κ f)(L q − κ f)ᵀ − Σ L q (L q)ᵀ, over the free parameters.
+def _floor_scatter(
+    one: SamplePass, total: float, relative: np.ndarray, over_x: np.ndarray, pulled: np.ndarray
+) -> tuple[np.ndarray, FloorInfluence]:
+    """Σ (L q − κ f)(L q − κ f)ᵀ − Σ L q (L q)ᵀ, over the free parameters, and what single events of the floor do.
 
     Args:
         one:       the point
@@ -222,10 +191,10 @@ def _floor_scatter(one: _Pass, total: float, relative: np.ndarray, over_x: np.nd
         products = _products_with_points(there, hh.reshape(n, n), mean, 1 / sigma)
     to_x = -floor.ratio * samples.weight / floor.total * mixture.chain(m, sigma, relative) @ over_x
     both = pulled.T @ products @ to_x
-    return to_x.T @ squares @ to_x + both + both.T
+    return to_x.T @ squares @ to_x + both + both.T, FloorInfluence(there.numbers, mean, to_x)
 
 
-def _products_with_points(one: _Pass, hh: np.ndarray, mean: np.ndarray, scale: float) -> np.ndarray:
+def _products_with_points(one: SamplePass, hh: np.ndarray, mean: np.ndarray, scale: float) -> np.ndarray:
     """Σ q fᵀ where h is that of all points of an event; symmetrised over couplings and lineshape numbers, which both move alike.
 
     Σ v² (h ∂Iᵀ + ∂I hᵀ) follows from Σ v² (h + s ∂I)(h + s ∂I)ᵀ, in which the event itself is one more of its points.
@@ -260,7 +229,7 @@ def _products_with_points(one: _Pass, hh: np.ndarray, mean: np.ndarray, scale: f
 
 def normalisation_size(likelihood: Likelihood, x: np.ndarray) -> NormalisationSize:
     """See ``Likelihood.normalisation_size``."""
-    one = _Pass.of(likelihood, x)
+    one = SamplePass.of(likelihood, x)
     size = 2 + 2 * one.n_names
 
     def local() -> np.ndarray:
@@ -281,7 +250,7 @@ def _size(likelihood: Likelihood, sums: np.ndarray) -> tuple[NormalisationSize, 
     return NormalisationSize(likelihood.samples.own["phase space"].total, total**2 / squared, by_name), total, squared
 
 
-def _rows_of(one: _Pass, sample: Sample) -> list[Tensor]:
+def _rows_of(one: SamplePass, sample: Sample) -> list[Tensor]:
     """Rows of numbers that add up, on the device: sums with derivatives, then those of ``_size_rows``."""
     engine = one.likelihood.engine
     squared = _with_weights(sample, (sample.w * engine.intensities(sample)).square())
@@ -297,16 +266,16 @@ def _as_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([products.ravel(), score, gradient, *rest])
 
 
-def _floor_rows(one: _Pass, sample: Sample) -> list[Tensor]:
+def _floor_rows(one: SamplePass, sample: Sample) -> list[Tensor]:
     """Rows of numbers that add up over the floor, with p = I + Σ β b."""
-    engine, v2, (I, p) = one.likelihood.engine, sample.w.square(), _densities(one, sample)
+    engine, v2, (I, p) = one.likelihood.engine, sample.w.square(), densities(one, sample)
     weighted = [replace(sample, w=w, n_positive=sample.n_events) for w in (v2, v2 * p, v2 * I)]
     grams = [engine.gram_row(own, LOG) for own in weighted[:2]]
     firsts = [engine.sum_row(own, LOG, 1) for own in (sample, *weighted)]
     return [*grams, *firsts, torch.stack([v2.sum(), (v2 * I).sum()])]
 
 
-def _point_rows(one: _Pass, sample: Sample, scale: float) -> list[Tensor]:
+def _point_rows(one: SamplePass, sample: Sample, scale: float) -> list[Tensor]:
     """Rows of numbers that add up over events of the floor, of which each is its own last point as well."""
     engine, plan, v2 = one.likelihood.engine, one.likelihood.plan, sample.w.square()
     assert sample.v is not None
@@ -316,7 +285,7 @@ def _point_rows(one: _Pass, sample: Sample, scale: float) -> list[Tensor]:
         sample.K[..., last].contiguous(), sample.E[:, last].contiguous(), v2, sample.n_events, None, picked_inputs(sample.inputs, last)
     )
     added = slice(plan.added_row, plan.added_row + plan.n_added)
-    (_, p), (I, p_own), b = _densities(one, sample), _densities(one, own), own.E[added]
+    (_, p), (I, p_own), b = densities(one, sample), densities(one, own), own.E[added]
     of_points = (sample.E[added].view(plan.n_added, *sample.v.shape) * sample.v).sum(dim=2) / p  # h over β
     v = sample.v / p[:, None]
     v[:, -1] = scale
@@ -336,18 +305,6 @@ def _point_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([*grams, *(engine.expansion(row, mode, 1).gradient for row, mode in zip(firsts, modes, strict=True)), numbers])
 
 
-def _densities(one: _Pass, sample: Sample) -> tuple[Tensor, Tensor]:
-    """I and p = I + Σ β b of every event; of the sum over its points, with their weights, if it has several."""
-    engine, plan = one.likelihood.engine, one.likelihood.plan
-    beta = torch.from_numpy(plan.beta(one.numbers)).to(engine.device)
-    I = engine.intensities(sample)
-    p = I + beta @ sample.E[plan.added_row : plan.added_row + plan.n_added]
-    if sample.v is None:
-        return I, p
-    smeared_I, smeared_p = ((own.view(sample.v.shape) * sample.v).sum(dim=1) for own in (I, p))
-    return smeared_I, smeared_p
-
-
 def _floor_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
     """Σ v² h hᵀ, Σ v² p h hᵀ, Σ v h, Σ v² h, Σ v² I h, Σ v² p h, Σ v², Σ v² I."""
     squares, products, first, of_squares, of_p, of_I, rest = rows
@@ -355,7 +312,7 @@ def _floor_sums(engine: Engine, rows: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([*grams, *(engine.expansion(row, LOG, 1).gradient for row in (first, of_squares, of_I, of_p)), rest])
 
 
-def _size_rows(one: _Pass, sample: Sample) -> list[Tensor]:
+def _size_rows(one: SamplePass, sample: Sample) -> list[Tensor]:
     """Σ v I and Σ (v I)²; Σ v |A|² and Σ v² |A|⁴ of every coupling."""
     vI = sample.w * one.likelihood.engine.intensities(sample)
     return [torch.stack([vI.sum(), vI.square().sum()]), _wave_sums(one, sample)]
@@ -369,7 +326,7 @@ def _with_weights(sample: Sample, w: Tensor) -> Sample:
     return sample.picked(kept, w[kept], None)
 
 
-def _wave_sums(one: _Pass, sample: Sample) -> Tensor:
+def _wave_sums(one: SamplePass, sample: Sample) -> Tensor:
     """Σ v |A|² and Σ v² |A|⁴ of every coupling, one after the other; |A|² is a sum over rows, and A one over feeds."""
     engine = one.likelihood.engine
     n, n_feeds = engine.plan.n_couplings, len(one.feeds)
@@ -380,6 +337,6 @@ def _wave_sums(one: _Pass, sample: Sample) -> Tensor:
         if n_feeds > 1:
             parts = amplitudes.unflatten(1, (-1, n_feeds)).movedim(2, 1).reshape(2 * n_feeds, -1)
             amplitudes = (mix @ parts).view(2, -1, engine.plan.n_rows, stop - start)
-        weighted = sample.w[start:stop] * amplitudes.square().sum(dim=(0, 2))
+        weighted = sample.w[start:stop] * added_squares(amplitudes)
         sums += torch.stack([weighted.sum(dim=1), weighted.square().sum(dim=1)])
     return sums.flatten()

@@ -95,16 +95,9 @@ class ReferenceEngine:
         """Gram matrices of ∂ψ over a sample."""
         plan = self.plan
         couplings, numbers = (torch.as_tensor(values, device=self.device) for values in (c, p))
-
-        def psi(floating: torch.Tensor) -> torch.Tensor:
-            return definition.amplitude(plan, couplings, torch.cat([floating, numbers[plan.n_floating :]]), sample.K, sample.E)
-
-        at = numbers[: plan.n_floating]
-        units = torch.eye(plan.n_floating, dtype=torch.float64, device=self.device)
-        over_p = [torch.func.jvp(psi, (at,), (unit,))[1] for unit in units]
         none = torch.zeros(plan.n_added, *sample.K.shape[1:], dtype=torch.complex128, device=self.device)
-        D = torch.cat([definition.columns(plan, numbers, sample.K, sample.E), *(column[None] for column in over_p), none])
-        here = psi(at)
+        D = torch.cat([self._columns(sample, couplings, numbers), none])
+        here = definition.amplitude(plan, couplings, numbers, sample.K, sample.E)
         each = here.abs().square().sum(dim=0) + definition.added(plan, torch.as_tensor(plan.beta(p), device=self.device), sample)
         I = definition.over_points(each, sample)
         omega = sample.w / I if mode == LOG else sample.w
@@ -123,9 +116,21 @@ class ReferenceEngine:
         return definition.intensity(self.plan, couplings, numbers, sample)
 
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
-        """First and last event, and ∂ψ/∂c [re | im · coupling, row · event]."""
-        D = definition.columns(self.plan, torch.as_tensor(p, device=self.device), sample.K, sample.E)
+        """First and last event, and ∂ψ/∂(c, floating p) [re | im · column, row · event], the latter for couplings 1."""
+        ones = torch.ones(self.plan.n_couplings, dtype=torch.complex128, device=self.device)
+        D = self._columns(sample, ones, torch.as_tensor(p, device=self.device))
         yield 0, sample.n_events, torch.cat([D.real, D.imag]).flatten(1)
+
+    def _columns(self, sample: Sample, couplings: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        """∂ψ/∂(c, floating p) [column, row, event]."""
+        plan = self.plan
+
+        def psi(floating: torch.Tensor) -> torch.Tensor:
+            return definition.amplitude(plan, couplings, torch.cat([floating, numbers[plan.n_floating :]]), sample.K, sample.E)
+
+        units = torch.eye(plan.n_floating, dtype=torch.float64, device=self.device)
+        over_p = [torch.func.jvp(psi, (numbers[: plan.n_floating],), (unit,))[1][None] for unit in units]
+        return torch.cat([definition.columns(plan, numbers, sample.K, sample.E), *over_p])
 
 
 def _autograd(V, start: torch.Tensor, order: int, together: int) -> Expansion:  # type: ignore[no-untyped-def]
