@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -26,16 +26,49 @@ from ctpwa.fitting.search_settings import DISTANCE, USUAL
 from ctpwa.observables.projections import event_weights
 from ctpwa.studies.baseline import not_interrupted
 from ctpwa.studies.bin_axes import Bin, BinAxis, bin_numbers
-from ctpwa.studies.bin_records import OPEN_SIGN, bin_groups, fitted_at, record_of, replica_key, solution_key
+from ctpwa.studies.bin_records import (
+    OPEN_SIGN,
+    SWEEP,
+    bin_groups,
+    fitted_at,
+    record_of,
+    replica_key,
+    solution_key,
+    sweep_key,
+    sweep_solution_key,
+)
 from ctpwa.studies.bin_solutions import apart
+from ctpwa.studies.bin_sweeps import MOST
 from ctpwa.studies.fit_record import FitRecord
 
 WEAK = 0.3  # of the events of the strongest wave of a coherent set: a weaker one is no good reference
 SAME = 1e-3  # of all events: solutions that differ by less are the same
 OPEN = 1e-6  # of one standard deviation in −ln L: what conjugate couplings may change
-MOST = 8  # solutions of a bin that are kept
 NOTHING = np.zeros((0, 0))
+SWEEPS = 10
 SIDEBAND = 1  # stream of random numbers of events that are subtracted
+
+
+_Concluded = tuple[FitResult, EventCouplings, int]  # a solution with its errors, and how many starts ended there
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A minimum, before its errors are known.
+
+    Attributes:
+        likelihood:  in whose parameters it was found
+        x:           these
+        values:      couplings in events
+        nll:         −ln L
+        starts:      how many starts ended there
+    """
+
+    likelihood: Likelihood
+    x: np.ndarray
+    values: np.ndarray
+    nll: float
+    starts: int
 
 
 @dataclass(frozen=True)
@@ -46,6 +79,7 @@ class BinOptions:
         starts:    number of starts
         seed:      of random starts and replicas
         distance:  solutions are kept whose −ln L is less than this above that of the best one
+        sweeps:    at most so many of them follow the fits of all bins
         engine:    what computes
         device:    where
     """
@@ -53,6 +87,7 @@ class BinOptions:
     starts: int
     seed: int = 0
     distance: float = DISTANCE
+    sweeps: int = SWEEPS
     engine: str | None = None
     device: str | None = None
 
@@ -164,27 +199,61 @@ class BinFit:
         return likelihood
 
     @cached_property
+    def _sizes(self) -> np.ndarray:
+        """How large a wave with coupling 1 is, [coupling], with lineshapes where the fit starts."""
+        integrals = self.likelihood.integrals(self.likelihood.start)
+        size = np.zeros(len(self.likelihood.coupling_names))
+        np.add.at(size, integrals.coupling, np.diag(integrals.matrix).real)
+        return np.sqrt(size)
+
+    @cached_property
     def groups(self) -> dict[str, list[int]]:
         """Waves whose events are counted together."""
         return bin_groups(self.binned.analysis.model)
 
     def records(self) -> tuple[FitRecord, ...]:
         """All solutions, the best one last; or why there is none."""
-        begin, own = time.perf_counter(), self.samples
-        counts = {"data": float(own.data.n_events), "simulated": float(own.phase_space.n_events)}
+        begin = time.perf_counter()
         try:
             found = self._solutions()
         except CtpwaError as error:
             failed = FitRecord.failed(self.bin.key, error, time.perf_counter() - begin)
-            return (replace(failed, numbers=counts),)
+            return (replace(failed, numbers=self._counts()),)
         seconds = time.perf_counter() - begin
-        records = []
-        for k, (result, couplings, starts) in enumerate(found):
-            key = self.bin.key if k == 0 else solution_key(self.bin.key, k)
-            numbers = counts | {"starts": float(starts), "solutions": float(len(found)), "unit": float(self.likelihood.unit)}
-            numbers |= {f"{OPEN_SIGN} {own}": 1.0 for own in self._open()}
-            records.append(record_of(key, result, couplings, numbers, seconds if k == 0 else 0.0))
+        numbers = self._counts() | {"solutions": float(len(found))}
+        keys = [self.bin.key, *(solution_key(self.bin.key, k) for k in range(1, len(found)))]
+        records = [
+            self._record(key, own, numbers, seconds if k == 0 else 0.0) for k, (key, own) in enumerate(zip(keys, found, strict=True))
+        ]
         return tuple(reversed(records))
+
+    def again(self, sweep: int, starts: Sequence[FitRecord], known: Sequence[FitRecord]) -> tuple[FitRecord, ...]:
+        """Solutions that are not known, and how many there are as the last record.
+
+        Args:
+            sweep:   number of the sweep
+            starts:  solutions of other bins to start from
+            known:   those of this one, the best first
+        """
+        begin, key = time.perf_counter(), sweep_key(self.bin.key, sweep)
+        try:
+            found = self._more(starts, known)
+        except CtpwaError as error:
+            return (FitRecord.failed(key, error, time.perf_counter() - begin),)
+        numbers = self._counts() | {SWEEP: float(sweep)}
+        records = [self._record(sweep_solution_key(self.bin.key, sweep, k), own, numbers, 0.0) for k, own in enumerate(found)]
+        counts = {"solutions": float(len(found)), "starts": float(len(starts))}
+        best = min([known[0].nll, *(own.nll for own in records)])
+        return (*records, FitRecord(key, best, True, numbers=counts, seconds=time.perf_counter() - begin))
+
+    def _counts(self) -> dict[str, float]:
+        return {"data": float(self.samples.data.n_events), "simulated": float(self.samples.phase_space.n_events)}
+
+    def _record(self, key: str, own: _Concluded, numbers: Mapping[str, float], seconds: float) -> FitRecord:
+        result, couplings, starts = own
+        kept = dict(numbers) | {"starts": float(starts), "unit": float(self.likelihood.unit)}
+        kept |= {f"{OPEN_SIGN} {own}": 1.0 for own in self._open()}
+        return record_of(key, result, couplings, kept, seconds)
 
     def replica(self, k: int, best: FitRecord) -> FitRecord:
         """The same events, each counted as often as chance has it, fitted from the best solution.
@@ -195,21 +264,19 @@ class BinFit:
         """
         begin, key, own = time.perf_counter(), replica_key(self.bin.key, k), self.samples
         try:
-            bare, theta = fitted_at(best)
-            c = np.array([bare[name] for name in self.likelihood.coupling_names])
-            likelihood = self._with_strong_references(self.likelihood, c * _sizes(self.likelihood))
+            likelihood = self._at(best)[0]
             seeds = [self.options.seed, self.number, k]
             weights = _poisson(own.data, seeds)
             background = None if own.background is None else _poisson(own.background, [*seeds, SIDEBAND])
             other = likelihood.with_weights(weights, background)
-            x = free_parameters(other, bare, theta)
+            x = free_parameters(other, *fitted_at(best))
             result = self._fitted(other, x[None], simulation=False)
             couplings = self._in_events(other, result)
             return record_of(key, result, replace(couplings, covariance=NOTHING), {}, time.perf_counter() - begin)
         except CtpwaError as error:
             return FitRecord.failed(key, error, time.perf_counter() - begin)
 
-    def _solutions(self) -> list[tuple[FitResult, EventCouplings, int]]:
+    def _solutions(self) -> list[_Concluded]:
         """Every solution within the distance, the best first, with the number of starts that ended there."""
         likelihood, options = self.likelihood, self.options
         analysis = self.binned.analysis
@@ -221,22 +288,54 @@ class BinFit:
             fit(likelihood, options.starts, method, start=start, seed=seed, search=search, simulation=False, progress=False)
         )
         near = [m for m in first.minima if m.refined and m.nll - first.nll <= options.distance * likelihood.unit] or list(first.minima[:1])
-        nothing = np.zeros((len(likelihood.names), len(likelihood.names)))
-        found: list[tuple[EventCouplings, np.ndarray, int]] = []
+        found: list[_Found] = []
         for minimum in near:
             x = np.array(minimum.values)
-            own = event_couplings(likelihood, x, nothing, {})
-            same = next((k for k, (other, _, _) in enumerate(found) if self._same(other, own)), None)
-            if same is None:
-                found.append((own, x, minimum.starts))
-            else:
-                found[same] = (*found[same][:2], found[same][2] + minimum.starts)
+            self._collect(found, _Found(likelihood, x, self._event_values(likelihood, x), minimum.nll, minimum.starts))
+        return self._concluded(found[:MOST])
+
+    def _more(self, starts: Sequence[FitRecord], known: Sequence[FitRecord]) -> list[_Concluded]:
+        """Solutions that starts from those of other bins lead to, without those that are known."""
+        values = [self._event_values(*self._at(own)) for own in known]
+        found: list[_Found] = []
+        for start in starts:
+            likelihood, x = self._at(start)
+            result = self._fitted(likelihood, x[None], simulation=False)
+            own = self._event_values(likelihood, result.x)
+            if result.verdict.good and not any(self._same(own, one) for one in values):
+                self._collect(found, _Found(likelihood, result.x, own, result.nll, 1))
+        best = min([known[0].nll, *(own.nll for own in found)])
+        near = [own for own in found if own.nll - best <= self.options.distance * self.likelihood.unit]
+        return self._concluded(sorted(near, key=lambda own: own.nll)[:MOST])
+
+    def _at(self, record: FitRecord) -> tuple[Likelihood, np.ndarray]:
+        """The couplings of a solution, perhaps of another bin, as free parameters of a likelihood of this one."""
+        bare, theta = fitted_at(record)
+        c = np.array([bare[name] for name in self.likelihood.coupling_names])
+        likelihood = self._with_strong_references(self.likelihood, c * self._sizes)
+        return likelihood, free_parameters(likelihood, bare, theta)
+
+    def _event_values(self, likelihood: Likelihood, x: np.ndarray) -> np.ndarray:
+        """Couplings in measured events."""
+        return event_couplings(likelihood, x, np.zeros((len(x), len(x))), {}).values
+
+    def _collect(self, found: list[_Found], own: _Found) -> None:
+        """Add a solution, or its starts to those of one that is the same."""
+        same = next((k for k, other in enumerate(found) if self._same(other.values, own.values)), None)
+        if same is None:
+            found.append(own)
+        else:
+            found[same] = replace(found[same], starts=found[same].starts + own.starts)
+
+    def _concluded(self, found: Sequence[_Found]) -> list[_Concluded]:
+        """Solutions with their errors, the best first."""
         results = []
-        for own, x, starts in found[:MOST]:
-            other = self._with_strong_references(likelihood, own.values)
-            at = x if other is likelihood else free_parameters(other, _bare(likelihood, x), _theta(likelihood, x))
-            result = self._fitted(other, at[None], simulation=analysis.settings.simulation)
-            results.append((result, self._in_events(other, result), starts))
+        for own in found:
+            likelihood = self._with_strong_references(own.likelihood, own.values)
+            same = likelihood is own.likelihood
+            at = own.x if same else free_parameters(likelihood, _bare(own.likelihood, own.x), _theta(own.likelihood, own.x))
+            result = self._fitted(likelihood, at[None], simulation=self.binned.analysis.settings.simulation)
+            results.append((result, self._in_events(likelihood, result), own.starts))
         return sorted(results, key=lambda own: own[0].nll)
 
     def _fitted(self, likelihood: Likelihood, points: np.ndarray, simulation: bool) -> FitResult:
@@ -264,11 +363,11 @@ class BinFit:
         except PhysicsError:  # something is fixed or tied relative to the references there are
             return likelihood
 
-    def _same(self, a: EventCouplings, b: EventCouplings) -> bool:
+    def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
         """Whether two solutions are one, but for conjugate couplings of sets whose sign is open."""
         sets = np.array(self.likelihood.amplitude.sets)
-        distance = sum(apart(a.values[sets == own], b.values[sets == own], own in self._conjugable) for own in range(sets.max() + 1))
-        return bool(distance <= SAME * (np.abs(a.values) ** 2).sum())
+        distance = sum(apart(a[sets == own], b[sets == own], own in self._conjugable) for own in range(sets.max() + 1))
+        return bool(distance <= SAME * (np.abs(a) ** 2).sum())
 
     @cached_property
     def _conjugable(self) -> frozenset[int]:
@@ -297,14 +396,6 @@ class BinFit:
 
 def _bare(likelihood: Likelihood, x: np.ndarray) -> dict[str, complex]:
     return dict(zip(likelihood.coupling_names, likelihood.parameters.bare.native(x)[0].tolist(), strict=True))
-
-
-def _sizes(likelihood: Likelihood) -> np.ndarray:
-    """How large a wave with coupling 1 is, [coupling], with lineshapes where the fit starts."""
-    integrals = likelihood.integrals(likelihood.start)
-    size = np.zeros(len(likelihood.coupling_names))
-    np.add.at(size, integrals.coupling, np.diag(integrals.matrix).real)
-    return np.sqrt(size)
 
 
 def _theta(likelihood: Likelihood, x: np.ndarray) -> dict[str, float]:

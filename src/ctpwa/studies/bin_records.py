@@ -20,7 +20,7 @@ from ctpwa.studies.fit_record import FitRecord
 TOTAL = "total"
 OPEN_SIGN = "open sign"  # of all phases of a coherent set
 EVENTS, ERROR, COVARIANCE, AT, SIZE = "events", "error", "covariance", "at", "size"
-SOLUTION, REPLICA = "solution", "replica"
+SOLUTION, REPLICA, SWEEP = "solution", "replica", "sweep"
 
 
 def solution_key(key: str, k: int) -> str:
@@ -31,6 +31,16 @@ def solution_key(key: str, k: int) -> str:
 def replica_key(key: str, k: int) -> str:
     """Of a bootstrap replica of a bin."""
     return f"{key} {REPLICA} {k}"
+
+
+def sweep_key(key: str, sweep: int) -> str:
+    """Of what a sweep found in a bin: how many solutions it has added."""
+    return f"{key} {SWEEP} {sweep}"
+
+
+def sweep_solution_key(key: str, sweep: int, k: int) -> str:
+    """Of a solution that a sweep has added to a bin, the first being number 0."""
+    return f"{sweep_key(key, sweep)} {SOLUTION} {k + 1}"
 
 
 def bin_groups(model: Model) -> dict[str, list[int]]:

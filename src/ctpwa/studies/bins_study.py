@@ -16,8 +16,9 @@ from ctpwa.observables.moments_of_photons import PhotonMoments, moment_indices, 
 from ctpwa.observables.photon_density import PhotonState
 from ctpwa.report.content import BinCurve
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
-from ctpwa.studies.bin_records import TOTAL, couplings_of, events_of, replica_key, solution_key
+from ctpwa.studies.bin_records import SWEEP, TOTAL, couplings_of, events_of, replica_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution, followed, near_angle, unwrapped
+from ctpwa.studies.bin_sweeps import solutions_of
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.study import Study
 
@@ -70,12 +71,8 @@ class Bins(Study):
 
     def _records(self, own: Bin) -> list[FitRecord]:
         """Of all solutions of a bin that are worth something."""
-        first = self.by_key.get(own.key)
-        if first is None or not np.isfinite(first.nll):
-            return []
-        count = int(first.numbers["solutions"])
-        others = [self.by_key[key] for k in range(1, count) if (key := solution_key(own.key, k)) in self.by_key]
-        return [first, *others]
+        options = self.about.options
+        return solutions_of(own.key, self.by_key, float(options["distance"]), int(options["sweeps"]))
 
     @cached_property
     def references(self) -> dict[int, str]:
@@ -210,8 +207,9 @@ class Bins(Study):
             if not row:
                 rows.append((own.words, events, simulated, "", "", "", record.reasons))
                 continue
+            record = row[0].record
             number, error = row[0].events[TOTAL]
-            starts = f"{record.numbers['starts']:.0f} of {self.about.options['starts']}"
+            starts = _origin(record) if SWEEP in record.numbers else f"{_origin(record)} of {self.about.options['starts']}"
             remark = "" if record.good else record.reasons.partition(";")[0]
             rows.append((own.words, events, simulated, with_error(number, error), f"{record.nll:.3f}", starts, remark))
         columns = ("bin", "measured", "simulated", "events", "−ln L", "starts", "")
@@ -253,10 +251,9 @@ class Bins(Study):
         for own, row in zip(self.bins, self.solutions, strict=True):
             for solution in row[1:]:
                 above = solution.record.nll - row[0].record.nll
-                starts = f"{solution.record.numbers['starts']:.0f}"
                 differs = sorted(self.couplings, key=lambda name: -abs(_event_change(row[0], solution, name)))[:3]
                 words = ", ".join(f"{name}: {abs(_value(solution, name)) ** 2:.0f}" for name in differs)
-                rows.append((own.words, str(solution.k + 1), f"{above:.3f}", starts, _letters(solution.branch), words))
+                rows.append((own.words, str(solution.k + 1), f"{above:.3f}", _origin(solution.record), _letters(solution.branch), words))
         foot = "solutions with the same letter continue each other; events are those of the waves that differ most from the best solution"
         return [Section("other solutions", ("bin", "solution", "above in −ln L", "starts", "branch", "events"), tuple(rows), foot)]
 
@@ -292,8 +289,9 @@ class Bins(Study):
             a, b:  couplings
         """
         names = list(self.couplings)
-        keys = [key, *(replica_key(key, k) for k in range(self.about.extent["bootstrap"]))]
-        found = [couplings_of(record, names) for own in keys if (record := self.by_key.get(own)) is not None and record.good]
+        best = next((row[0].record for own, row in zip(self.bins, self.solutions, strict=True) if row and own.key == key), None)
+        replicas = [self.by_key.get(replica_key(key, k)) for k in range(self.about.extent["bootstrap"])]
+        found = [couplings_of(record, names) for record in (best, *replicas) if record is not None and record.good]
         if len(found) < 3:
             return float("nan")
         turns = [c[names.index(a)] * np.conj(c[names.index(b)]) for c in found]
@@ -336,6 +334,11 @@ def _per_bin(axis: BinAxis) -> str:
         return "events per bin"
     width, unit = (1000 * widths[0], "MeV") if axis.unit == "GeV" else (widths[0], axis.unit)
     return f"events / {width:.4g} {unit}".rstrip()
+
+
+def _origin(record: FitRecord) -> str:
+    """How many starts ended in a solution, or that it was found from a neighbour."""
+    return f"sweep {record.numbers[SWEEP]:.0f}" if SWEEP in record.numbers else f"{record.numbers['starts']:.0f}"
 
 
 def _angle(value: float, error: float) -> str:
