@@ -25,7 +25,8 @@ from bins_toys import HIGH, LOW, Truth, make_toys
 from common import hardware, markdown, timed
 from ctpwa.studies import Bins, bins
 from ctpwa.studies.bin_axes import BinAxis, all_bins
-from ctpwa.studies.bin_fit import BinFit, BinnedSamples, BinOptions
+from ctpwa.studies.bin_fit import BinFit, BinOptions
+from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_solutions import Solution, apart
 
 SIMULATED = 3  # generated events for each measured one

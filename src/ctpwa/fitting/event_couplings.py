@@ -89,12 +89,12 @@ def event_couplings(
     dc, dtheta = J[:n] + 1j * J[n : 2 * n], J[2 * n :][likelihood.floating_order]
     signal = SignalEvents.of(likelihood, x)
 
-    A = _added(accepted, n)
+    A = added_integrals(accepted, n)
     sigma, d_sigma = _quadratic(A, c, dc, dtheta)
     ratio = everywhere.weight / accepted.weight
     s2 = signal.value * ratio / sigma
     d_ln_s = (signal.slope / signal.value - d_sigma / sigma) / 2
-    B, dB = _added(everywhere, n)
+    B, dB = added_integrals(everywhere, n)
     size = np.sqrt(np.diag(B).real.clip(min=0))
     known = np.where(size > 0, size, 1.0)
     d_ln_size = (np.diagonal(dB, axis1=1, axis2=2).real / (2 * known**2)).T @ dtheta if len(dB) else 0.0
@@ -109,7 +109,7 @@ def event_couplings(
     units = np.outer(known, known)
     events = {}
     for name, waves in groups.items():
-        Q, dQ = _added(everywhere, n, waves)
+        Q, dQ = added_integrals(everywhere, n, waves)
         q, d_q = _quadratic((Q, dQ), c, dc, dtheta)
         slope = s2 * (d_q + 2 * q * d_ln_s)
         HC = signal.value * ratio * _curvature(Q / units, A[0] / units, values) @ of_shape
@@ -120,8 +120,14 @@ def event_couplings(
     return EventCouplings(likelihood.coupling_names, values, C, events, float(sigma / ratio / total), sizes)
 
 
-def _added(integrals: WaveIntegrals, n: int, waves: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of couplings and its slopes over lineshape parameters, from those of waves, or of some of them."""
+def added_integrals(integrals: WaveIntegrals, n: int, waves: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix of couplings and its slopes over lineshape parameters, from those of waves, or of some of them.
+
+    Args:
+        integrals:  of waves
+        n:          number of couplings
+        waves:      which; default: all
+    """
     adding = np.zeros((n, len(integrals.coupling)))
     adding[integrals.coupling, np.arange(len(integrals.coupling))] = 1.0 if waves is None else np.isin(integrals.wave, list(waves))
     return adding @ integrals.matrix @ adding.T, adding @ integrals.slopes @ adding.T if len(integrals.slopes) else integrals.slopes

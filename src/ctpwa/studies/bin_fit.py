@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import torch
 
-from ctpwa.analysis.analysis import Analysis
 from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
 from ctpwa.base.words import counted
@@ -25,7 +22,7 @@ from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.search_settings import DISTANCE, USUAL
 from ctpwa.observables.projections import event_weights
 from ctpwa.studies.baseline import not_interrupted
-from ctpwa.studies.bin_axes import Bin, BinAxis, bin_numbers
+from ctpwa.studies.bin_axes import Bin
 from ctpwa.studies.bin_records import (
     OPEN_SIGN,
     SWEEP,
@@ -37,6 +34,7 @@ from ctpwa.studies.bin_records import (
     sweep_key,
     sweep_solution_key,
 )
+from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_solutions import apart
 from ctpwa.studies.bin_sweeps import MOST
 from ctpwa.studies.fit_record import FitRecord
@@ -90,72 +88,6 @@ class BinOptions:
     sweeps: int = SWEEPS
     engine: str | None = None
     device: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class BinnedSamples:
-    """The samples of an analysis, and in which bin every event is.
-
-    Attributes:
-        analysis:  model, samples and settings; of one data set
-        axes:      what the bins are of
-    """
-
-    analysis: Analysis
-    axes: tuple[BinAxis, ...]
-    progress: bool | None = None
-    _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
-
-    @cached_property
-    def samples(self) -> SampleSet:
-        """All events, in main memory."""
-        read = self.analysis.read(progress=self.progress)
-        phase_space, truth = picked_events(read.phase_space, None), None if read.truth is None else picked_events(read.truth, None)
-        accepted = float(event_weights(phase_space).sum())
-        everything = None if truth is None else float(event_weights(truth).sum())
-        if everything is not None and accepted > everything * (1 + 1e-9):
-            raise DataError(
-                f"the weights of phase space add up to {accepted:.6g}, and those of its truth to {everything:.6g}\n"
-                " fix: give all generated events as truth, of which phase space has those that are accepted; or leave truth out"
-            )
-        return replace(read, data=picked_events(read.data, None), phase_space=phase_space, truth=truth)
-
-    @property
-    def corrected(self) -> bool:
-        """Whether generated events are known, so that numbers of events are corrected for acceptance."""
-        return self.samples.truth is not None
-
-    def _numbers(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Events of a sample in the order of their bins, and where each bin begins."""
-        if kind not in self._kept:
-            events = getattr(self.samples, kind)
-            own = bin_numbers(self.axes, events, self.analysis.model)
-            order = np.argsort(own, kind="stable")
-            size = math.prod(axis.n for axis in self.axes)
-            self._kept[kind] = order, np.searchsorted(own[order], np.arange(size + 1))
-        return self._kept[kind]
-
-    def of_bin(self, number: int) -> SampleSet:
-        """The events of one bin.
-
-        Args:
-            number:  of the bin among all of them
-        """
-        own = self.samples
-        background, truth = self._picked("background", number), self._picked("truth", number)
-        if background is not None and not background.n_events:
-            background = None
-        data, phase_space = self._picked("data", number), self._picked("phase_space", number)
-        assert data is not None
-        assert phase_space is not None
-        return replace(own, data=data, phase_space=phase_space, background=background, truth=truth)
-
-    def _picked(self, kind: str, number: int) -> Events | None:
-        events: Events | None = getattr(self.samples, kind)
-        if events is None:
-            return None
-        order, begins = self._numbers(kind)
-        return events.picked(torch.from_numpy(order[begins[number] : begins[number + 1]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,13 +196,13 @@ class BinFit:
         """
         begin, key, own = time.perf_counter(), replica_key(self.bin.key, k), self.samples
         try:
-            likelihood = self._at(best)[0]
+            likelihood = self.at(best)[0]
             seeds = [self.options.seed, self.number, k]
             weights = _poisson(own.data, seeds)
             background = None if own.background is None else _poisson(own.background, [*seeds, SIDEBAND])
             other = likelihood.with_weights(weights, background)
             x = free_parameters(other, *fitted_at(best))
-            result = self._fitted(other, x[None], simulation=False)
+            result = self.fitted(other, x[None], simulation=False)
             couplings = self._in_events(other, result)
             return record_of(key, result, replace(couplings, covariance=NOTHING), {}, time.perf_counter() - begin)
         except CtpwaError as error:
@@ -296,11 +228,11 @@ class BinFit:
 
     def _more(self, starts: Sequence[FitRecord], known: Sequence[FitRecord]) -> list[_Concluded]:
         """Solutions that starts from those of other bins lead to, without those that are known."""
-        values = [self._event_values(*self._at(own)) for own in known]
+        values = [self._event_values(*self.at(own)) for own in known]
         found: list[_Found] = []
         for start in starts:
-            likelihood, x = self._at(start)
-            result = self._fitted(likelihood, x[None], simulation=False)
+            likelihood, x = self.at(start)
+            result = self.fitted(likelihood, x[None], simulation=False)
             own = self._event_values(likelihood, result.x)
             if result.verdict.good and not any(self._same(own, one) for one in values):
                 self._collect(found, _Found(likelihood, result.x, own, result.nll, 1))
@@ -308,7 +240,7 @@ class BinFit:
         near = [own for own in found if own.nll - best <= self.options.distance * self.likelihood.unit]
         return self._concluded(sorted(near, key=lambda own: own.nll)[:MOST])
 
-    def _at(self, record: FitRecord) -> tuple[Likelihood, np.ndarray]:
+    def at(self, record: FitRecord) -> tuple[Likelihood, np.ndarray]:
         """The couplings of a solution, perhaps of another bin, as free parameters of a likelihood of this one."""
         bare, theta = fitted_at(record)
         c = np.array([bare[name] for name in self.likelihood.coupling_names])
@@ -334,11 +266,18 @@ class BinFit:
             likelihood = self._with_strong_references(own.likelihood, own.values)
             same = likelihood is own.likelihood
             at = own.x if same else free_parameters(likelihood, _bare(own.likelihood, own.x), _theta(own.likelihood, own.x))
-            result = self._fitted(likelihood, at[None], simulation=self.binned.analysis.settings.simulation)
+            result = self.fitted(likelihood, at[None], simulation=self.binned.analysis.settings.simulation)
             results.append((result, self._in_events(likelihood, result), own.starts))
         return sorted(results, key=lambda own: own[0].nll)
 
-    def _fitted(self, likelihood: Likelihood, points: np.ndarray, simulation: bool) -> FitResult:
+    def fitted(self, likelihood: Likelihood, points: np.ndarray, simulation: bool) -> FitResult:
+        """The fit from some points.
+
+        Args:
+            likelihood:  of the bin
+            points:      where to start, [start, parameter]
+            simulation:  whether errors count that phase space is finite
+        """
         method = self.binned.analysis.settings.method
         return not_interrupted(fit(likelihood, points, method, simulation=simulation, progress=False))
 

@@ -9,14 +9,15 @@ vectors of couplings u, v of a set are therefore as far apart as they are after 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from ctpwa.fitting.event_couplings import Number
 from ctpwa.studies.bin_axes import Bin
-from ctpwa.studies.bin_records import OPEN_SIGN, couplings_of, covariance_of, events_of
+from ctpwa.studies.bin_intervals import Interval
+from ctpwa.studies.bin_records import OPEN_SIGN, couplings_of, covariance_of, events_of, intervals_of
 from ctpwa.studies.fit_record import FitRecord
 
 HALF_TURN = 180.0
@@ -37,6 +38,8 @@ class Solution:
         values:      couplings in events; those of sets whose sign is open may be conjugate to what was fitted
         covariance:  of all real, then all imaginary parts
         branch:      which solutions of other bins it continues
+        of_events:   intervals of numbers of events whose errors are not Gaussian, by wave
+        of_phases:   those of phases relative to the reference of their sets, in degrees
     """
 
     bin: Bin
@@ -47,11 +50,17 @@ class Solution:
     values: np.ndarray
     covariance: np.ndarray
     branch: int = 0
+    of_events: Mapping[str, Interval] = field(default_factory=dict)
+    of_phases: Mapping[str, Interval] = field(default_factory=dict)
 
     @classmethod
     def of(cls, own: Bin, k: int, record: FitRecord, names: Sequence[str], sets: Sequence[int]) -> Solution:
         """From what a fit has left."""
         return cls(own, k, record, tuple(names), tuple(sets), couplings_of(record, list(names)), covariance_of(record, len(names)))
+
+    def with_intervals(self, record: FitRecord | None) -> Solution:
+        """The same with intervals, if there is a record of them."""
+        return replace(self, of_events=intervals_of(record, "events"), of_phases=intervals_of(record, "phase"))
 
     @cached_property
     def events(self) -> Mapping[str, Number]:
@@ -88,7 +97,10 @@ class Solution:
             return self
         turned = np.isin(self.sets, list(sets))
         signs = np.concatenate([np.ones(len(turned)), np.where(turned, -1.0, 1.0)])
-        return replace(self, values=np.where(turned, self.values.conj(), self.values), covariance=self.covariance * np.outer(signs, signs))
+        values, covariance = np.where(turned, self.values.conj(), self.values), self.covariance * np.outer(signs, signs)
+        other = {name for name, sign in zip(self.names, turned, strict=True) if sign}
+        of_phases = {name: Interval(own.upper, own.lower) if name in other else own for name, own in self.of_phases.items()}
+        return replace(self, values=values, covariance=covariance, of_phases=of_phases)
 
     def near(self, other: Solution) -> Solution:
         """The same, each set with the sign that is nearer to another solution, where signs are open."""

@@ -38,7 +38,7 @@ def solutions_of(key: str, records: Records, distance: float, sweeps: int) -> li
     for sweep in range(1, sweeps + 1):
         found += added_by(key, records, sweep)
     found.sort(key=lambda own: own.nll)
-    most = found[0].nll + distance * float(first.numbers["unit"])
+    most = found[0].nll + distance * float(first.numbers.get("unit", 1.0))
     return [own for own in found if own.nll <= most][:MOST]
 
 

@@ -23,8 +23,11 @@ from ctpwa.observables.moments_of_photons import moment_states
 from ctpwa.studies.about import About
 from ctpwa.studies.baseline import BASE
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
-from ctpwa.studies.bin_fit import SWEEPS, BinFit, BinnedSamples, BinOptions
-from ctpwa.studies.bin_records import TOTAL, bin_groups, group_names, replica_key, sweep_key
+from ctpwa.studies.bin_fit import SWEEPS, BinFit, BinOptions
+from ctpwa.studies.bin_profiles import BinProfiles
+from ctpwa.studies.bin_records import TOTAL, bin_groups, group_names, intervals_key, replica_key, sweep_key
+from ctpwa.studies.bin_samples import BinnedSamples
+from ctpwa.studies.bin_solutions import Solution
 from ctpwa.studies.bin_sweeps import solutions_of, starts_of
 from ctpwa.studies.bins_study import Bins
 from ctpwa.studies.checks import checked_count, checked_seed
@@ -47,6 +50,7 @@ def bins(
     bootstrap: int = 0,
     distance: float = DISTANCE,
     sweeps: int = SWEEPS,
+    intervals: bool = True,
     **run: Unpack[RunOptions],
 ) -> Bins:
     """Fit every bin of a variable, or of two, on its own: mass-independent fits.
@@ -64,6 +68,7 @@ def bins(
         bootstrap:  replicas of every bin, in which events count as often as chance has it
         distance:   other solutions are kept whose −ln L is less than this above that of the best, without weights
         sweeps:     then every bin is started again from the solutions of its neighbours, until none is new, and at most so often
+        intervals:  look for numbers of events and phases whose errors are not Gaussian, and for their intervals
         run:        how to run it, see ``RunOptions``
     """
     starts, seed = checked_count("starts", starts), checked_seed(seed)
@@ -89,6 +94,8 @@ def bins(
             if not (chains := work.sweep(sweep)):
                 break
             study.fits(chains, f"sweep {sweep}")
+        if intervals:
+            study.fits(work.intervals(), "intervals")
         if replicas:
             study.fits(work.replicas(replicas), "replicas")
     return Bins.of(study.store)
@@ -115,6 +122,15 @@ class _Work:
             if own.key in starts
         ]
 
+    def intervals(self) -> list[Chain]:
+        """Profiles of all bins that have a fit."""
+        references = Bins.of(self.study.store).references
+        return [
+            [FitTask(intervals_key(own.key), partial(self._profiles, number, own, references))]
+            for number, own in enumerate(self._all)
+            if self._known(own, self.options.sweeps)
+        ]
+
     def replicas(self, n: int) -> list[Chain]:
         """Replicas of all bins."""
         return [
@@ -138,6 +154,11 @@ class _Work:
         if others:
             self.study.store.add(*others)
         return head
+
+    def _profiles(self, number: int, own: Bin, references: Mapping[int, str], before: FitRecord | None) -> FitRecord:
+        names, sets = (self.study.store.about.extent[what] for what in ("couplings", "sets"))
+        records = enumerate(self._known(own, self.options.sweeps))
+        return BinProfiles(self._of(number, own), [Solution.of(own, k, record, names, sets) for k, record in records], references).record()
 
     def _replica(self, number: int, own: Bin, k: int, before: FitRecord | None) -> FitRecord:
         known = self._known(own, self.options.sweeps)

@@ -31,13 +31,25 @@ def bins(
     sweeps: Annotated[
         int, typer.Option("--sweeps", min=0, metavar="N", help="start bins again from solutions of their neighbours, at most so often")
     ] = SWEEPS,
+    intervals: Annotated[
+        bool, typer.Option("--intervals/--no-intervals", help="look for errors that are not Gaussian, and for asymmetric ones there")
+    ] = True,
     seed: SeedOption = 0,
 ) -> None:
     """Fit every bin of a mass on its own, from many starts: yields and phases of waves against it."""
     call.run_model(
         "bins",
         lambda analysis, run: study(
-            analysis, in_, and_, starts=starts, seed=seed, bootstrap=bootstrap, distance=within, sweeps=sweeps, **run
+            analysis,
+            in_,
+            and_,
+            starts=starts,
+            seed=seed,
+            bootstrap=bootstrap,
+            distance=within,
+            sweeps=sweeps,
+            intervals=intervals,
+            **run,
         ),
     )
 
