@@ -164,15 +164,26 @@ class Walk:
         ends = [[self._end(own, side, scale, limits) for own in (best, *near)] for side in (-1, 1)]
         return Interval(best.value - min(ends[0]), max(ends[1]) - best.value)
 
+    def root(self, t: float, start: np.ndarray) -> float:
+        """√(2 rise) of the lowest point with this t, of those that all solutions and one more point lead to; NaN if none does.
+
+        Args:
+            t:      the value
+            start:  the point
+        """
+        error = abs(t - self.places[0].value) or 1.0
+        found = (self._at(x, t, error, patient=False) for x in (start, *(own.x for own in self.places)))
+        return min((own[1] for own in found if own is not None), default=math.nan)
+
     def _is_parabola(self, best: Place, t: float) -> bool:
         found = self._at(best.x, t, (t - best.value) or 1.0)
         return found is not None and abs(found[1] / self.sigmas - 1) <= PARABOLA
 
-    def _at(self, x: np.ndarray, t: float, error: float) -> tuple[np.ndarray, float] | None:
+    def _at(self, x: np.ndarray, t: float, error: float, patient: bool = True) -> tuple[np.ndarray, float] | None:
         """The lowest point near x with this t, and √(2 rise) there; None if there is none."""
         held = Condition(self.quantity, t, abs(error))
         stop = constrained_minimum(self.objective, x, {}, [held], patient=False)
-        if not (stop.converged and math.isfinite(stop.value)):
+        if patient and not (stop.converged and math.isfinite(stop.value)):
             stop = constrained_minimum(self.objective, x, {}, [held], least=self._best - 1.0)
         if not (stop.converged and math.isfinite(stop.value)):
             return None
