@@ -163,6 +163,16 @@ class TestStudies:
         own = replace(study.solutions[0][0], of_phases={name: Interval(3.0, 40.0)})
         assert own.conjugated([0, 1]).of_phases == {name: Interval(40.0, 3.0)}
 
+    def test_signs_that_are_not_clear_are_both_in_it(self, study):
+        own = study.solutions[0][0]
+        members = np.array(own.sets) == 0
+        other = own.conjugated([0])
+        assert len(other.images(own)) == 1  # it is the same
+        assert other.images(own)[0].distance(own) == pytest.approx(0, abs=1e-12)
+        far = replace(own, values=np.where(members, 1j ** np.arange(len(members)) * np.abs(own.values), own.values))
+        real = replace(own, values=np.abs(own.values).astype(complex) * np.exp(1e-3j * np.arange(len(members))))
+        assert len(far.images(real)) == 2
+
     def test_they_may_be_left_out(self, folder, study):
         own = bins(folder / "model.yml", IN, starts=4, intervals=False, progress=False)
         assert intervals_key("0") not in own.by_key

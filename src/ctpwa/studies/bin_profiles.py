@@ -17,7 +17,7 @@ from ctpwa.fitting.fractions import SignalEvents
 from ctpwa.fitting.result import FitResult
 from ctpwa.studies.bin_fit import BinFit
 from ctpwa.studies.bin_intervals import Interval, RootOfEvents, Walk, WithTotal, events_walk, phase_walk, scaled_error
-from ctpwa.studies.bin_records import fitted_at, interval_numbers, intervals_key
+from ctpwa.studies.bin_records import couplings_of, fitted_at, interval_numbers, intervals_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution
 from ctpwa.studies.fit_record import FitRecord
 
@@ -56,7 +56,9 @@ class BinProfiles:
     def _points(self) -> list[tuple[np.ndarray, float]]:
         """Parameters of all solutions, and −ln L above the best one."""
         likelihood, result = self._at_best
-        others = [(self._point(likelihood, own), self._rise(own)) for own in self.solutions[1:]]
+        others = [
+            (self._point(likelihood, image), self._rise(image)) for own in self.solutions[1:] for image in own.images(self.solutions[0])
+        ]
         return [(result.x, 0.0), *others]
 
     @cached_property
@@ -70,9 +72,9 @@ class BinProfiles:
         return float(own.record.nll - self.solutions[0].record.nll) / self.fit.likelihood.unit
 
     def _point(self, likelihood: Likelihood, own: Solution) -> np.ndarray:
-        """The parameters of a solution, with the signs of phases that are nearer to the best one where they are open."""
+        """The parameters of a solution, some of whose sets may have other signs than were fitted."""
         bare, theta = fitted_at(own.record)
-        turned = own.near(self.solutions[0]).values != own.values
+        turned = own.values != couplings_of(own.record, list(own.names))
         c = {name: bare[name].conjugate() if sign else bare[name] for name, sign in zip(own.names, turned, strict=True)}
         return free_parameters(likelihood, c, theta)
 

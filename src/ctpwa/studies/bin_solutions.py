@@ -22,6 +22,7 @@ from ctpwa.studies.fit_record import FitRecord
 
 HALF_TURN = 180.0
 KNOWN = 60.0  # degrees: an angle with a larger error tells little about the next one
+HARDLY = 2.0  # times as far apart, d²: it is not clear which sign of phases is the nearer one
 PRESENT = 2.0  # standard deviations of the events of a wave: with fewer it may be absent
 
 
@@ -106,6 +107,17 @@ class Solution:
         """The same, each set with the sign that is nearer to another solution, where signs are open."""
         overlaps = {own: _overlaps(other.members(own), self.members(own)) for own in self.open_sets}
         return self.conjugated([own for own, (plain, conjugate) in overlaps.items() if conjugate > plain])
+
+    def images(self, other: Solution) -> list[Solution]:
+        """With the signs that are nearer to another solution, and with others of one set if these are hardly further away."""
+        near = self.near(other)
+        found = [near]
+        for own in sorted(self.open_sets):
+            image = near.conjugated([own])
+            distances = [apart(other.members(own), one.members(own), False) for one in (near, image)]
+            if distances[0] < distances[1] <= HARDLY * distances[0]:
+                found.append(image)
+        return found
 
     def members(self, own: int) -> np.ndarray:
         """Couplings of a set, relative to the events of the bin."""
