@@ -18,7 +18,7 @@ from bins_toys import Truth
 from ctpwa.engine.likelihood.values import free_parameters
 from ctpwa.studies import Bins
 from ctpwa.studies.bin_fit import BinFit, BinOptions
-from ctpwa.studies.bin_intervals import Interval, Walk
+from ctpwa.studies.bin_intervals import Interval, ProfileWalk
 from ctpwa.studies.bin_profiles import BinProfiles
 from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_solutions import Solution, apart
@@ -128,5 +128,5 @@ def _of_profiles(pulls: Pulls, study: Bins, fit: BinFit, c: np.ndarray, names: t
             pulls.values["phases", "profile"].append(_signed(walk, walk.places[0].value - off, off, x))
 
 
-def _signed(walk: Walk, t: float, off: float, start: np.ndarray) -> float:
+def _signed(walk: ProfileWalk, t: float, off: float, start: np.ndarray) -> float:
     return math.copysign(walk.root(t, start) / walk.sigmas, off)

@@ -8,7 +8,7 @@ import pytest
 
 import ctpwa
 from ctpwa.studies import Bins, bins
-from ctpwa.studies.bin_intervals import Interval, Place, RootOfEvents, Walk, WithTotal, events_walk
+from ctpwa.studies.bin_intervals import Interval, ProfileStart, RootOfEvents, ProfileWalk, WithTotal, events_walk
 from ctpwa.studies.bin_records import interval_numbers, intervals_key, intervals_of
 from ctpwa.studies.fit_record import FitRecord
 from studies.produced import MODEL, write_samples
@@ -51,7 +51,7 @@ class First:
 
 def walk(f, *minima, sigmas=1.0):
     """Along x, of minima of f and how far they are above the first one."""
-    return Walk(Function(f), First(), tuple(Place(np.array([x, x]), x, rise) for x, rise in minima), sigmas)
+    return ProfileWalk(Function(f), First(), tuple(ProfileStart(np.array([x, x]), x, rise) for x, rise in minima), sigmas)
 
 
 def quartic(x):

@@ -49,7 +49,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ProfileStart:
     """A solution from which profiles are followed.
 
     Attributes:
@@ -134,7 +134,7 @@ class RootOfEvents:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class ProfileWalk:
     """Follows profiles of one quantity.
 
     Attributes:
@@ -146,7 +146,7 @@ class Walk:
 
     objective: Objective
     quantity: SmoothQuantity
-    places: tuple[Place, ...]
+    places: tuple[ProfileStart, ...]
     sigmas: float
 
     def interval(self, low: float, high: float, limits: tuple[float, float]) -> Interval | None:
@@ -175,7 +175,7 @@ class Walk:
         found = (self._at(x, t, error, patient=False) for x in (start, *(own.x for own in self.places)))
         return min((own[1] for own in found if own is not None), default=math.nan)
 
-    def _is_parabola(self, best: Place, t: float) -> bool:
+    def _is_parabola(self, best: ProfileStart, t: float) -> bool:
         found = self._at(best.x, t, (t - best.value) or 1.0)
         return found is not None and abs(found[1] / self.sigmas - 1) <= PARABOLA
 
@@ -193,7 +193,7 @@ class Walk:
     def _best(self) -> float:
         return float(self.objective.value(self.places[0].x))
 
-    def _end(self, own: Place, side: int, scale: float, limits: tuple[float, float]) -> float:
+    def _end(self, own: ProfileStart, side: int, scale: float, limits: tuple[float, float]) -> float:
         """Where the profile of a solution has risen by ½ (1 + r) above the best one, on one side; ±∞ if nowhere."""
         limit = limits[0] if side < 0 else limits[1]
         room = abs(limit - own.value)
@@ -225,7 +225,7 @@ class Walk:
         return side * math.inf
 
 
-def phase_walk(likelihood: Likelihood, names: tuple[str, str], points: Sequence[tuple[np.ndarray, float]], sigmas: float) -> Walk:
+def phase_walk(likelihood: Likelihood, names: tuple[str, str], points: Sequence[tuple[np.ndarray, float]], sigmas: float) -> ProfileWalk:
     """Along arg c_A − arg c_B in radians.
 
     Args:
@@ -235,13 +235,13 @@ def phase_walk(likelihood: Likelihood, names: tuple[str, str], points: Sequence[
         sigmas:      √(1 + r)
     """
     quantity = PhaseDifference(likelihood, likelihood, np.ones(len(likelihood.names)), names)
-    places = tuple(Place(x, quantity.at(x)[0], rise) for x, rise in points)
+    places = tuple(ProfileStart(x, quantity.at(x)[0], rise) for x, rise in points)
     best = places[0].value
     near = tuple(replace(own, value=best + (own.value - best + math.pi) % (2 * math.pi) - math.pi) for own in places)
-    return Walk(Scaled(likelihood, likelihood.unit), quantity, near, sigmas)
+    return ProfileWalk(Scaled(likelihood, likelihood.unit), quantity, near, sigmas)
 
 
-def events_walk(objective: WithTotal, quantity: RootOfEvents, points: Sequence[tuple[np.ndarray, float]], sigmas: float) -> Walk:
+def events_walk(objective: WithTotal, quantity: RootOfEvents, points: Sequence[tuple[np.ndarray, float]], sigmas: float) -> ProfileWalk:
     """Along √ of a number of events.
 
     Args:
@@ -251,7 +251,7 @@ def events_walk(objective: WithTotal, quantity: RootOfEvents, points: Sequence[t
         sigmas:     √(1 + r)
     """
     whole = [(np.append(x, 0.0), rise) for x, rise in points]
-    return Walk(objective, quantity, tuple(Place(x, quantity.at(x)[0], rise) for x, rise in whole), sigmas)
+    return ProfileWalk(objective, quantity, tuple(ProfileStart(x, quantity.at(x)[0], rise) for x, rise in whole), sigmas)
 
 
 def scaled_error(slope: np.ndarray, covariance: np.ndarray, statistical: np.ndarray) -> float:

@@ -16,7 +16,7 @@ from ctpwa.engine.likelihood.values import free_parameters
 from ctpwa.fitting.fractions import SignalEvents
 from ctpwa.fitting.result import FitResult
 from ctpwa.studies.bin_fit import BinFit
-from ctpwa.studies.bin_intervals import Interval, RootOfEvents, Walk, WithTotal, events_walk, phase_walk, scaled_error
+from ctpwa.studies.bin_intervals import Interval, RootOfEvents, ProfileWalk, WithTotal, events_walk, phase_walk, scaled_error
 from ctpwa.studies.bin_records import couplings_of, fitted_at, interval_numbers, intervals_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution
 from ctpwa.studies.fit_record import FitRecord
@@ -79,7 +79,7 @@ class BinProfiles:
         return free_parameters(likelihood, c, theta)
 
     @cached_property
-    def event_walks(self) -> dict[str, Walk]:
+    def event_walks(self) -> dict[str, ProfileWalk]:
         """Along the roots of numbers of events of all waves; empty if these numbers depend on more than couplings."""
         likelihood, result = self._at_best
         if len(likelihood.coupling_index) < len(likelihood.names) or likelihood.mixture is not None:
@@ -98,7 +98,7 @@ class BinProfiles:
         return walks
 
     @cached_property
-    def phase_walks(self) -> dict[str, Walk]:
+    def phase_walks(self) -> dict[str, ProfileWalk]:
         """Along phases of all waves in radians, relative to the references of their sets."""
         likelihood, result = self._at_best
         best, walks = self.solutions[0], {}
