@@ -8,7 +8,7 @@ import pytest
 
 import ctpwa
 from ctpwa.studies import Bins, bins
-from ctpwa.studies.bin_intervals import Interval, ProfileStart, RootOfEvents, ProfileWalk, WithTotal, events_walk
+from ctpwa.studies.bin_intervals import Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
 from ctpwa.studies.bin_records import interval_numbers, intervals_key, intervals_of
 from ctpwa.studies.fit_record import FitRecord
 from studies.produced import MODEL, write_samples

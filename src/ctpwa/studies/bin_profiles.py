@@ -16,7 +16,7 @@ from ctpwa.engine.likelihood.values import free_parameters
 from ctpwa.fitting.fractions import SignalEvents
 from ctpwa.fitting.result import FitResult
 from ctpwa.studies.bin_fit import BinFit
-from ctpwa.studies.bin_intervals import Interval, RootOfEvents, ProfileWalk, WithTotal, events_walk, phase_walk, scaled_error
+from ctpwa.studies.bin_intervals import Interval, ProfileWalk, RootOfEvents, WithTotal, events_walk, phase_walk, scaled_error
 from ctpwa.studies.bin_records import couplings_of, fitted_at, interval_numbers, intervals_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution
 from ctpwa.studies.fit_record import FitRecord
