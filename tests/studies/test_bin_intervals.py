@@ -163,6 +163,11 @@ class TestStudies:
         own = replace(study.solutions[0][0], of_phases={name: Interval(3.0, 40.0)})
         assert own.conjugated([0, 1]).of_phases == {name: Interval(40.0, 3.0)}
 
+    def test_what_failed_is_said(self, study):
+        failed = FitRecord.failed(intervals_key("1"), "there is no memory\n fix: buy some")
+        own = Bins(study.about, (*(record for record in study.records if record.key != failed.key), failed))
+        assert "bin 1 intervals: there is no memory" in own.notes
+
     def test_signs_that_are_not_clear_are_both_in_it(self, study):
         own = study.solutions[0][0]
         members = np.array(own.sets) == 0

@@ -113,6 +113,8 @@ class BinProfiles:
         found = {}
         for name, walk in self.event_walks.items():
             value, error = self.solutions[0].events[name]
+            if not (math.isfinite(error) and error > 0):
+                continue
             own = walk.interval(math.sqrt(max(value - error, 0.0)), math.sqrt(value + error), (0.0, math.inf))
             if own is not None:
                 ends = (math.sqrt(value) - own.lower) ** 2, (math.sqrt(value) + own.upper) ** 2

@@ -20,7 +20,7 @@ from ctpwa.observables.photon_density import PhotonState
 from ctpwa.report.content import BinCurve
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
 from ctpwa.studies.bin_intervals import Interval
-from ctpwa.studies.bin_records import SWEEP, TOTAL, couplings_of, events_of, intervals_key, replica_key
+from ctpwa.studies.bin_records import INTERVALS, SWEEP, TOTAL, couplings_of, events_of, intervals_key, replica_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution, followed, near_angle, unwrapped
 from ctpwa.studies.bin_sweeps import solutions_of
 from ctpwa.studies.fit_record import FitRecord
@@ -201,7 +201,12 @@ class Bins(Study):
             " solution, and each bin has the sign that is nearer to the bin before it"
             for own in sorted(sets)
         )
-        return (*self.about.notes, *signs, *self._not_gaussian())
+        return (*self.about.notes, *signs, *self._not_gaussian(), *self._not_found())
+
+    def _not_found(self) -> tuple[str, ...]:
+        """Sweeps and intervals that failed."""
+        failed = [own for own in self.records if {SWEEP, INTERVALS} & set(own.key.split()) and not np.isfinite(own.nll)]
+        return tuple(f"bin {own.key}: {own.reasons}" for own in failed)
 
     def _not_gaussian(self) -> tuple[str, ...]:
         """How many errors are not Gaussian."""
