@@ -1,6 +1,6 @@
 """ctpwa and laddu in one bin of mass of γ p → η π0 p: python benchmarks/bins_laddu.py [--events 10000] [--starts 20] [--environments DIR]
 
-The same events, the same five waves with eight free parameters, one thread each, in processes of their own; laddu is installed from PyPI
+The same events, the same five waves with eight free parameters, one thread each, in processes of their own; laddu is installed by pip
 into an environment of its own, as in ``peers.py``. laddu 0.28 has no Z_lm any more: its expression is made of spherical harmonics, with
 Z_lm = Y_lm exp(−iΦ) and
 
