@@ -111,7 +111,9 @@ def _mean_squares(model: ctpwa.Model, events: ctpwa.Events, centre: float | None
     return np.array(found)
 
 
-def make_toys(folder: Path, bins: int, n_events: int, simulated: int, seed: int, stepped: bool = False) -> Truth:
+def make_toys(
+    folder: Path, bins: int, n_events: int, simulated: int, seed: int, stepped: bool = False, limits: tuple[float, float] = (LOW, HIGH)
+) -> Truth:
     """Write a model file, data with about so many events in every bin, and simulated events before and after acceptance.
 
     Args:
@@ -121,11 +123,12 @@ def make_toys(folder: Path, bins: int, n_events: int, simulated: int, seed: int,
         simulated:  generated events in a bin
         seed:       of random numbers
         stepped:    lineshapes are constant in every bin
+        limits:     of masses
     """
     (folder / "model.yml").write_text(MODEL, encoding="utf-8")
     model = ctpwa.load_model(folder / "model.yml")
     rng = np.random.default_rng(seed)
-    edges = np.linspace(LOW, HIGH, bins + 1)
+    edges = np.linspace(*limits, bins + 1)
     data, generated, accepted, expected = [], [], [], []
     for b, (low, high) in enumerate(pairwise(edges)):
         centre = (low + high) / 2 if stepped else None

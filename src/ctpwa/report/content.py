@@ -166,9 +166,10 @@ class BinCurve:
         centres:  the middle of the bin of every point
         widths:   half of its width
         values:   of the number
-        errors:   standard deviations
+        errors:   standard deviations; half the lengths of intervals where errors are not Gaussian
         branch:   which points of other bins each of them continues
         best:     whether it is of the best solution of its bin
+        lower, upper:  distances to the ends of intervals; where errors are Gaussian, these
     """
 
     centres: np.ndarray
@@ -177,3 +178,10 @@ class BinCurve:
     errors: np.ndarray
     branch: np.ndarray
     best: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def gaussian(self) -> np.ndarray:
+        """Where errors are Gaussian, as far as that was looked at."""
+        return (self.lower == self.errors) & (self.upper == self.errors)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import torch
 
-from ctpwa.analysis.analysis import Analysis
 from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
 from ctpwa.base.words import counted
@@ -26,18 +22,52 @@ from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.search_settings import DISTANCE, USUAL
 from ctpwa.observables.projections import event_weights
 from ctpwa.studies.baseline import not_interrupted
-from ctpwa.studies.bin_axes import Bin, BinAxis, bin_numbers
-from ctpwa.studies.bin_records import OPEN_SIGN, bin_groups, fitted_at, record_of, replica_key, solution_key
+from ctpwa.studies.bin_axes import Bin
+from ctpwa.studies.bin_records import (
+    OPEN_SIGN,
+    SWEEP,
+    bin_groups,
+    fitted_at,
+    record_of,
+    replica_key,
+    solution_key,
+    sweep_key,
+    sweep_solution_key,
+)
+from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_solutions import apart
+from ctpwa.studies.bin_sweeps import MOST
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.refits import QUICK
 
 WEAK = 0.3  # of the events of the strongest wave of a coherent set: a weaker one is no good reference
 SAME = 1e-3  # of all events: solutions that differ by less are the same
 OPEN = 1e-6  # of one standard deviation in −ln L: what conjugate couplings may change
-MOST = 8  # solutions of a bin that are kept
 NOTHING = np.zeros((0, 0))
+SWEEPS = 10
 SIDEBAND = 1  # stream of random numbers of events that are subtracted
+
+
+_Concluded = tuple[FitResult, EventCouplings, int]  # a solution with its errors, and how many starts ended there
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A minimum, before its errors are known.
+
+    Attributes:
+        likelihood:  in whose parameters it was found
+        x:           these
+        values:      couplings in events
+        nll:         −ln L
+        starts:      how many starts ended there
+    """
+
+    likelihood: Likelihood
+    x: np.ndarray
+    values: np.ndarray
+    nll: float
+    starts: int
 
 
 @dataclass(frozen=True)
@@ -48,6 +78,7 @@ class BinOptions:
         starts:    number of starts
         seed:      of random starts and replicas
         distance:  solutions are kept whose −ln L is less than this above that of the best one
+        sweeps:    at most so many of them follow the fits of all bins
         engine:    what computes
         device:    where
     """
@@ -55,74 +86,9 @@ class BinOptions:
     starts: int
     seed: int = 0
     distance: float = DISTANCE
+    sweeps: int = SWEEPS
     engine: str | None = None
     device: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class BinnedSamples:
-    """The samples of an analysis, and in which bin every event is.
-
-    Attributes:
-        analysis:  model, samples and settings; of one data set
-        axes:      what the bins are of
-    """
-
-    analysis: Analysis
-    axes: tuple[BinAxis, ...]
-    progress: bool | None = None
-    _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
-
-    @cached_property
-    def samples(self) -> SampleSet:
-        """All events, in main memory."""
-        read = self.analysis.read(progress=self.progress)
-        phase_space, truth = picked_events(read.phase_space, None), None if read.truth is None else picked_events(read.truth, None)
-        accepted = float(event_weights(phase_space).sum())
-        everything = None if truth is None else float(event_weights(truth).sum())
-        if everything is not None and accepted > everything * (1 + 1e-9):
-            raise DataError(
-                f"the weights of phase space add up to {accepted:.6g}, and those of its truth to {everything:.6g}\n"
-                " fix: give all generated events as truth, of which phase space has those that are accepted; or leave truth out"
-            )
-        return replace(read, data=picked_events(read.data, None), phase_space=phase_space, truth=truth)
-
-    @property
-    def corrected(self) -> bool:
-        """Whether generated events are known, so that numbers of events are corrected for acceptance."""
-        return self.samples.truth is not None
-
-    def _numbers(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Events of a sample in the order of their bins, and where each bin begins."""
-        if kind not in self._kept:
-            events = getattr(self.samples, kind)
-            own = bin_numbers(self.axes, events, self.analysis.model)
-            order = np.argsort(own, kind="stable")
-            size = math.prod(axis.n for axis in self.axes)
-            self._kept[kind] = order, np.searchsorted(own[order], np.arange(size + 1))
-        return self._kept[kind]
-
-    def of_bin(self, number: int) -> SampleSet:
-        """The events of one bin.
-
-        Args:
-            number:  of the bin among all of them
-        """
-        own = self.samples
-        background, truth = self._picked("background", number), self._picked("truth", number)
-        if background is not None and not background.n_events:
-            background = None
-        data, phase_space = self._picked("data", number), self._picked("phase_space", number)
-        assert data is not None
-        assert phase_space is not None
-        return replace(own, data=data, phase_space=phase_space, background=background, truth=truth)
-
-    def _picked(self, kind: str, number: int) -> Events | None:
-        events: Events | None = getattr(self.samples, kind)
-        if events is None:
-            return None
-        order, begins = self._numbers(kind)
-        return events.picked(torch.from_numpy(order[begins[number] : begins[number + 1]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,27 +132,61 @@ class BinFit:
         return likelihood
 
     @cached_property
+    def _sizes(self) -> np.ndarray:
+        """How large a wave with coupling 1 is, [coupling], with lineshapes where the fit starts."""
+        integrals = self.likelihood.integrals(self.likelihood.start)
+        size = np.zeros(len(self.likelihood.coupling_names))
+        np.add.at(size, integrals.coupling, np.diag(integrals.matrix).real)
+        return np.sqrt(size)
+
+    @cached_property
     def groups(self) -> dict[str, list[int]]:
         """Waves whose events are counted together."""
         return bin_groups(self.binned.analysis.model)
 
     def records(self) -> tuple[FitRecord, ...]:
         """All solutions, the best one last; or why there is none."""
-        begin, own = time.perf_counter(), self.samples
-        counts = {"data": float(own.data.n_events), "simulated": float(own.phase_space.n_events)}
+        begin = time.perf_counter()
         try:
             found = self._solutions()
         except CtpwaError as error:
             failed = FitRecord.failed(self.bin.key, error, time.perf_counter() - begin)
-            return (replace(failed, numbers=counts),)
+            return (replace(failed, numbers=self._counts()),)
         seconds = time.perf_counter() - begin
-        records = []
-        for k, (result, couplings, starts) in enumerate(found):
-            key = self.bin.key if k == 0 else solution_key(self.bin.key, k)
-            numbers = counts | {"starts": float(starts), "solutions": float(len(found)), "unit": float(self.likelihood.unit)}
-            numbers |= {f"{OPEN_SIGN} {own}": 1.0 for own in self._open()}
-            records.append(record_of(key, result, couplings, numbers, seconds if k == 0 else 0.0))
+        numbers = self._counts() | {"solutions": float(len(found))}
+        keys = [self.bin.key, *(solution_key(self.bin.key, k) for k in range(1, len(found)))]
+        records = [
+            self._record(key, own, numbers, seconds if k == 0 else 0.0) for k, (key, own) in enumerate(zip(keys, found, strict=True))
+        ]
         return tuple(reversed(records))
+
+    def again(self, sweep: int, starts: Sequence[FitRecord], known: Sequence[FitRecord]) -> tuple[FitRecord, ...]:
+        """Solutions that are not known, and how many there are as the last record.
+
+        Args:
+            sweep:   number of the sweep
+            starts:  solutions of other bins to start from
+            known:   those of this one, the best first
+        """
+        begin, key = time.perf_counter(), sweep_key(self.bin.key, sweep)
+        try:
+            found = self._more(starts, known)
+        except CtpwaError as error:
+            return (FitRecord.failed(key, error, time.perf_counter() - begin),)
+        numbers = self._counts() | {SWEEP: float(sweep)}
+        records = [self._record(sweep_solution_key(self.bin.key, sweep, k), own, numbers, 0.0) for k, own in enumerate(found)]
+        counts = {"solutions": float(len(found)), "starts": float(len(starts))}
+        best = min([known[0].nll, *(own.nll for own in records)])
+        return (*records, FitRecord(key, best, True, numbers=counts, seconds=time.perf_counter() - begin))
+
+    def _counts(self) -> dict[str, float]:
+        return {"data": float(self.samples.data.n_events), "simulated": float(self.samples.phase_space.n_events)}
+
+    def _record(self, key: str, own: _Concluded, numbers: Mapping[str, float], seconds: float) -> FitRecord:
+        result, couplings, starts = own
+        kept = dict(numbers) | {"starts": float(starts), "unit": float(self.likelihood.unit)}
+        kept |= {f"{OPEN_SIGN} {own}": 1.0 for own in self._open()}
+        return record_of(key, result, couplings, kept, seconds)
 
     def replica(self, k: int, best: FitRecord) -> FitRecord:
         """The same events, each counted as often as chance has it, fitted from the best solution.
@@ -197,21 +197,19 @@ class BinFit:
         """
         begin, key, own = time.perf_counter(), replica_key(self.bin.key, k), self.samples
         try:
-            bare, theta = fitted_at(best)
-            c = np.array([bare[name] for name in self.likelihood.coupling_names])
-            likelihood = self._with_strong_references(self.likelihood, c * _sizes(self.likelihood))
+            likelihood = self.at(best)[0]
             seeds = [self.options.seed, self.number, k]
             weights = _poisson(own.data, seeds)
             background = None if own.background is None else _poisson(own.background, [*seeds, SIDEBAND])
             other = likelihood.with_weights(weights, background)
-            x = free_parameters(other, bare, theta)
-            result = self._fitted(other, x[None], simulation=False, effective_sizes=False)
+            x = free_parameters(other, *fitted_at(best))
+            result = self.fitted(other, x[None])
             couplings = self._in_events(other, result)
             return record_of(key, result, replace(couplings, covariance=NOTHING), {}, time.perf_counter() - begin)
         except CtpwaError as error:
             return FitRecord.failed(key, error, time.perf_counter() - begin)
 
-    def _solutions(self) -> list[tuple[FitResult, EventCouplings, int]]:
+    def _solutions(self) -> list[_Concluded]:
         """Every solution within the distance, the best first, with the number of starts that ended there."""
         likelihood, options = self.likelihood, self.options
         analysis = self.binned.analysis
@@ -221,27 +219,67 @@ class BinFit:
         method = analysis.settings.method
         first = not_interrupted(fit(likelihood, options.starts, method, start=start, seed=seed, search=search, **QUICK))
         near = [m for m in first.minima if m.refined and m.nll - first.nll <= options.distance * likelihood.unit] or list(first.minima[:1])
-        nothing = np.zeros((len(likelihood.names), len(likelihood.names)))
-        found: list[tuple[EventCouplings, np.ndarray, int]] = []
+        found: list[_Found] = []
         for minimum in near:
             x = np.array(minimum.values)
-            own = event_couplings(likelihood, x, nothing, {})
-            same = next((k for k, (other, _, _) in enumerate(found) if self._same(other, own)), None)
-            if same is None:
-                found.append((own, x, minimum.starts))
-            else:
-                found[same] = (*found[same][:2], found[same][2] + minimum.starts)
+            self._collect(found, _Found(likelihood, x, self._event_values(likelihood, x), minimum.nll, minimum.starts))
+        return self._concluded(found[:MOST])
+
+    def _more(self, starts: Sequence[FitRecord], known: Sequence[FitRecord]) -> list[_Concluded]:
+        """Solutions that starts from those of other bins lead to, without those that are known."""
+        values = [self._event_values(*self.at(own)) for own in known]
+        found: list[_Found] = []
+        for start in starts:
+            likelihood, x = self.at(start)
+            result = self.fitted(likelihood, x[None])
+            own = self._event_values(likelihood, result.x)
+            if result.verdict.good and not any(self._same(own, one) for one in values):
+                self._collect(found, _Found(likelihood, result.x, own, result.nll, 1))
+        best = min([known[0].nll, *(own.nll for own in found)])
+        near = [own for own in found if own.nll - best <= self.options.distance * self.likelihood.unit]
+        return self._concluded(sorted(near, key=lambda own: own.nll)[:MOST])
+
+    def at(self, record: FitRecord) -> tuple[Likelihood, np.ndarray]:
+        """The couplings of a solution, perhaps of another bin, as free parameters of a likelihood of this one."""
+        bare, theta = fitted_at(record)
+        c = np.array([bare[name] for name in self.likelihood.coupling_names])
+        likelihood = self._with_strong_references(self.likelihood, c * self._sizes)
+        return likelihood, free_parameters(likelihood, bare, theta)
+
+    def _event_values(self, likelihood: Likelihood, x: np.ndarray) -> np.ndarray:
+        """Couplings in measured events."""
+        return event_couplings(likelihood, x, np.zeros((len(x), len(x))), {}).values
+
+    def _collect(self, found: list[_Found], own: _Found) -> None:
+        """Add a solution, or its starts to those of one that is the same."""
+        same = next((k for k, other in enumerate(found) if self._same(other.values, own.values)), None)
+        if same is None:
+            found.append(own)
+        else:
+            found[same] = replace(found[same], starts=found[same].starts + own.starts)
+
+    def _concluded(self, found: Sequence[_Found]) -> list[_Concluded]:
+        """Solutions with their errors, the best first."""
         results = []
-        for own, x, starts in found[:MOST]:
-            other = self._with_strong_references(likelihood, own.values)
-            at = x if other is likelihood else free_parameters(other, _bare(likelihood, x), _theta(likelihood, x))
-            result = self._fitted(other, at[None], simulation=analysis.settings.simulation)
-            results.append((result, self._in_events(other, result), starts))
+        for own in found:
+            likelihood = self._with_strong_references(own.likelihood, own.values)
+            same = likelihood is own.likelihood
+            at = own.x if same else free_parameters(likelihood, _bare(own.likelihood, own.x), _theta(own.likelihood, own.x))
+            result = self.fitted(likelihood, at[None], concluded=True)
+            results.append((result, self._in_events(likelihood, result), own.starts))
         return sorted(results, key=lambda own: own[0].nll)
 
-    def _fitted(self, likelihood: Likelihood, points: np.ndarray, **counted: Any) -> FitResult:
+    def fitted(self, likelihood: Likelihood, points: np.ndarray, *, concluded: bool = False) -> FitResult:
+        """The fit from some points.
+
+        Args:
+            likelihood:  of the bin
+            points:      where to start, [start, parameter]
+            concluded:   whether errors count that phase space is finite, as the model file has it
+        """
+        options = {"simulation": self.binned.analysis.settings.simulation, "progress": False} if concluded else QUICK
         method = self.binned.analysis.settings.method
-        return not_interrupted(fit(likelihood, points, method, progress=False, **counted))
+        return not_interrupted(fit(likelihood, points, method, **options))
 
     def _in_events(self, likelihood: Likelihood, result: FitResult) -> EventCouplings:
         truth = self.samples.truth
@@ -264,11 +302,11 @@ class BinFit:
         except PhysicsError:  # something is fixed or tied relative to the references there are
             return likelihood
 
-    def _same(self, a: EventCouplings, b: EventCouplings) -> bool:
+    def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
         """Whether two solutions are one, but for conjugate couplings of sets whose sign is open."""
         sets = np.array(self.likelihood.amplitude.sets)
-        distance = sum(apart(a.values[sets == own], b.values[sets == own], own in self._conjugable) for own in range(sets.max() + 1))
-        return bool(distance <= SAME * (np.abs(a.values) ** 2).sum())
+        distance = sum(apart(a[sets == own], b[sets == own], own in self._conjugable) for own in range(sets.max() + 1))
+        return bool(distance <= SAME * (np.abs(a) ** 2).sum())
 
     @cached_property
     def _conjugable(self) -> frozenset[int]:
@@ -297,14 +335,6 @@ class BinFit:
 
 def _bare(likelihood: Likelihood, x: np.ndarray) -> dict[str, complex]:
     return dict(zip(likelihood.coupling_names, likelihood.parameters.bare.native(x)[0].tolist(), strict=True))
-
-
-def _sizes(likelihood: Likelihood) -> np.ndarray:
-    """How large a wave with coupling 1 is, [coupling], with lineshapes where the fit starts."""
-    integrals = likelihood.integrals(likelihood.start)
-    size = np.zeros(len(likelihood.coupling_names))
-    np.add.at(size, integrals.coupling, np.diag(integrals.matrix).real)
-    return np.sqrt(size)
 
 
 def _theta(likelihood: Likelihood, x: np.ndarray) -> dict[str, float]:

@@ -15,12 +15,14 @@ from ctpwa.fitting.event_couplings import EventCouplings, Number
 from ctpwa.fitting.fractions import spin_parity, wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model, Wave
+from ctpwa.studies.bin_intervals import Interval
 from ctpwa.studies.fit_record import FitRecord
 
 TOTAL = "total"
 OPEN_SIGN = "open sign"  # of all phases of a coherent set
 EVENTS, ERROR, COVARIANCE, AT, SIZE = "events", "error", "covariance", "at", "size"
-SOLUTION, REPLICA = "solution", "replica"
+SOLUTION, REPLICA, SWEEP, INTERVALS = "solution", "replica", "sweep", "intervals"
+LOWER, UPPER = "lower", "upper"
 
 
 def solution_key(key: str, k: int) -> str:
@@ -31,6 +33,21 @@ def solution_key(key: str, k: int) -> str:
 def replica_key(key: str, k: int) -> str:
     """Of a bootstrap replica of a bin."""
     return f"{key} {REPLICA} {k}"
+
+
+def sweep_key(key: str, sweep: int) -> str:
+    """Of what a sweep found in a bin: how many solutions it has added."""
+    return f"{key} {SWEEP} {sweep}"
+
+
+def sweep_solution_key(key: str, sweep: int, k: int) -> str:
+    """Of a solution that a sweep has added to a bin, the first being number 0."""
+    return f"{sweep_key(key, sweep)} {SOLUTION} {k + 1}"
+
+
+def intervals_key(key: str) -> str:
+    """Of the intervals of the best solution of a bin."""
+    return f"{key} {INTERVALS}"
 
 
 def bin_groups(model: Model) -> dict[str, list[int]]:
@@ -124,6 +141,25 @@ def covariance_of(record: FitRecord, n: int) -> np.ndarray:
 def sizes_of(record: FitRecord, names: Sequence[str]) -> np.ndarray:
     """What couplings in events are divided by for couplings that do not depend on how much phase space there is, [coupling]."""
     return np.array([float(record.numbers[f"{SIZE} {name}"]) for name in names])
+
+
+def interval_numbers(kind: str, intervals: Mapping[str, Interval]) -> dict[str, float]:
+    """What intervals leave: ``lower KIND NAME`` and ``upper KIND NAME``.
+
+    Args:
+        kind:       ``events``, or ``phase`` in degrees
+        intervals:  name of a wave → its interval
+    """
+    lower = {f"{LOWER} {kind} {name}": own.lower for name, own in intervals.items()}
+    return lower | {f"{UPPER} {kind} {name}": own.upper for name, own in intervals.items()}
+
+
+def intervals_of(record: FitRecord | None, kind: str) -> dict[str, Interval]:
+    """The intervals that a record has, see ``interval_numbers``."""
+    numbers = {} if record is None else record.numbers
+    begin = f"{LOWER} {kind} "
+    names = [name.removeprefix(begin) for name in numbers if name.startswith(begin)]
+    return {name: Interval(float(numbers[begin + name]), float(numbers[f"{UPPER} {kind} {name}"])) for name in names}
 
 
 def events_of(record: FitRecord) -> dict[str, Number]:

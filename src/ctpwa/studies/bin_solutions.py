@@ -9,18 +9,20 @@ vectors of couplings u, v of a set are therefore as far apart as they are after 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from ctpwa.fitting.event_couplings import Number
 from ctpwa.studies.bin_axes import Bin
-from ctpwa.studies.bin_records import OPEN_SIGN, couplings_of, covariance_of, events_of
+from ctpwa.studies.bin_intervals import Interval
+from ctpwa.studies.bin_records import OPEN_SIGN, couplings_of, covariance_of, events_of, intervals_of
 from ctpwa.studies.fit_record import FitRecord
 
 HALF_TURN = 180.0
 KNOWN = 60.0  # degrees: an angle with a larger error tells little about the next one
+HARDLY = 2.0  # times as far apart, d²: it is not clear which sign of phases is the nearer one
 PRESENT = 2.0  # standard deviations of the events of a wave: with fewer it may be absent
 
 
@@ -37,6 +39,8 @@ class Solution:
         values:      couplings in events; those of sets whose sign is open may be conjugate to what was fitted
         covariance:  of all real, then all imaginary parts
         branch:      which solutions of other bins it continues
+        of_events:   intervals of numbers of events whose errors are not Gaussian, by wave
+        of_phases:   those of phases relative to the reference of their sets, in degrees
     """
 
     bin: Bin
@@ -47,11 +51,17 @@ class Solution:
     values: np.ndarray
     covariance: np.ndarray
     branch: int = 0
+    of_events: Mapping[str, Interval] = field(default_factory=dict)
+    of_phases: Mapping[str, Interval] = field(default_factory=dict)
 
     @classmethod
     def of(cls, own: Bin, k: int, record: FitRecord, names: Sequence[str], sets: Sequence[int]) -> Solution:
         """From what a fit has left."""
         return cls(own, k, record, tuple(names), tuple(sets), couplings_of(record, list(names)), covariance_of(record, len(names)))
+
+    def with_intervals(self, record: FitRecord | None) -> Solution:
+        """The same with intervals, if there is a record of them."""
+        return replace(self, of_events=intervals_of(record, "events"), of_phases=intervals_of(record, "phase"))
 
     @cached_property
     def events(self) -> Mapping[str, Number]:
@@ -88,12 +98,26 @@ class Solution:
             return self
         turned = np.isin(self.sets, list(sets))
         signs = np.concatenate([np.ones(len(turned)), np.where(turned, -1.0, 1.0)])
-        return replace(self, values=np.where(turned, self.values.conj(), self.values), covariance=self.covariance * np.outer(signs, signs))
+        values, covariance = np.where(turned, self.values.conj(), self.values), self.covariance * np.outer(signs, signs)
+        other = {name for name, sign in zip(self.names, turned, strict=True) if sign}
+        of_phases = {name: Interval(own.upper, own.lower) if name in other else own for name, own in self.of_phases.items()}
+        return replace(self, values=values, covariance=covariance, of_phases=of_phases)
 
     def near(self, other: Solution) -> Solution:
         """The same, each set with the sign that is nearer to another solution, where signs are open."""
         overlaps = {own: _overlaps(other.members(own), self.members(own)) for own in self.open_sets}
         return self.conjugated([own for own, (plain, conjugate) in overlaps.items() if conjugate > plain])
+
+    def images(self, other: Solution) -> list[Solution]:
+        """With the signs that are nearer to another solution, and with others of one set if these are hardly further away."""
+        near = self.near(other)
+        found = [near]
+        for own in sorted(self.open_sets):
+            image = near.conjugated([own])
+            distances = [apart(other.members(own), one.members(own), False) for one in (near, image)]
+            if distances[0] < distances[1] <= HARDLY * distances[0]:
+                found.append(image)
+        return found
 
     def members(self, own: int) -> np.ndarray:
         """Couplings of a set, relative to the events of the bin."""

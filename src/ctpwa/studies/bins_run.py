@@ -23,13 +23,17 @@ from ctpwa.observables.moments_of_photons import moment_states
 from ctpwa.studies.about import About
 from ctpwa.studies.baseline import BASE
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
-from ctpwa.studies.bin_fit import BinFit, BinnedSamples, BinOptions
-from ctpwa.studies.bin_records import TOTAL, bin_groups, group_names, replica_key
+from ctpwa.studies.bin_fit import SWEEPS, BinFit, BinOptions
+from ctpwa.studies.bin_profiles import BinProfiles
+from ctpwa.studies.bin_records import TOTAL, bin_groups, group_names, intervals_key, replica_key, sweep_key
+from ctpwa.studies.bin_samples import BinnedSamples
+from ctpwa.studies.bin_solutions import Solution
+from ctpwa.studies.bin_sweeps import solutions_of, starts_of
 from ctpwa.studies.bins_study import Bins
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.files import model_and_samples
 from ctpwa.studies.fit_record import FitRecord
-from ctpwa.studies.run import FitTask, RunOptions, StudyRun
+from ctpwa.studies.run import Chain, FitTask, RunOptions, StudyRun
 from ctpwa.version import VERSION
 
 STARTS = 40
@@ -45,6 +49,8 @@ def bins(
     seed: int = 0,
     bootstrap: int = 0,
     distance: float = DISTANCE,
+    sweeps: int = SWEEPS,
+    intervals: bool = True,
     **run: Unpack[RunOptions],
 ) -> Bins:
     """Fit every bin of a variable, or of two, on its own: mass-independent fits.
@@ -61,10 +67,12 @@ def bins(
         seed:       of random starts and replicas
         bootstrap:  replicas of every bin, in which events count as often as chance has it
         distance:   other solutions are kept whose −ln L is less than this above that of the best, without weights
+        sweeps:     then every bin is started again from the solutions of its neighbours, until none is new, and at most so often
+        intervals:  look for numbers of events and phases whose errors are not Gaussian, and for their intervals
         run:        how to run it, see ``RunOptions``
     """
     starts, seed = checked_count("starts", starts), checked_seed(seed)
-    replicas = checked_count("replicas", bootstrap, 0)
+    replicas, sweeps = checked_count("replicas", bootstrap, 0), checked_count("sweeps", sweeps, 0)
     if replicas == 1:
         raise DataError("one replica has no scatter\n fix: ask for at least 2")
     if not (np.isfinite(distance) and distance > 0):
@@ -77,11 +85,19 @@ def bins(
         )
     axes = tuple(BinAxis.read(text, analysis.model) for text in (in_, *([] if and_ is None else [and_])))
     binned = BinnedSamples(analysis, axes, run.get("progress"))
-    options = BinOptions(starts, seed, distance, run.get("engine"), run.get("device"))
+    options = BinOptions(starts, seed, distance, sweeps, run.get("engine"), run.get("device"))
     about = _about(binned, options, replicas)
     with StudyRun(analysis, about, run) as study:
         work = _Work(binned, options, study)
-        study.fits([work.chain(number, own, replicas) for number, own in enumerate(all_bins(axes))], "bins")
+        study.fits(work.bins(), "bins")
+        for sweep in range(1, sweeps + 1):
+            if not (chains := work.sweep(sweep)):
+                break
+            study.fits(chains, f"sweep {sweep}")
+        if intervals:
+            study.fits(work.intervals(), "intervals")
+        if replicas:
+            study.fits(work.replicas(replicas), "replicas")
     return Bins.of(study.store)
 
 
@@ -90,12 +106,37 @@ class _Work:
 
     def __init__(self, binned: BinnedSamples, options: BinOptions, study: StudyRun) -> None:
         self.binned, self.options, self.study = binned, options, study
+        self._all = all_bins(binned.axes)
         self._last: BinFit | None = None
 
-    def chain(self, number: int, own: Bin, replicas: int) -> list[FitTask]:
-        """The fit of a bin, then its replicas."""
-        rest = [FitTask(replica_key(own.key, k), partial(self._replica, number, own, k)) for k in range(replicas)]
-        return [FitTask(own.key, partial(self._fit, number, own)), *rest]
+    def bins(self) -> list[Chain]:
+        """Fits of all bins."""
+        return [[FitTask(own.key, partial(self._fit, number, own))] for number, own in enumerate(self._all)]
+
+    def sweep(self, sweep: int) -> list[Chain]:
+        """Fits of those bins that a sweep starts again."""
+        starts = starts_of(self._all, self.study.store.records, self.options.distance, sweep)
+        return [
+            [FitTask(sweep_key(own.key, sweep), partial(self._again, number, own, sweep, starts[own.key]))]
+            for number, own in enumerate(self._all)
+            if own.key in starts
+        ]
+
+    def intervals(self) -> list[Chain]:
+        """Profiles of all bins that have a fit."""
+        references = Bins.of(self.study.store).references
+        return [
+            [FitTask(intervals_key(own.key), partial(self._profiles, number, own, references))]
+            for number, own in enumerate(self._all)
+            if self._known(own, self.options.sweeps)
+        ]
+
+    def replicas(self, n: int) -> list[Chain]:
+        """Replicas of all bins."""
+        return [
+            [FitTask(replica_key(own.key, k), partial(self._replica, number, own, k)) for k in range(n)]
+            for number, own in enumerate(self._all)
+        ]
 
     def _of(self, number: int, own: Bin) -> BinFit:
         if self._last is None or self._last.number != number:
@@ -108,11 +149,25 @@ class _Work:
             self.study.store.add(*others)
         return best
 
+    def _again(self, number: int, own: Bin, sweep: int, starts: Sequence[FitRecord], before: FitRecord | None) -> FitRecord:
+        *others, head = self._of(number, own).again(sweep, starts, self._known(own, sweep - 1))
+        if others:
+            self.study.store.add(*others)
+        return head
+
+    def _profiles(self, number: int, own: Bin, references: Mapping[int, str], before: FitRecord | None) -> FitRecord:
+        names, sets = (self.study.store.about.extent[what] for what in ("couplings", "sets"))
+        records = enumerate(self._known(own, self.options.sweeps))
+        return BinProfiles(self._of(number, own), [Solution.of(own, k, record, names, sets) for k, record in records], references).record()
+
     def _replica(self, number: int, own: Bin, k: int, before: FitRecord | None) -> FitRecord:
-        best = self.study.store.records[own.key]
-        if not np.isfinite(best.nll):
+        known = self._known(own, self.options.sweeps)
+        if not known:
             return FitRecord.failed(replica_key(own.key, k), "the bin has no fit")
-        return self._of(number, own).replica(k, best)
+        return self._of(number, own).replica(k, known[0])
+
+    def _known(self, own: Bin, sweeps: int) -> list[FitRecord]:
+        return solutions_of(own.key, self.study.store.records, self.options.distance, sweeps)
 
 
 def _about(binned: BinnedSamples, options: BinOptions, replicas: int) -> About:
@@ -137,6 +192,7 @@ def _about(binned: BinnedSamples, options: BinOptions, replicas: int) -> About:
             "starts": options.starts,
             "seed": options.seed,
             "distance": options.distance,
+            "sweeps": options.sweeps,
             "simulation": analysis.settings.simulation,
         },
         FitRecord(BASE, float("nan"), False, "there is no fit of all events"),

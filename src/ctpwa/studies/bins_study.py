@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,13 +12,17 @@ import numpy as np
 
 from ctpwa.base.errors import DataError, suggest
 from ctpwa.base.words import counted
+from ctpwa.fitting.event_couplings import Number
+from ctpwa.fitting.search_settings import DISTANCE
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.observables.moments_of_photons import PhotonMoments, moment_indices, moments_of_states
 from ctpwa.observables.photon_density import PhotonState
 from ctpwa.report.content import BinCurve
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
-from ctpwa.studies.bin_records import TOTAL, couplings_of, events_of, replica_key, solution_key
+from ctpwa.studies.bin_intervals import Interval
+from ctpwa.studies.bin_records import INTERVALS, SWEEP, TOTAL, couplings_of, events_of, intervals_key, replica_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution, followed, near_angle, unwrapped
+from ctpwa.studies.bin_sweeps import solutions_of
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.study import Study
 
@@ -64,18 +69,16 @@ class Bins(Study):
         for start in range(0, len(self.bins), n):
             row = self.bins[start : start + n]
             own = [[Solution.of(bin, k, record, self.couplings, sets) for k, record in enumerate(self._records(bin))] for bin in row]
+            for bin, mine in zip(row, own, strict=True):
+                mine[:1] = [best.with_intervals(self.by_key.get(intervals_key(bin.key))) for best in mine[:1]]
             for bin, solutions in zip(row, followed(own), strict=True):
                 found[bin.key] = tuple(solutions)
         return tuple(found[bin.key] for bin in self.bins)
 
     def _records(self, own: Bin) -> list[FitRecord]:
         """Of all solutions of a bin that are worth something."""
-        first = self.by_key.get(own.key)
-        if first is None or not np.isfinite(first.nll):
-            return []
-        count = int(first.numbers["solutions"])
-        others = [self.by_key[key] for k in range(1, count) if (key := solution_key(own.key, k)) in self.by_key]
-        return [first, *others]
+        options = self.about.options
+        return solutions_of(own.key, self.by_key, float(options.get("distance", DISTANCE)), int(options.get("sweeps", 0)))
 
     @cached_property
     def references(self) -> dict[int, str]:
@@ -100,7 +103,7 @@ class Bins(Study):
         names = self.about.extent["names"]
         if name not in names:
             raise DataError(f"no wave and no group of waves is called {name!r}\n fix: {suggest(name, names)}")
-        return self._curve(lambda own: own.events[names[name]], second, best)
+        return self._curve(lambda own: own.events[names[name]], second, best, lambda own: own.of_events.get(names[name]))
 
     def phases(self, a: str, b: str | None = None, second: int = 0, *, best: bool = True) -> BinCurve:
         """Arg c_a − arg c_b in degrees against the first axis, without jumps from 180 to −180.
@@ -120,7 +123,8 @@ class Bins(Study):
             raise DataError(
                 f"{a!r} and {other!r} do not interfere: their phase difference means nothing\n fix: take waves of one reflectivity"
             )
-        found = self._curve(lambda own: own.phase(a, other), second, best)
+        compared = other == self.references[sets[a]]
+        found = self._curve(lambda own: own.phase(a, other), second, best, lambda own: own.of_phases.get(a) if compared else None)
         values = found.values.copy()
         values[found.best] = unwrapped(values[found.best].tolist(), found.errors[found.best].tolist())
         beside = dict(zip(found.centres[found.best].tolist(), values[found.best].tolist(), strict=True))
@@ -155,7 +159,7 @@ class Bins(Study):
     def _moments(self, own: Solution) -> PhotonMoments:
         return moments_of_states(self._states, own.values, own.covariance)
 
-    def _curve(self, number: Any, second: int, best: bool) -> BinCurve:
+    def _curve(self, number: Any, second: int, best: bool, interval: Any = lambda own: None) -> BinCurve:
         found = []
         for own, row in zip(self.bins, self.solutions, strict=True):
             if len(own.place) > 1 and own.place[1] != second:
@@ -163,9 +167,12 @@ class Bins(Study):
             for solution in row[:1] if best else row:
                 value, error = number(solution)
                 centre, half = (own.low[0] + own.high[0]) / 2, (own.high[0] - own.low[0]) / 2
-                found.append((centre, half, value, error, solution.branch, solution.k == 0))
-        centres, widths, values, errors, branch, is_best = np.array(found, dtype=float).reshape(-1, 6).T
-        return BinCurve(centres, widths, values, errors, branch.astype(int), is_best.astype(bool))
+                ends = interval(solution)
+                lower, upper = (error, error) if ends is None else (ends.lower, ends.upper)
+                error = error if ends is None else (lower + upper) / 2
+                found.append((centre, half, value, error, solution.branch, solution.k == 0, lower, upper))
+        centres, widths, values, errors, branch, is_best, lowers, uppers = np.array(found, dtype=float).reshape(-1, 8).T
+        return BinCurve(centres, widths, values, errors, branch.astype(int), is_best.astype(bool), lowers, uppers)
 
     # what is printed
 
@@ -194,7 +201,24 @@ class Bins(Study):
             " solution, and each bin has the sign that is nearer to the bin before it"
             for own in sorted(sets)
         )
-        return (*self.about.notes, *signs)
+        return (*self.about.notes, *signs, *self._not_gaussian(), *self._not_found())
+
+    def _not_found(self) -> tuple[str, ...]:
+        """Sweeps and intervals that failed."""
+        failed = [own for own in self.records if {SWEEP, INTERVALS} & set(own.key.split()) and not np.isfinite(own.nll)]
+        return tuple(f"bin {own.key}: {own.reasons}" for own in failed)
+
+    def _not_gaussian(self) -> tuple[str, ...]:
+        """How many errors are not Gaussian."""
+        best = [row[0] for row in self.solutions if row]
+        events, phases = (sum(len(own) for own in kind) for kind in ([x.of_events for x in best], [x.of_phases for x in best]))
+        bins = sum(bool(own.of_events or own.of_phases) for own in best)
+        if not bins:
+            return ()
+        return (
+            f"−ln L is no parabola in {counted(events, 'number')} of events and {counted(phases, 'phase')} of {counted(bins, 'bin')}:"
+            " errors there are asymmetric, +upper −lower, to where it has risen by ½, and cover other solutions that are as good",
+        )
 
     def sections(self) -> tuple[Section, ...]:
         """Bins, events of waves, phases, other solutions, replicas."""
@@ -210,8 +234,9 @@ class Bins(Study):
             if not row:
                 rows.append((own.words, events, simulated, "", "", "", record.reasons))
                 continue
+            record = row[0].record
             number, error = row[0].events[TOTAL]
-            starts = f"{record.numbers['starts']:.0f} of {self.about.options['starts']}"
+            starts = _origin(record) if SWEEP in record.numbers else f"{_origin(record)} of {self.about.options['starts']}"
             remark = "" if record.good else record.reasons.partition(";")[0]
             rows.append((own.words, events, simulated, with_error(number, error), f"{record.nll:.3f}", starts, remark))
         columns = ("bin", "measured", "simulated", "events", "−ln L", "starts", "")
@@ -232,7 +257,7 @@ class Bins(Study):
         return [name for name, n in self.groups.items() if name != TOTAL and (n > 1 or name in self.couplings)] or [TOTAL]
 
     def _events(self) -> list[Section]:
-        return self._tables("events", self._shown(), lambda own, name: with_error(*own.events[name]))
+        return self._tables("events", self._shown(), lambda own, name: _with_interval(own.events[name], own.of_events.get(name)))
 
     def _compared(self) -> list[tuple[str, str]]:
         """Couplings with the ones that their phases are compared with."""
@@ -243,9 +268,11 @@ class Bins(Study):
         found = []
         for reference in dict.fromkeys(b for _, b in self._compared()):
             names = [a for a, b in self._compared() if b == reference]
-            found += self._tables(
-                f"phases relative to {reference}, degrees", names, lambda own, name, b=reference: _angle(*own.phase(name, b))
-            )
+
+            def cell(own: Solution, name: str, b: str = reference) -> str:
+                return _angle(own.phase(name, b), own.of_phases.get(name))
+
+            found += self._tables(f"phases relative to {reference}, degrees", names, cell)
         return found
 
     def _others(self) -> list[Section]:
@@ -253,10 +280,9 @@ class Bins(Study):
         for own, row in zip(self.bins, self.solutions, strict=True):
             for solution in row[1:]:
                 above = solution.record.nll - row[0].record.nll
-                starts = f"{solution.record.numbers['starts']:.0f}"
                 differs = sorted(self.couplings, key=lambda name: -abs(_event_change(row[0], solution, name)))[:3]
                 words = ", ".join(f"{name}: {abs(_value(solution, name)) ** 2:.0f}" for name in differs)
-                rows.append((own.words, str(solution.k + 1), f"{above:.3f}", starts, _letters(solution.branch), words))
+                rows.append((own.words, str(solution.k + 1), f"{above:.3f}", _origin(solution.record), _letters(solution.branch), words))
         foot = "solutions with the same letter continue each other; events are those of the waves that differ most from the best solution"
         return [Section("other solutions", ("bin", "solution", "above in −ln L", "starts", "branch", "events"), tuple(rows), foot)]
 
@@ -292,8 +318,9 @@ class Bins(Study):
             a, b:  couplings
         """
         names = list(self.couplings)
-        keys = [key, *(replica_key(key, k) for k in range(self.about.extent["bootstrap"]))]
-        found = [couplings_of(record, names) for own in keys if (record := self.by_key.get(own)) is not None and record.good]
+        best = next((row[0].record for own, row in zip(self.bins, self.solutions, strict=True) if row and own.key == key), None)
+        replicas = [self.by_key.get(replica_key(key, k)) for k in range(self.about.extent["bootstrap"])]
+        found = [couplings_of(record, names) for record in (best, *replicas) if record is not None and record.good]
         if len(found) < 3:
             return float("nan")
         turns = [c[names.index(a)] * np.conj(c[names.index(b)]) for c in found]
@@ -338,8 +365,25 @@ def _per_bin(axis: BinAxis) -> str:
     return f"events / {width:.4g} {unit}".rstrip()
 
 
-def _angle(value: float, error: float) -> str:
-    return "" if not error < HALF_TURN else with_error(value, error)
+def _origin(record: FitRecord) -> str:
+    """How many starts ended in a solution, or that it was found from a neighbour."""
+    return f"sweep {record.numbers[SWEEP]:.0f}" if SWEEP in record.numbers else f"{record.numbers['starts']:.0f}"
+
+
+def _angle(own: Number, ends: Interval | None) -> str:
+    """Nothing if an angle is not known at all."""
+    if ends is not None:
+        return _with_interval(own, ends) if ends.lower + ends.upper < 2 * HALF_TURN else ""
+    return with_error(*own) if own[1] < HALF_TURN else ""
+
+
+def _with_interval(own: Number, ends: Interval | None) -> str:
+    """``12.3 ± 1.1``, or ``12.3 +2.0 −0.9``."""
+    if ends is None:
+        return with_error(*own)
+    least = min((end for end in (ends.lower, ends.upper) if end > 0), default=1.0)
+    digits = max(0, 1 - math.floor(math.log10(least))) if math.isfinite(least) else 0
+    return f"{own[0]:.{digits}f} +{ends.upper:.{digits}f} −{ends.lower:.{digits}f}"
 
 
 def _value(own: Solution, name: str) -> complex:

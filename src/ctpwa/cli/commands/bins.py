@@ -8,6 +8,7 @@ import typer
 
 from ctpwa.cli.study_command import SeedOption, StudyCall, study_command
 from ctpwa.fitting.search_settings import DISTANCE
+from ctpwa.studies.bin_fit import SWEEPS
 from ctpwa.studies.bins_run import STARTS
 from ctpwa.studies.bins_run import bins as study
 
@@ -27,11 +28,29 @@ def bins(
     within: Annotated[
         float, typer.Option("--within", min=0.01, help="keep other solutions that are less than this above in -ln L")
     ] = DISTANCE,
+    sweeps: Annotated[
+        int, typer.Option("--sweeps", min=0, metavar="N", help="start bins again from solutions of their neighbours, at most so often")
+    ] = SWEEPS,
+    intervals: Annotated[
+        bool, typer.Option("--intervals/--no-intervals", help="look for errors that are not Gaussian, and for asymmetric ones there")
+    ] = True,
     seed: SeedOption = 0,
 ) -> None:
     """Fit every bin of a mass on its own, from many starts: yields and phases of waves against it."""
     call.run_model(
-        "bins", lambda analysis, run: study(analysis, in_, and_, starts=starts, seed=seed, bootstrap=bootstrap, distance=within, **run)
+        "bins",
+        lambda analysis, run: study(
+            analysis,
+            in_,
+            and_,
+            starts=starts,
+            seed=seed,
+            bootstrap=bootstrap,
+            distance=within,
+            sweeps=sweeps,
+            intervals=intervals,
+            **run,
+        ),
     )
 
 

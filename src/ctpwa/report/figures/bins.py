@@ -97,4 +97,5 @@ def _draw(axes: Any, panel: Panel, most_error: float) -> None:
 
 def _mark(axes: Any, points: BinCurve, which: np.ndarray, **style: Any) -> None:
     """Some of the points with their errors and the widths of their bins."""
-    axes.errorbar(points.centres[which], points.values[which], xerr=points.widths[which], yerr=points.errors[which], **style)
+    errors = np.stack([points.lower[which], points.upper[which]])
+    axes.errorbar(points.centres[which], points.values[which], xerr=points.widths[which], yerr=errors, **style)

@@ -1,0 +1,193 @@
+"""Errors of bins that are not Gaussian: where profiles of −ln L cross, and what a study says of it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ctpwa
+from ctpwa.studies import Bins, bins
+from ctpwa.studies.bin_intervals import Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
+from ctpwa.studies.bin_records import interval_numbers, intervals_key, intervals_of
+from ctpwa.studies.fit_record import FitRecord
+from studies.produced import MODEL, write_samples
+
+IN = "mass(eta, pi0): 1.2..1.6/2"
+FREE = (-math.inf, math.inf)
+
+
+class Function:
+    """f(x) + ½ (y − x)², whose profile over x is f."""
+
+    names, bounds, rounding = ("x", "y"), np.array([[-np.inf, np.inf]] * 2), 1e-12
+
+    def __init__(self, f):
+        self.f = f  # → value, slope, curvature
+
+    def value(self, p):
+        return self.f(p[0])[0] + (p[1] - p[0]) ** 2 / 2
+
+    def value_and_grad(self, p):
+        return self.value_grad_hessian(p)[:2]
+
+    def value_grad_hessian(self, p):
+        value, slope, curvature = self.f(p[0])
+        away = p[1] - p[0]
+        return value + away**2 / 2, np.array([slope - away, away]), np.array([[curvature + 1, -1.0], [-1.0, 1.0]])
+
+
+class First:
+    """x."""
+
+    period = None
+
+    def at(self, p):
+        return float(p[0]), np.array([1.0, 0.0])
+
+    def second(self, p):
+        return np.zeros((2, 2))
+
+
+def walk(f, *minima, sigmas=1.0):
+    """Along x, of minima of f and how far they are above the first one."""
+    return ProfileWalk(Function(f), First(), tuple(ProfileStart(np.array([x, x]), x, rise) for x, rise in minima), sigmas)
+
+
+def quartic(x):
+    return 8 * x**4, 32 * x**3, 96 * x**2
+
+
+def wells(x):
+    """Minima at −1 and 1, the second one 0.2 higher."""
+    return 3 * (x**2 - 1) ** 2 + 0.1 * (x + 1), 12 * x * (x**2 - 1) + 0.1, 36 * x**2 - 12
+
+
+class TestWalks:
+    def test_a_parabola_needs_no_interval(self):
+        own = walk(lambda x: (x**2 / 8, x / 4, 0.25), (0.0, 0.0))
+        assert own.interval(-2.0, 2.0, FREE) is None
+        assert own.interval(-1.0, 1.0, FREE) is not None  # if the error is wrong
+
+    @pytest.mark.parametrize("sigmas", [1.0, 1.5])
+    def test_other_functions_have_one(self, sigmas):
+        own = walk(quartic, (0.0, 0.0), sigmas=sigmas).interval(-0.1, 0.1, FREE)
+        expected = (sigmas**2 / 16) ** 0.25
+        assert (own.lower, own.upper) == pytest.approx((expected, expected), rel=0.02)
+
+    def test_another_solution_that_is_as_good_is_in_it(self):
+        low, high = (root for root in np.roots([12, 0, -12, 0.1]).real if abs(root) > 0.5)
+        low, high = min(low, high), max(low, high)
+        rise = wells(high)[0] - wells(low)[0]
+        own = walk(wells, (low, 0.0), (high, rise)).interval(low - 0.2, low + 0.2, FREE)
+        crossing = [x.real for x in np.roots([3, 0, -6, 0.1, 3 + 0.1 - wells(low)[0] - 0.5]) if abs(x.imag) < 1e-9]
+        assert low - own.lower == pytest.approx(min(crossing), abs=0.02)
+        assert low + own.upper == pytest.approx(max(crossing), abs=0.02)
+        alone = walk(wells, (low, 0.0), (high, 0.6)).interval(low - 0.2, low + 0.2, FREE)  # now it is not
+        assert alone is None or low + alone.upper < 0
+
+    def test_limits_and_directions_that_never_end(self):
+        def one_sided(x):
+            return (x**2 if x < 0 else 0.0), (2 * x if x < 0 else 0.0), (2.0 if x < 0 else 1e-9)
+
+        own = walk(one_sided, (0.0, 0.0)).interval(-0.1, 0.1, (-0.5, math.inf))
+        assert own == Interval(0.5, math.inf)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model file with 1500 events."""
+    made = tmp_path_factory.mktemp("intervals")
+    (made / "model.yml").write_text(MODEL)
+    write_samples(made, ctpwa.load_model(made / "model.yml"), 1500, 6000, 3, 1.2, 1.6)
+    return made
+
+
+@pytest.fixture(scope="module")
+def study(folder):
+    return bins(folder / "model.yml", IN, starts=4, progress=False)
+
+
+class TestEvents:
+    def test_all_events_are_a_poisson_number(self, folder):
+        likelihood = ctpwa.load_analysis(folder / "model.yml").likelihood(progress=False)
+        result = ctpwa.fit(likelihood, 2, seed=1, simulation=False, progress=False)
+        integrals, n = likelihood.integrals(result.x), 1500.0
+        quantity = RootOfEvents(likelihood, n, integrals, integrals, range(4))
+        own = events_walk(WithTotal(likelihood, n, n), quantity, [(result.x, 0.0)], 1.0)
+        assert own.places[0].value ** 2 == pytest.approx(n)
+        found = own.interval(0.995 * math.sqrt(n), 1.005 * math.sqrt(n), (0.0, math.inf))
+        ends = ((own.places[0].value + step) ** 2 for step in (-found.lower, found.upper))
+        for end in ends:
+            assert end - n - n * math.log(end / n) == pytest.approx(0.5, rel=0.06)
+
+    def test_slopes(self, folder):
+        likelihood = ctpwa.load_analysis(folder / "model.yml").likelihood(progress=False)
+        x = np.append(likelihood.random_couplings(likelihood.start, 1, seed=2)[0], 0.1)
+        objective = WithTotal(likelihood, 1500.0, 1800.0)
+        integrals = likelihood.integrals(x[:-1])
+        quantity = RootOfEvents(likelihood, 1500.0, integrals, integrals, [2])
+        for function in (objective.value_and_grad, quantity.at):
+            slope = function(x)[1]
+            for k in range(len(x)):
+                step = np.zeros(len(x))
+                step[k] = 1e-6
+                numeric = (function(x + step)[0] - function(x - step)[0]) / 2e-6
+                assert slope[k] == pytest.approx(numeric, rel=1e-5, abs=1e-4)
+        value, gradient, H = objective.value_grad_hessian(x)
+        assert value == pytest.approx(objective.value(x), rel=1e-12)
+        np.testing.assert_allclose(gradient, objective.value_and_grad(x)[1], rtol=1e-9, atol=1e-9)
+        assert H[-1, -1] == pytest.approx(1500**2 / 1800 * math.exp(0.1))
+
+
+class TestStudies:
+    def test_every_bin_is_looked_at(self, study):
+        assert all(study.by_key[intervals_key(own.key)].good for own in study.bins)
+
+    def test_intervals_are_shown(self, study):
+        name = study.couplings[2]
+        numbers = interval_numbers("events", {name: Interval(12.0, 30.0)}) | interval_numbers("phase", {name: Interval(3.0, 40.0)})
+        changed = FitRecord(intervals_key("0"), 0.0, True, numbers=numbers)
+        own = Bins(study.about, (*(record for record in study.records if record.key != changed.key), changed))
+        curve = own.events(name)
+        assert (curve.lower[0], curve.upper[0], curve.errors[0]) == (12.0, 30.0, 21.0)
+        assert not curve.gaussian[0]
+        phases = own.phases(name)
+        assert {phases.lower[0], phases.upper[0]} == {3.0, 40.0}
+        assert "+30 −12" in str(own)
+        assert "no parabola" in str(own)
+        assert own.figures()
+
+    def test_conjugate_couplings_have_intervals_on_the_other_side(self, study):
+        name = study.couplings[2]
+        own = replace(study.solutions[0][0], of_phases={name: Interval(3.0, 40.0)})
+        assert own.conjugated([0, 1]).of_phases == {name: Interval(40.0, 3.0)}
+
+    def test_what_failed_is_said(self, study):
+        failed = FitRecord.failed(intervals_key("1"), "there is no memory\n fix: buy some")
+        own = Bins(study.about, (*(record for record in study.records if record.key != failed.key), failed))
+        assert "bin 1 intervals: there is no memory" in own.notes
+
+    def test_signs_that_are_not_clear_are_both_in_it(self, study):
+        own = study.solutions[0][0]
+        members = np.array(own.sets) == 0
+        other = own.conjugated([0])
+        assert len(other.images(own)) == 1  # it is the same
+        assert other.images(own)[0].distance(own) == pytest.approx(0, abs=1e-12)
+        far = replace(own, values=np.where(members, 1j ** np.arange(len(members)) * np.abs(own.values), own.values))
+        real = replace(own, values=np.abs(own.values).astype(complex) * np.exp(1e-3j * np.arange(len(members))))
+        assert len(far.images(real)) == 2
+
+    def test_they_may_be_left_out(self, folder, study):
+        own = bins(folder / "model.yml", IN, starts=4, intervals=False, progress=False)
+        assert intervals_key("0") not in own.by_key
+        assert own.about.identity == study.about.identity
+        assert own.events().gaussian.all()
+
+    def test_records_are_read_again(self):
+        own = {"a b": Interval(1.5, math.inf)}
+        record = FitRecord("0 intervals", 0.0, True, numbers=interval_numbers("phase", own))
+        again = FitRecord.from_dict(record.as_dict())
+        assert intervals_of(again, "phase") == own
+        assert intervals_of(again, "events") == {}
+        assert intervals_of(None, "phase") == {}
