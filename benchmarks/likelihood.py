@@ -248,6 +248,8 @@ def check_engines(model, data, phsp, device: str, engine: str) -> dict:
     few = [first(events, CHECK_EVENTS) for events in (data, phsp)]
     begin = time.perf_counter()
     ours = build_likelihood(model, *few, engine=engine, device=device)
+    normalised = {} if ours.plan.collapses else {PLAIN: 1}
+    ours.engine.expect(n_events(data if ours.plan.collapses else phsp), {LOG: 1, **normalised})  # the kernels that all events will have
     x = perturbed(ours, 1)
     grad, H = ours.value_and_grad(x)[1], ours.hessian(x)
     seconds = time.perf_counter() - begin

@@ -8,8 +8,9 @@ import torch
 
 import ctpwa
 from ctpwa.engine.likelihood.collapsed import Collapsed
+from ctpwa.engine.likelihood.fraction_scatter import fraction_scatter
 from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.fitting.direct_effect import DirectEffect, SampleInfluence
+from ctpwa.fitting.direct_effect import AskedFractions, DirectEffect, SampleInfluence
 from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, wave_groups
 from engine import cases
 from engine.cases import FAST_ENGINES, assert_close, events, point
@@ -225,6 +226,23 @@ def test_a_streamed_floor():
     with cases.streamed_in(7, False):
         streamed = mixed(flat, **FLOORED)
     compare(streamed, mixed(flat, **FLOORED), point(streamed), 1e-11)
+
+
+@pytest.mark.parametrize("name", ["fixed", "floating"])  # computed again, and kept
+def test_some_events_of_a_large_sample_stand_for_all(name):
+    """Three copies of every event, side by side: a third of them say the same as all."""
+    flat = phase_space(name, 40, 2)
+    thrice = replace(flat, momenta={name: p.repeat_interleave(3, dim=0) for name, p in flat.momenta.items()})
+    like = make(name, phase_space=thrice)
+    x, kinds = like.start, wave_groups(like.model)
+    calculator = FractionCalculator(like, x)
+    values = {kind: calculator.fractions(groups, np.eye(len(x))).interference for kind, groups in kinds.items()}
+    sums = AskedFractions.of(kinds).sums(calculator.integrals.wave, values)
+    influence = like.simulation_scatter(x).influences[0]
+    whole, part, few = (fraction_scatter(like, x, sums, influence, most) for most in (120, 40, 13))
+    for name in ("products", "squares", "crossed"):
+        assert_close(getattr(part, name), getattr(whole, name), 1e-12)
+    assert not np.allclose(few.squares, whole.squares, rtol=1e-3)  # every tenth: not all of them as often
 
 
 @pytest.mark.parametrize("options", [OPTIONS["two"], RESOLVED])

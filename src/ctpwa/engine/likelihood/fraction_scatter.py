@@ -12,6 +12,7 @@ coupling that a fit finds smaller. Squares are added up of both together,
     Σ δf δfᵀ = A (Σ δx δxᵀ) Aᵀ + Σ t tᵀ − A H⁻¹ (Σ δg tᵀ) − (Σ t δgᵀ) H⁻¹ Aᵀ
 
 of which the first term is known; one more pass over the sample gives the sums with t, and another one those with what the floor adds to δg.
+Of a large sample every so many-th event stands for all: an error need not be known to better than a per cent.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from torch import Tensor
 from ctpwa.base.parts import one_torch_thread, sum_in_parts
 from ctpwa.engine.backends.batch import added_squares, coupling_mix
 from ctpwa.engine.likelihood.sample_pass import SamplePass, densities
+from ctpwa.engine.samples.precision import Rebuilt
 from ctpwa.engine.samples.sample import Sample, picked_inputs
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 POINTS_TOGETHER = 1 << 15  # of events with several points
 NUMBERS_TOGETHER, LEAST_TOGETHER = 1 << 18, 64  # so many t of so many events at least, which a CPU keeps close
+PART_BYTES = 56 << 20  # of all numbers of some events
+MOST_EVENTS = 1 << 17  # of all processes, that sums over phase space take about
 MOST_SUMS = 8  # of a chunk, whatever the number of threads
 
 
@@ -69,20 +73,31 @@ class FractionScatter:
     crossed: np.ndarray
 
 
-def fraction_scatter(likelihood: Likelihood, x: np.ndarray, sums: CoherentSums, influence: Influence) -> FractionScatter:
+def fraction_scatter(
+    likelihood: Likelihood, x: np.ndarray, sums: CoherentSums, influence: Influence, most_events: int = MOST_EVENTS
+) -> FractionScatter:
     """See ``Likelihood.fraction_scatter``."""
     one = SamplePass.of(likelihood, x)
     direct = _Direct(one, sums, influence.total)
     n_groups, n, n_free = len(sums.members), len(sums.values), influence.to_gradient.shape[1]
     to_gradient = direct.from_numbers(influence.to_gradient)
-    sizes = [n_groups * n_groups, n, n * n_free]
+    sizes = [n_groups * n_groups, n, n * n_free, 1]
+    n_all = likelihood.samples.own["phase space"].total
+    step, source = -(-n_all // most_events), one.likelihood.norm.events
+    rebuilt = isinstance(source, Rebuilt)
+
+    def rows_of(_: SamplePass, sample: Sample) -> list[Tensor]:
+        total = sample.w.new_zeros(sum(sizes))
+        for part in _parts(sample, 1 if rebuilt else step, max(PART_BYTES // direct.bytes_per_event, LEAST_TOGETHER)):
+            total += torch.cat([*direct.rows(part, to_gradient), part.w.new_tensor([part.n_events])])
+        return [total]
 
     def local() -> np.ndarray:
-        rows = one.summed(lambda _, sample: direct.rows(sample, to_gradient))
-        return np.zeros(sum(sizes)) if rows is None else np.concatenate(rows)
+        rows = one.summed(rows_of, source.thinned(step) if isinstance(source, Rebuilt) else source)
+        return np.zeros(sum(sizes)) if rows is None else rows[0]
 
-    found = one.over_all_ranks(sum(sizes), local, b"fractions")
-    products, squares, crossed = np.split(found, np.cumsum(sizes)[:-1])
+    products, squares, crossed, n_taken = np.split(one.over_all_ranks(sum(sizes), local, b"fractions"), np.cumsum(sizes)[:-1])
+    products, squares, crossed = (own * (n_all / n_taken) for own in (products, squares, crossed))
     crossed = crossed.reshape(n, n_free)
     if influence.floor is not None:
         crossed = crossed + _with_floor(one, direct, influence.floor)
@@ -145,6 +160,19 @@ class _Direct:
         re[own.coupling, every], im[n_c + own.coupling, every] = 2.0, -2.0
         re[2 * n_c + own.source, floating], im[2 * n_c + own.source, floating] = 2 * owned.real, -2 * owned.imag
         return self._sent(np.concatenate([matrix[:n_y].T @ re, matrix[:n_y].T @ im, matrix[n_y:].T], axis=1))
+
+    @property
+    def bytes_per_event(self) -> int:
+        """Of the columns of an event and of what is made of them."""
+        return 8 * (2 * self._plan.n_rows * (len(self._c) + len(self._integrator.owner)) + self._beside)
+
+    @property
+    def _beside(self) -> int:
+        """Numbers of an event beside its columns."""
+        n, n_rows = len(self._c), self._plan.n_rows
+        n_columns = n + len(self._integrator.owner)
+        own = n_rows * (len(self._mix) + 2 * n) + 2 * n_columns + self._plan.n_variables
+        return own + (4 * len(self._values) if self._device.type != "cpu" else 0)
 
     def rows(self, sample: Sample, to_gradient: Tensor) -> list[Tensor]:
         """Σ t tᵀ of the groups, Σ t² and Σ t δgᵀ of all, over events of phase space.
@@ -235,10 +263,8 @@ class _Direct:
         """First and last event of a chunk, and D [re | im, column, row, event]."""
         engine, n_rows, n = self._integrator.engine, self._plan.n_rows, len(self._c)
         n_columns = n + len(self._integrator.owner)
-        beside = n_rows * (len(self._mix) + 2 * n) + 2 * n_columns + self._plan.n_variables
-        beside += 4 * len(self._values) if self._device.type != "cpu" else 0
         engine.set_numbers(np.ones(n, dtype=complex), self._p)
-        for start, stop, columns in engine.raw_columns(sample, self._p, beside):
+        for start, stop, columns in engine.raw_columns(sample, self._p, self._beside):
             yield start, stop, columns.view(2, n_columns, n_rows, stop - start)
 
     def _amplitudes(self, D: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -261,6 +287,15 @@ class _Direct:
                 between.addcmul_(row.index_select(0, self._first), row.index_select(0, self._second), value=2)
         own = torch.cat([squares[1:], between])
         return own.addcmul_(self._values[:, None], squares[:1], value=-1).mul_(v / self._total)
+
+
+def _parts(sample: Sample, step: int, size: int) -> Iterator[Sample]:
+    """Every so many-th event, ``size`` of them at a time."""
+    if step == 1 and sample.n_events <= size:
+        yield sample
+        return
+    for index in torch.arange(0, sample.n_events, step, device=sample.w.device).split(size):
+        yield sample.picked(index, sample.w[index], None)
 
 
 def _points(sample: Sample, index: Tensor) -> Sample:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 
 from ctpwa.base.errors import CtpwaError, suggest
 from ctpwa.engine.plan.plan import Plan
@@ -24,10 +25,14 @@ class Rebuilt:
     """A sample that is rebuilt, piece by piece, whenever it is read.
 
     Attributes:
-        build:  gives its pieces
+        build:  gives its pieces; of every so many-th event if it is given a ``step``
     """
 
-    build: Callable[[], Generator[Sample]]
+    build: Callable[..., Generator[Sample]]
+
+    def thinned(self, step: int) -> Rebuilt:
+        """Every so many-th of its events; nothing is computed of the others."""
+        return Rebuilt(partial(self.build, step=step))
 
     @property
     def resident(self) -> tuple[Sample, ...]:

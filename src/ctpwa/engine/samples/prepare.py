@@ -12,6 +12,7 @@ from torch import Tensor
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import processes_here
 from ctpwa.base.progress import Progress
+from ctpwa.base.ranks import ONE
 from ctpwa.base.turns import in_turn
 from ctpwa.data.density import Density, checked_density, is_estimated
 from ctpwa.data.resolution import Resolution
@@ -101,9 +102,9 @@ class Preparation:
         layout.pack(sample, block)
         return Chunk(layout, None, file, file.append(block))
 
-    def exact_pieces(self, share: Share, progress: bool | None = False) -> Generator[Sample]:
-        """A sample in double precision, piece by piece on the device; nothing of it is kept."""
-        done = 0
+    def exact_pieces(self, share: Share, progress: bool | None = False, step: int = 1) -> Generator[Sample]:
+        """A sample in double precision, or every so many-th of its events, piece by piece on the device; nothing of it is kept."""
+        share, done = share.thinned(step, ONE), 0
         with Progress(f"integrating {share.name}", share.part.count, show=progress) as bar:
             size = max(self.memory.piece_events // points_of(self.resolution, share.name), 1)
             for piece in share.pieces(_equal_parts(share.part.count, size)):
