@@ -93,6 +93,12 @@ def test_models_with_too_many_columns_do_not_have_it(engine):
     assert not is_straight(like.plan)
 
 
+def test_old_versions_of_triton_have_no_hessian():
+    launch = pytest.importorskip("ctpwa.engine.backends.cuda.straight_launch", exc_type=ImportError)
+    known = {"3.2.0": False, "3.5.1": False, "3.6.0": True, "3.10.0": True, "4.0.0+git": True}
+    assert {version: launch.has_double_products(version) for version in known} == known
+
+
 def test_numbers_of_a_warp():
     plan = likelihood("kk_eta", "reference").plan
     assert n_sums(1 + plan.n_variables) == 64  # the value, 23 complex couplings and ten floating numbers, filled up

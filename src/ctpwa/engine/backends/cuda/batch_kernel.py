@@ -13,6 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK = 512
+FUSION = {"enable_fp_fusion": True}  # a product and a sum are one operation, rounded once: versions of Triton differ in what they take
 
 
 @triton.jit
@@ -53,5 +54,5 @@ def weigh(psi: Tensor, w: Tensor) -> Tensor:
     _, n_vectors, n_rows, n_events = psi.shape
     blocks = -(-n_events // BLOCK)
     partial = torch.empty(blocks, n_vectors, dtype=torch.float64, device=psi.device)
-    _weigh_kernel[(blocks, n_vectors)](psi, w, w.stride(0), partial, n_events, n_vectors, ROWS=n_rows, BLOCK=BLOCK)
+    _weigh_kernel[(blocks, n_vectors)](psi, w, w.stride(0), partial, n_events, n_vectors, ROWS=n_rows, BLOCK=BLOCK, **FUSION)
     return partial.sum(dim=0)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.engine.backends.batch import batch_sums
-from ctpwa.engine.backends.cuda.batch_kernel import weigh
+from ctpwa.engine.backends.cuda.batch_kernel import FUSION, weigh
 from ctpwa.engine.backends.cuda.source import MOST_EARLY, column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.backends.cuda.straight_launch import StraightSums
 from ctpwa.engine.backends.engine import Task
@@ -228,7 +228,7 @@ class CudaEngine:
         if n:
             getattr(self._module, f"sums_{order}")[(n_blocks(n),)](
                 *self._inputs(sample), *self._added, sample.w, sample.w.stride(0), self._offsets[order], out,
-                n, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS,
+                n, n_out, LOG=mode == LOG, BLOCK=BLOCK, num_warps=WARPS, **FUSION,
             )  # fmt: skip
         return out
 
@@ -293,7 +293,7 @@ class CudaEngine:
         shared = self.tuning.shared_log if mode == LOG else self.tuning.shared_plain
         self._module.columns[n_blocks(n), shared](
             *self._inputs(sample), *self._added, w, w.stride(0), self._factors, self._entries, self._entry_ranges, D, z,
-            start, n, sample.n_events, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS,
+            start, n, sample.n_events, n_columns, LOG=mode == LOG, WITH_D=with_D, BLOCK=BLOCK, num_warps=WARPS, **FUSION,
         )  # fmt: skip
         return D, z
 
@@ -363,7 +363,7 @@ class CudaEngine:
         n = sample.n_points
         I = torch.empty(n, dtype=torch.float64, device=self.device)
         if n:
-            self._module.intensities[(n_blocks(n),)](*self._inputs(sample), I, 0, n, n, BLOCK=BLOCK, num_warps=WARPS)
+            self._module.intensities[(n_blocks(n),)](*self._inputs(sample), I, 0, n, n, BLOCK=BLOCK, num_warps=WARPS, **FUSION)
         return I
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import triton
 from torch import Tensor
 
+from ctpwa.engine.backends.cuda.batch_kernel import FUSION
 from ctpwa.engine.backends.cuda.straight import BLOCK, WARPS, expansion_of, is_straight, n_sums, straight_source
 from ctpwa.engine.backends.cuda.straight_hessian import HessianSums, has_straight_hessian, hessian_expansion, hessian_source
 from ctpwa.engine.backends.expansion import Expansion
@@ -20,7 +22,8 @@ from ctpwa.engine.samples.sample import Sample
 
 GRADIENT_PROGRAMS = 8  # for a multiprocessor, which has room for some of them: the others follow where one has ended
 HESSIAN_PROGRAMS = 2
-OPTIONS: dict[str, Any] = {"num_warps": WARPS, "enable_fp_fusion": True}  # a product and a sum are one operation, rounded once
+PRODUCTS_SINCE = (3, 6)  # of Triton: products of matrices in double precision, which earlier versions refuse or do in single precision
+OPTIONS: dict[str, Any] = {"num_warps": WARPS, **FUSION}
 
 
 class StraightSums:
@@ -38,7 +41,7 @@ class StraightSums:
         self._gradient: Any = load_generated("gpu_gradient", straight_source(plan, portable=portable)).gradient
         self._hessian: Any = None
         self._sums = HessianSums.of(plan)
-        if has_straight_hessian(plan):
+        if has_straight_hessian(plan) and has_double_products(triton.__version__):
             self._hessian = load_generated("gpu_hessian", hessian_source(plan, portable=portable)).hessian
         self._processors = 1 if portable else torch.cuda.get_device_properties(device).multi_processor_count
         self._nothing = torch.zeros(1, dtype=torch.float64, device=device)
@@ -128,6 +131,11 @@ class StraightSums:
             else:
                 arguments = [K, number, number, number, number, 1, number, number, number, 0, BLOCK, BLOCK, 1, 0]
                 self._hessian.warmup(*arguments, grid=(1,), LOG=log, BLOCK=BLOCK, **OPTIONS)
+
+
+def has_double_products(version: str) -> bool:
+    """Whether a version of Triton multiplies matrices in double precision."""
+    return tuple(int(part) for part in version.split(".")[:2]) >= PRODUCTS_SINCE
 
 
 def _as_real(K: Tensor) -> Tensor:
