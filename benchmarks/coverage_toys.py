@@ -19,7 +19,7 @@ from scipy.stats import norm
 from torch import Tensor
 
 import ctpwa
-from common import KK_ETA, ROOT, wait
+from common import ROOT, wait
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.stream import Piece
 from ctpwa.engine.likelihood.backgrounds import Background
@@ -36,6 +36,8 @@ SIDEBAND = 2  # times as many events as there is background in the data, with we
 MOST = 40  # phase-space events for each signal event
 TRUE_FRACTIONS = 500_000  # events over which true fractions of resonances are integrated
 IDEAL, NARROW = "ideal", "narrow"
+MODELS = ROOT / "benchmarks" / "models"
+EIGHT, PHI = MODELS / "kk_eta_eight.yml", MODELS / "kk_eta_phi.yml"
 RESOLUTION = MassResolution((0, 1), 0.002, 11)  # of the pair that the narrow state decays to
 
 
@@ -90,29 +92,36 @@ class Experiment:
         device, engine:  where and how to compute
         toys:    how toys are generated
         sampled: whether phase space is sampled along the resonances, as {generate: …} in a model file does, instead of flat
+        reference:  the coupling that is 1: of a strong wave, or the pulls of all others are those of its error; default: the first
     """
 
-    file: Path = KK_ETA
+    file: Path = EIGHT
     events: int = 15_000
     device: str = "cpu"
     engine: str = "auto"
     toys: ToySettings = field(default_factory=ToySettings)
     sampled: bool = False
+    reference: str | None = "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
 
     @property
     def narrow(self) -> Experiment:
         """The same with a narrow state."""
-        return replace(self, file=PHI, sampled=True)
+        return replace(self, file=PHI, sampled=True, reference=None)
 
     @property
     def about(self) -> dict[str, Any]:
         """What the numbers depend on; CPU and GPU have different random streams."""
         models = [file.read_text(encoding="utf-8") for file in (self.file, PHI)]
-        return {"models": models, "events": self.events, "device": self.device, "true_fractions": TRUE_FRACTIONS}
+        return {
+            "models": models,
+            "reference": self.reference,
+            "events": self.events,
+            "device": self.device,
+            "true_fractions": TRUE_FRACTIONS,
+        }
 
 
-PHI = ROOT / "benchmarks" / "models" / "kk_eta_phi.yml"
-QUICK = Experiment(ROOT / "benchmarks" / "models" / "kk_eta_four.yml", 5_000)
+QUICK = Experiment(MODELS / "kk_eta_four.yml", 5_000, reference=None)
 
 
 @dataclass(frozen=True)
@@ -210,7 +219,9 @@ class Toys:
         wait(device)
         begin = time.perf_counter()
         try:
-            likelihood = build_likelihood(self.model, device=device, engine=self.experiment.engine, progress=False, **samples)
+            own = self.experiment
+            options: dict[str, Any] = {"device": own.device, "engine": own.engine, "reference_wave": own.reference, "progress": False}
+            likelihood = build_likelihood(self.model, **options, **samples)
             result = ctpwa.fit(likelihood, progress=False)
         except ctpwa.CtpwaError as error:
             return record | {"reason": str(error), "seconds": time.perf_counter() - begin}

@@ -11,9 +11,11 @@ import numba
 import numpy as np
 import pytest
 import torch
+import yaml
 
 import ctpwa
 from conftest import ROOT
+from ctpwa.cli.demonstration import MODEL as DEMONSTRATION
 from ctpwa.data.stream import Piece
 from ctpwa.generate import ToySettings
 
@@ -54,7 +56,7 @@ def _threads():
 def experiment(bench, tmp_path):
     (tmp_path / "model.yml").write_text(MODEL, encoding="utf-8")
     short = ToySettings(pilot_rounds=2, pilot_events=1 << 9, maximum_events=1 << 11)
-    return bench.toys.Experiment(tmp_path / "model.yml", 150, engine="reference", toys=short)
+    return bench.toys.Experiment(tmp_path / "model.yml", 150, engine="reference", toys=short, reference=None)
 
 
 def record(toy, pulls, error=1.0, names=("a", "b")):
@@ -191,7 +193,7 @@ def test_a_tiny_run_continues_where_it_was(bench, experiment, tmp_path):
     line = bench.command.one_line(results)
     assert json.loads(line.removeprefix("COVERAGE "))["settings"].keys() == set(names)
     with pytest.raises(SystemExit, match="toys of another model, size, device or version"):
-        bench.command.run(bench.toys.Experiment(experiment.file, 151), names, 2, 1, out)
+        bench.command.run(bench.toys.Experiment(experiment.file, 151, reference=None), names, 2, 1, out)
     assert journal.read_text(encoding="utf-8") == after
 
 
@@ -200,3 +202,15 @@ def test_it_does_not_hide_the_package(monkeypatch):
     monkeypatch.delitem(sys.modules, "coverage", raising=False)
     with pytest.raises(ImportError, match="not the package"):
         importlib.import_module("coverage")
+
+
+def test_the_model_is_that_of_the_demonstration(bench):
+    """Its truth is written twice: the demonstration has start values, labels and samples besides."""
+    found = []
+    for text in (DEMONSTRATION, bench.toys.EIGHT.read_text(encoding="utf-8")):
+        description = yaml.safe_load(text.partition("\nsamples:")[0])
+        for resonance in description["resonances"].values():
+            resonance.pop("latex", None)
+        found.append(description)
+    assert found[0] == found[1]
+    assert bench.toys.Experiment().reference in found[0]["couplings"]
