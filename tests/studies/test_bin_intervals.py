@@ -12,6 +12,7 @@ from ctpwa.studies import Bins, bins
 from ctpwa.studies.bin_intervals import Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
 from ctpwa.studies.bin_profiles import BinProfiles
 from ctpwa.studies.bin_records import interval_numbers, intervals_key, intervals_of
+from ctpwa.studies.bins_study import _with_interval
 from ctpwa.studies.fit_record import FitRecord
 from studies.produced import MODEL, write_samples
 
@@ -141,6 +142,20 @@ class TestEnds:
         assert min(math.degrees(end) for end in below) < 180
         for x, end in zip(at, below, strict=True):
             assert profiles(phase_walks={"a": Ends(x, end, 0.5)})._phase_intervals()["a"].lower == math.inf
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "text"),
+    [
+        (1083.2, 120.0, 270.0, "1083 +270 −120"),
+        (12.34, 0.9, 2.0, "12.34 +2.00 −0.90"),
+        (1e-13, 1e-13, 4.0, "0.00 +4.00 −0.00"),  # a wave that is absent
+        (12.0, 12.0, math.inf, "12 +inf −12"),
+        (5.0, math.inf, math.inf, "5 +inf −inf"),
+    ],
+)
+def test_intervals_as_text(value, lower, upper, text):
+    assert _with_interval((value, 3.0), Interval(lower, upper)) == text
 
 
 class TestEvents:
