@@ -101,9 +101,7 @@ class Mixture:
         """−W ln s, and in an extended likelihood s + Σ a: value and gradient over m; NaN where there is no signal."""
         shares, slopes = self.shares(m), self._linear[1]
         s = float(shares[0])
-        if not s > 0:
-            return nan, np.full(len(m), nan)
-        value, gradient = -W * log(s), slopes[0] * (-W / s)
+        value, gradient = -W * log(s) if s > 0 else nan, slopes[0] * (-W / s if s else nan)
         return (value + float(shares.sum()), gradient + slopes.sum(axis=0)) if self.extended else (value, gradient)
 
     def _outside_curvature(self, m: np.ndarray, W: float) -> np.ndarray:
