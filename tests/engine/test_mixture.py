@@ -400,3 +400,14 @@ def test_the_floor_has_some_events_of_a_large_phase_space():
     assert like.samples.floor.source.n_events == 300
     assert like.samples.summed_weight == pytest.approx(like.weight * (1 + like.samples.floor.ratio))
     assert FLOOR not in like.samples.own
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize(("name", "options"), [("one", {}), ("two", {"extended": True})])
+def test_without_any_signal_it_is_not_a_number(name, options):
+    """At a limit: all of it is background, or the yield of the signal is 0."""
+    like = likelihood("reference", **(OPTIONS[name] | options))
+    amount, value = ("signal.yield", 0.0) if options else ("sideband.fraction", 1.0)
+    x = point(like)
+    x[like.names.index(amount)] = value
+    assert np.isnan([like.value(x), like.value_and_grad(x)[0], like.value_grad_hessian(x)[0]]).all()

@@ -8,6 +8,7 @@ from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.observe.mass_resolution import MassResolution
 from engine.cases import CASES, CUDA, assert_close, events, likelihood, make, point
+from engine.test_simulation import FLOORED, mixed
 
 CLOSE = 1e-13
 on_gpus = pytest.mark.parametrize("engine", [CUDA])
@@ -55,6 +56,16 @@ def test_points_of_an_event(n_points, engine):
     resolution = MassResolution((0, 1), 0.01, n_points)
     compare("small", engine, resolution=resolution)
     compare("small", engine, resolution=resolution, backgrounds=[Background("b", rising, 0.2, floating=True)])
+
+
+@on_gpus
+@pytest.mark.parametrize("n_points", [BLOCK - 1, BLOCK])
+def test_points_and_the_event_itself_fit_into_a_turn(n_points, engine):
+    """Errors take the event as one more of its points, where the floor is made of phase space."""
+    flat = events("small", 12, 2, "positive")
+    general, own = (mixed(flat, engine, **FLOORED, resolution=MassResolution((0, 1), 0.01, n_points)) for _ in range(2))
+    x = point(general)
+    assert_close(straightened(own).simulation_scatter(x).products, general.simulation_scatter(x).products, 1e-11)
 
 
 @on_gpus

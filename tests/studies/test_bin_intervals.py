@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ import pytest
 import ctpwa
 from ctpwa.studies import Bins, bins
 from ctpwa.studies.bin_intervals import Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
+from ctpwa.studies.bin_profiles import BinProfiles
 from ctpwa.studies.bin_records import interval_numbers, intervals_key, intervals_of
+from ctpwa.studies.bins_study import _with_interval
 from ctpwa.studies.fit_record import FitRecord
 from studies.produced import MODEL, write_samples
 
@@ -106,6 +109,53 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def study(folder):
     return bins(folder / "model.yml", IN, starts=4, progress=False)
+
+
+class Ends:
+    """A walk that ends there, of a quantity with this value."""
+
+    def __init__(self, value, lower, upper):
+        self.places, self.ends = (ProfileStart(np.zeros(1), value, 0.0),), Interval(lower, upper)
+
+    def interval(self, low, high, limits):
+        return self.ends
+
+
+def profiles(**walks):
+    """Profiles of wave a, with 16 events and a phase of 1 degree, whose walks are known."""
+    solution = SimpleNamespace(events={"a": (16.0, 8.0)}, names=("a", "b"), sets=(0, 0), phase=lambda a, b: (1.0, 20.0))
+    made = BinProfiles(None, [solution], {0: "b"})
+    made.__dict__.update(walks)
+    return made
+
+
+class TestEnds:
+    def test_no_number_of_events_is_negative(self):
+        """Also if no crossing was found on the way to 0."""
+        found = profiles(event_walks={"a": Ends(4.0, math.inf, 1.0)})._event_intervals()["a"]
+        assert found == Interval(16.0, 9.0)
+
+    def test_half_a_turn_is_no_end(self):
+        """Whatever its rounding."""
+        at = np.linspace(-math.pi, math.pi, 999)
+        below = [x - (x - math.pi) for x in at]
+        assert min(math.degrees(end) for end in below) < 180
+        for x, end in zip(at, below, strict=True):
+            assert profiles(phase_walks={"a": Ends(x, end, 0.5)})._phase_intervals()["a"].lower == math.inf
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "text"),
+    [
+        (1083.2, 120.0, 270.0, "1083 +270 −120"),
+        (12.34, 0.9, 2.0, "12.34 +2.00 −0.90"),
+        (1e-13, 1e-13, 4.0, "0.00 +4.00 −0.00"),  # a wave that is absent
+        (12.0, 12.0, math.inf, "12 +inf −12"),
+        (5.0, math.inf, math.inf, "5 +inf −inf"),
+    ],
+)
+def test_intervals_as_text(value, lower, upper, text):
+    assert _with_interval((value, 3.0), Interval(lower, upper)) == text
 
 
 class TestEvents:

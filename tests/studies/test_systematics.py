@@ -256,6 +256,16 @@ def test_other_phase_space_is_independent_if_its_seed_is_another(opened, base):
     assert study.shifts["seed"]["parameter", MASS].scatter == pytest.approx(math.hypot(*parts), rel=1e-9)
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_phase_space_sample_that_is_too_small(counted, opened):
+    """Also if errors of the fit do not count that phase space is finite."""
+    fit = opened if counted else replace(opened, result=replace(opened.result, simulation=None))
+    few = {"name": "few", "samples": {"phase_space": {"generate": 30, "seed": 3}}}
+    record = next(own for own in systematics(fit, [few], progress=False).records if own.key.startswith("few"))
+    assert not record.good
+    assert "phase-space events count" in record.reasons
+
+
 def made_up(**values):
     return FitRecord("", 0.0, True, values=values, errors=dict.fromkeys(values, 0.1), fractions={"a": 0.5}, fraction_errors={"a": 0.1})
 

@@ -117,7 +117,8 @@ class BinProfiles:
                 continue
             own = walk.interval(math.sqrt(max(value - error, 0.0)), math.sqrt(value + error), (0.0, math.inf))
             if own is not None:
-                ends = (math.sqrt(value) - own.lower) ** 2, (math.sqrt(value) + own.upper) ** 2
+                root = math.sqrt(value)
+                ends = max(root - own.lower, 0.0) ** 2, (root + own.upper) ** 2
                 found[name] = Interval(value - ends[0], ends[1] - value)
         return found
 
@@ -130,5 +131,5 @@ class BinProfiles:
             at, sigma = walk.places[0].value, min(math.radians(error), math.pi / 2)
             if (own := walk.interval(at - sigma, at + sigma, (at - math.pi, at + math.pi))) is not None:
                 ends = (math.degrees(end) for end in (own.lower, own.upper))
-                found[name] = Interval(*(end if end < HALF_TURN else math.inf for end in ends))
+                found[name] = Interval(*(math.inf if end > HALF_TURN or math.isclose(end, HALF_TURN) else end for end in ends))
         return found

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
 
 COLUMNS = 5  # of a table of waves
+TIMES = 10.0  # as long as the shorter side of an interval: a longer one says how many digits are shown
 
 
 class Bins(Study):
@@ -381,8 +382,9 @@ def _with_interval(own: Number, ends: Interval | None) -> str:
     """``12.3 ± 1.1``, or ``12.3 +2.0 −0.9``."""
     if ends is None:
         return with_error(*own)
-    least = min((end for end in (ends.lower, ends.upper) if end > 0), default=1.0)
-    digits = max(0, 1 - math.floor(math.log10(least))) if math.isfinite(least) else 0
+    known = [end for end in (ends.lower, ends.upper) if 0 < end < math.inf]
+    least = max(min(known), max(known) / TIMES) if known else math.inf
+    digits = max(0, 1 - math.floor(math.log10(least))) if known else 0
     return f"{own[0]:.{digits}f} +{ends.upper:.{digits}f} −{ends.lower:.{digits}f}"
 
 

@@ -375,7 +375,6 @@ def _fitted(study: StudyRun, base: Baseline, starts: int, seed: int, own: _Plann
     likelihood = analysis.likelihood(study.engine, study.device, progress=False)
     taken = take_over(likelihood, base.result)
     n = analysis.settings.starts if own.side.starts else starts if _other_waves(analysis, base.analysis) else 1
-    simulation = own.other and base.result.simulation is not None
     return analysis.fit(
         likelihood=likelihood,
         start=taken.values,
@@ -383,8 +382,8 @@ def _fitted(study: StudyRun, base: Baseline, starts: int, seed: int, own: _Plann
         seed=seed,
         minos=(),
         progress=False,
-        simulation=simulation,
-        effective_sizes=simulation,
+        simulation=own.other and base.result.simulation is not None,
+        effective_sizes=own.other,
     )
 
 

@@ -98,10 +98,10 @@ class Mixture:
         return -(cross + cross.T) / s**2 + 2 * float(weights @ np.array(a)) / s**3 * np.outer(S, S)
 
     def outside(self, m: np.ndarray, W: float) -> tuple[float, np.ndarray]:
-        """−W ln s, and in an extended likelihood s + Σ a: value and gradient over m."""
+        """−W ln s, and in an extended likelihood s + Σ a: value and gradient over m; NaN where there is no signal."""
         shares, slopes = self.shares(m), self._linear[1]
         s = float(shares[0])
-        value, gradient = -W * log(s) if s > 0 else nan, slopes[0] * (-W / s)
+        value, gradient = -W * log(s) if s > 0 else nan, slopes[0] * (-W / s if s else nan)
         return (value + float(shares.sum()), gradient + slopes.sum(axis=0)) if self.extended else (value, gradient)
 
     def _outside_curvature(self, m: np.ndarray, W: float) -> np.ndarray:

@@ -54,8 +54,8 @@ class StraightSums:
 
     @classmethod
     def of(cls, plan: Plan, device: torch.device, modes: Mapping[int, int]) -> StraightSums | None:
-        """Those of a plan, if its columns are few enough and the points of an event fit into a turn."""
-        return cls(plan, device, modes) if is_straight(plan) and max(modes.values()) <= BLOCK else None
+        """Those of a plan, if its columns are few enough and the points of an event fit into a turn, with the event itself as one more."""
+        return cls(plan, device, modes) if is_straight(plan) and max(modes.values()) < BLOCK else None
 
     def has(self, mode: int, order: int) -> bool:
         """Whether it computes derivatives of this order; Hessians of logarithms only of amplitudes alone, at one point for an event."""
