@@ -228,6 +228,21 @@ def test_a_streamed_floor():
     compare(streamed, mixed(flat, **FLOORED), point(streamed), 1e-11)
 
 
+def test_weights_that_repeat_a_pattern():
+    """An event and its twin with another weight in turn: every second one would see one kind only."""
+    flat = phase_space("floating", 4000, 2)
+    flat = replace(flat, weights=torch.tensor([0.2, 1.8], dtype=torch.float64).repeat(2000))
+    like = make("floating", phase_space=flat)
+    x, kinds = like.start, wave_groups(like.model)
+    calculator = FractionCalculator(like, x)
+    values = {kind: calculator.fractions(groups, np.eye(len(x))).interference for kind, groups in kinds.items()}
+    sums = AskedFractions.of(kinds).sums(calculator.integrals.wave, values)
+    influence = like.simulation_scatter(x).influences[0]
+    whole, half = (fraction_scatter(like, x, sums, influence, most).squares for most in (4000, 2000))
+    large = whole > 1e-3 * whole.max()
+    np.testing.assert_allclose(np.sqrt(half / whole)[large], 1, atol=0.15)
+
+
 @pytest.mark.parametrize("name", ["fixed", "floating"])  # computed again, and kept
 def test_some_events_of_a_large_sample_stand_for_all(name):
     """Three copies of every event, side by side: a third of them say the same as all."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -85,8 +86,17 @@ class JoinedStream(EventStream):
                 yield from part.pieces()
 
 
+def one_of_each(n: int, step: int) -> Tensor:
+    """Numbers of some of ``n`` events: one of every ``step``, at a place that random numbers choose, always the same ones.
+
+    Files may repeat a pattern, such as an event and its charge conjugate, of which every so many-th event would be one side only.
+    """
+    first = np.arange(0, n, step)
+    return torch.from_numpy(np.minimum(first + np.random.default_rng(step).integers(0, step, len(first)), n - 1))
+
+
 class ThinnedStream(EventStream):
-    """Every so many-th event of a stream.
+    """One of every so many events of a stream.
 
     Args:
         whole:  the stream
@@ -99,9 +109,10 @@ class ThinnedStream(EventStream):
 
     def pieces(self) -> Iterator[Events]:
         """See ``EventStream``."""
-        done = 0
+        done, numbers = 0, one_of_each(self.whole.n_events, self.step)
         for piece in self.whole.pieces():
-            yield piece.picked(torch.arange(-done % self.step, piece.n_events, self.step))
+            begin, end = torch.searchsorted(numbers, torch.tensor([done, done + piece.n_events])).tolist()
+            yield piece.picked(numbers[begin:end] - done)
             done += piece.n_events
 
 

@@ -12,7 +12,7 @@ coupling that a fit finds smaller. Squares are added up of both together,
     Σ δf δfᵀ = A (Σ δx δxᵀ) Aᵀ + Σ t tᵀ − A H⁻¹ (Σ δg tᵀ) − (Σ t δgᵀ) H⁻¹ Aᵀ
 
 of which the first term is known; one more pass over the sample gives the sums with t, and another one those with what the floor adds to δg.
-Of a large sample every so many-th event stands for all: an error need not be known to better than a per cent.
+Of a large sample one of every so many events stands for all: an error need not be known to better than a per cent.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.base.parts import one_torch_thread, sum_in_parts
+from ctpwa.data.stream import one_of_each
 from ctpwa.engine.backends.batch import added_squares, coupling_mix
 from ctpwa.engine.likelihood.sample_pass import SamplePass, densities
 from ctpwa.engine.samples.precision import Rebuilt
@@ -290,11 +291,11 @@ class _Direct:
 
 
 def _parts(sample: Sample, step: int, size: int) -> Iterator[Sample]:
-    """Every so many-th event, ``size`` of them at a time."""
+    """One of every so many events, ``size`` of them at a time."""
     if step == 1 and sample.n_events <= size:
         yield sample
         return
-    for index in torch.arange(0, sample.n_events, step, device=sample.w.device).split(size):
+    for index in one_of_each(sample.n_events, step).to(sample.w.device).split(size):
         yield sample.picked(index, sample.w[index], None)
 
 

@@ -18,7 +18,7 @@ from ctpwa.data.checks import check_weights
 from ctpwa.data.event_column import Columns, EventColumn, checked_columns, events_last
 from ctpwa.data.momenta import read_momenta
 from ctpwa.data.own_part import OwnPart
-from ctpwa.data.stream import EventStream, Piece, ThinnedStream, regrouped
+from ctpwa.data.stream import EventStream, Piece, ThinnedStream, one_of_each, regrouped
 from ctpwa.engine.samples.sample import checked_weights
 from ctpwa.model.model import Model
 from ctpwa.spin.production import Rows
@@ -77,16 +77,17 @@ class Share:
         return len(known)
 
     def thinned(self, step: int, ranks: Ranks) -> Share:
-        """Every so many-th event of this process."""
+        """One of every so many events of this process."""
         if step == 1:
             return self
-        count = -(-self.part.count // step)
+        chosen = one_of_each(self.part.count, step)
+        count = len(chosen)
         part = OwnPart(((0, count),), int(ranks.sum(1, lambda: np.array([float(count)]), b"thinned")[0]))
         if self.stream is not None:
             return replace(self, part=part, stream=ThinnedStream(self.stream, step))
-        columns = {name: values[::step] for name, values in self.columns.items()}
-        weights = None if self.weights is None else self.weights[::step]
-        return replace(self, part=part, p4=[p[::step] for p in self.p4], weights=weights, columns=columns)
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(self, part=part, p4=[p[chosen] for p in self.p4], weights=weights, columns=columns)
 
     def pieces(self, size: int) -> Generator[Piece]:
         """All events, ``size`` at a time; their weights are checked."""

@@ -25,13 +25,13 @@ class Rebuilt:
     """A sample that is rebuilt, piece by piece, whenever it is read.
 
     Attributes:
-        build:  gives its pieces; of every so many-th event if it is given a ``step``
+        build:  gives its pieces; of one of every so many events if it is given a ``step``
     """
 
     build: Callable[..., Generator[Sample]]
 
     def thinned(self, step: int) -> Rebuilt:
-        """Every so many-th of its events; nothing is computed of the others."""
+        """One of every so many of its events; nothing is computed of the others."""
         return Rebuilt(partial(self.build, step=step))
 
     @property

@@ -103,7 +103,7 @@ class Preparation:
         return Chunk(layout, None, file, file.append(block))
 
     def exact_pieces(self, share: Share, progress: bool | None = False, step: int = 1) -> Generator[Sample]:
-        """A sample in double precision, or every so many-th of its events, piece by piece on the device; nothing of it is kept."""
+        """A sample in double precision, or one of every so many of its events, piece by piece on the device; nothing of it is kept."""
         share, done = share.thinned(step, ONE), 0
         with Progress(f"integrating {share.name}", share.part.count, show=progress) as bar:
             size = max(self.memory.piece_events // points_of(self.resolution, share.name), 1)
