@@ -15,7 +15,7 @@ from ctpwa.analysis.reopen import open_fit
 from ctpwa.cli.main import app
 from ctpwa.fitting.precision import PrecisionBias
 from ctpwa.report.figures.dalitz import draw_dalitz
-from ctpwa.report.html.charts import rounded
+from ctpwa.report.html.charts import _matrix, rounded
 from ctpwa.report.html.sections import head
 
 VOID = {"meta", "link", "input", "br"}
@@ -115,6 +115,13 @@ def test_matrices(data, result):
     np.testing.assert_allclose(data["matrices"]["correlation"]["values"], result.correlation, atol=1e-3)
     fractions = result.fractions[0].groups["resonances"]
     np.testing.assert_allclose(data["matrices"]["interference0resonances"]["values"], 100 * fractions.interference, atol=1e-2)
+
+
+def test_matrices_are_rounded_once():
+    """32.9498 % is 32.9 in a table, and not 33.0, by way of 32.95, beside it."""
+    values = np.array([[32.949803, -6.5567], [-6.5567, 73.6069]])
+    shown = _matrix("interference", ["a", "b"], ["a", "b"], values, 100.0, 1)["values"]
+    assert [f"{own:.1f}" for row in shown for own in row] == [f"{own:.1f}" for own in values.ravel()]
 
 
 def test_rounding():
