@@ -126,6 +126,14 @@ def test_what_is_no_result(small, text, message):
     assert message in result.stderr
 
 
+@pytest.mark.parametrize(("name", "kind"), [("other.yml", "a model file: fit it with"), ("a.bins.parquet", "a study or a sample")])
+def test_another_file_in_place_of_a_result(small, name, kind):
+    (small / name).write_bytes(b"decay: x \xff")
+    result = CliRunner().invoke(app, ["show", name])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"fix: this looks like {kind}" in result.stderr
+
+
 # toys with fitted values
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+import ctpwa
+from ctpwa.analysis.write_report import write_report
 from report.browser import needs_browser, visit
 
 pytestmark = needs_browser
@@ -101,3 +103,48 @@ def test_nothing_is_wider_than_the_screen(note, page, tmp_path):
     )
     assert narrow["wide"] <= 0
     assert narrow["problems"] == []
+
+
+# heads of tables stay in view where a table is not wider than its box; where it is, they would be moved onto its first rows
+HEADS = """
+for (const own of document.querySelectorAll(".scroll")) own.classList.remove("fits");
+const box = (node) => node.getBoundingClientRect();
+const tables = [...document.querySelectorAll(".scroll > table")].filter((table) => table.tHead && box(table).height);
+note.heads = tables.map((table) => box(table.tHead.rows[0].cells[0]).bottom - box(table.tBodies[0]).top);
+"""
+
+
+def test_heads_of_wide_tables_hide_no_rows(page, tmp_path):
+    note = visit(page.read_text(encoding="utf-8"), HEADS, tmp_path)
+    assert len(note["heads"]) > 3
+    assert max(note["heads"]) < 1.5
+
+
+PRODUCED = """\
+decay: X -> eta pi0
+production:
+  kind: photoproduction
+  polarisation: {degree: P, angle: alpha}
+  waves: {0+: {reflectivity: 1}, 2+: {m: [0, 1], reflectivity: 1}}
+  generate: {energy: 8.5, mass: [1.2, 1.4], degree: 0.35, angle: [0, 0.785, 1.571, 2.356]}
+samples: {data: toy.npz, phase_space: {generate: 2000, seed: 2}}
+fit: {engine: reference, starts: 2}
+"""
+
+
+def test_a_report_without_resonances(tmp_path):
+    """X itself is no resonance: there is nothing to draw for resonances, and all else is drawn."""
+    (tmp_path / "model.yml").write_text(PRODUCED, encoding="utf-8")
+    model = ctpwa.load_model(tmp_path / "model.yml")
+    ctpwa.write_events(tmp_path / "toy.npz", ctpwa.generate_toy(model, 300, seed=1, engine="reference"), model=model)
+    ctpwa.load_analysis(tmp_path / "model.yml").fit().save(tmp_path / "result.json")
+    write_report(tmp_path / "result.json", tmp_path / "report.html", engine="reference")
+    script = """
+note.tabs = [...document.querySelectorAll("[data-part-of=fractions0]")].map((part) => part.dataset.tab);
+note.painted = document.querySelectorAll("#correlations svg image").length;
+note.charts = document.querySelectorAll("#convergence svg.chart").length;
+"""
+    note = visit((tmp_path / "report.html").read_text(encoding="utf-8"), script, tmp_path)
+    assert (note["ready"], note["problems"]) == ("true", [])
+    assert note["tabs"] == ["waves", "jp"]
+    assert (note["painted"], note["charts"]) == (1, 2)

@@ -12,10 +12,12 @@ from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.analysis.reopen import open_fit
+from ctpwa.analysis.write_report import moment_views
 from ctpwa.cli.main import app
 from ctpwa.fitting.precision import PrecisionBias
 from ctpwa.report.figures.dalitz import draw_dalitz
-from ctpwa.report.html.charts import rounded
+from ctpwa.report.html.charts import _matrix, rounded
+from ctpwa.report.html.labels import Labels
 from ctpwa.report.html.sections import head
 
 VOID = {"meta", "link", "input", "br"}
@@ -115,6 +117,39 @@ def test_matrices(data, result):
     np.testing.assert_allclose(data["matrices"]["correlation"]["values"], result.correlation, atol=1e-3)
     fractions = result.fractions[0].groups["resonances"]
     np.testing.assert_allclose(data["matrices"]["interference0resonances"]["values"], 100 * fractions.interference, atol=1e-2)
+
+
+def test_identical_particles_are_formulas():
+    """The decay of a pole is K- pi+ where the final particles are K-, pi+_1 and pi+_2."""
+    model = ctpwa.load_model({"decay": "D+ -> K- pi+ pi+", "resonances": {"K*(892)": {"in": "K- pi+"}}})
+    labels = Labels(model, SimpleNamespace(couplings=()))
+    assert labels.particles("K- pi+").source == labels.particles("K- pi+_1").source
+    assert "pi+" not in labels.particles("K- pi+").source
+
+
+def test_moments_of_identical_particles_do_not_depend_on_their_order(tmp_path):
+    samples = "samples: {data: toy.npz, phase_space: {generate: 4000, seed: 2}}"
+    text = f"{{decay: D+ -> K- pi+ pi+, resonances: {{K*(892): {{in: K- pi+}}, K(2)*(1430): {{in: K- pi+}}}}, {samples}}}"
+    (tmp_path / "model.yml").write_text(text)
+    model = ctpwa.load_model(tmp_path / "model.yml")
+    toy = ctpwa.generate_toy(model, 1000, seed=1, engine="reference")
+    first, second = toy["pi+_1"], toy["pi+_2"]
+    larger = (first[:, :1] > second[:, :1]).double()
+    ordered = {"K-": toy["K-"], "pi+_1": larger * first + (1 - larger) * second, "pi+_2": larger * second + (1 - larger) * first}
+    ctpwa.write_events(tmp_path / "toy.npz", ordered, model=model)
+    ctpwa.load_analysis(tmp_path / "model.yml").fit(starts=1).save(tmp_path / "result.json")
+    opened = open_fit(tmp_path / "result.json")
+    found = opened.project("reference")[""]
+    views = moment_views(opened.model.decay, opened.read()[0], found)
+    assert [view.pair for view in views] == ["K- pi+", "pi+ pi+"]
+    assert (views[0].moments.p_values[:3] > 1e-3).all()
+
+
+def test_matrices_are_rounded_once():
+    """32.9498 % is 32.9 in a table, and not 33.0, by way of 32.95, beside it."""
+    values = np.array([[32.949803, -6.5567], [-6.5567, 73.6069]])
+    shown = _matrix("interference", ["a", "b"], ["a", "b"], values, 100.0, 1)["values"]
+    assert [f"{own:.1f}" for row in shown for own in row] == [f"{own:.1f}" for own in values.ravel()]
 
 
 def test_rounding():

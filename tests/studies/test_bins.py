@@ -256,6 +256,14 @@ class TestBins:
         assert [own.by_key[bin.key].numbers["data"] for bin in own.bins] == counted
         assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "phases") for k in (1, 2)}
 
+    def test_moments_that_are_0_for_all_couplings_have_no_panel(self, study):
+        """Waves have |m| up to 1, so that moments of M = 3 and 4 are 0."""
+        figure = study.figures()["bins-moments"]
+        titles = " ".join(axes.get_title() for axes in figure.axes if axes.get_visible())
+        assert "H^0(00)" in titles
+        assert "H^0(40)" in titles
+        assert "H^0(44)" not in titles
+
     def test_an_ordinary_decay(self, signal, tmp_path):
         samples = f"samples: {{data: {signal / 'signal.npz'}, {PHASE_SPACE}}}"
         (tmp_path / "model.yml").write_text(DECAY.replace("SAMPLES", samples).replace(", float: mass", ""))

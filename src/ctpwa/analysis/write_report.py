@@ -188,10 +188,12 @@ def moment_views(decay: Decay, samples: LoadedSamples, projected: Projected) -> 
     """Angular moments of pairs of particles in decays to three."""
     if len(decay.final) != 3 or samples.data.n_events < MIN_EVENTS:
         return ()
-    views = []
+    views: list[MomentsView] = []
     bins = int(np.clip(samples.data.n_events / 200, 10, 50))
     for i, j in ((0, 1), (0, 2), (1, 2)):
-        first, second = decay.labels[i], decay.labels[j]
+        first, second = decay.final[i].name, decay.final[j].name  # without the number of identical ones: they are shuffled
+        if any(view.pair == f"{first} {second}" for view in views):
+            continue
         variables = [parse_variable(text, decay) for text in (f"mass({first}, {second})", f"cos_theta({first}; {first} {second})")]
 
         def sample(events: Events, weights: np.ndarray | None, variables: list[Variable] = variables) -> MomentSample:

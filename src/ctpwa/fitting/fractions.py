@@ -182,6 +182,14 @@ class FractionCalculator:
         variances[every, every] = np.diag(C)
         return Fractions(tuple(groups), np.diag(values).copy(), C, values, np.sqrt(variances.clip(min=0)))
 
+    def first_order_errors(
+        self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, direct: DirectEffect | None = None
+    ) -> np.ndarray:
+        """Standard deviations of fractions without what their curvature adds; as for ``fractions``."""
+        slopes = self.values_and_slopes(groups)[1]
+        C = slopes @ covariance @ slopes.T + (0.0 if direct is None else direct.to_covariance(slopes))
+        return np.asarray(np.sqrt(np.diag(C).clip(min=0)))
+
     def values_and_slopes(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions of groups of waves [group], and their gradients over the free parameters [group, free].
 

@@ -278,7 +278,7 @@ class FitResult:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FitResult:
         """Read a file that ``save`` wrote; one that was changed since, or whose numbers contradict each other, is refused."""
-        content = read_json(path, "result of a fit", "give a file that ctpwa fit wrote")
+        content = read_json(path, "result of a fit", _instead(path))
         if isinstance(content, dict) and "checkpoint" in content:
             raise CtpwaError(f"{str(path)!r} is the checkpoint of an unfinished fit\n fix: continue with  ctpwa fit … --resume")
         schema = content.get("schema") if isinstance(content, dict) else None
@@ -342,6 +342,16 @@ def _completed(content: dict[str, Any], schema: int) -> dict[str, Any]:
     if isinstance(parameters, list):
         parameters = [{"simulation": None} | p if isinstance(p, dict) else p for p in parameters]
     return {"simulation": None, "derived": [], "asymmetries": None} | content | {"parameters": parameters}
+
+
+def _instead(path: str | os.PathLike[str]) -> str:
+    """What to give in place of a file that is not a result."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in (".yml", ".yaml"):
+        return "this looks like a model file: fit it with  ctpwa fit,  and give the result, .result.json, that it writes"
+    if suffix == ".parquet":
+        return "this looks like a study or a sample: give the result of a fit, .result.json; ctpwa report finds studies that lie next to it"
+    return "give a file that ctpwa fit wrote"
 
 
 def _square(group: Fractions, where: str) -> Fractions:

@@ -350,6 +350,7 @@ class Bins(Study):
             if self._states:
                 own = moment_indices(2 * max(state.l for state in self._states))
                 panels = [Panel(f"$H^0({L}{M})$", self.moments(0, L, M, second, best=False)) for alpha, L, M in own if alpha == 0]
+                panels = [panel for panel in panels if np.nan_to_num(panel.points.values).any()]  # the waves leave no others
                 found[f"bins-moments{end}"] = draw_bins(panels, label, _per_bin(axis), limits)
             if turned:
                 found[f"bins-phases{end}"] = draw_bins(

@@ -38,6 +38,8 @@ def page_data(content: ReportContent) -> dict[str, Any]:
     matrices: dict[str, Any] = {"correlation": _matrix("correlations", result.names, names, result.correlation, 1.0, 2)}
     for k, entry in enumerate(result.fractions):
         for kind, group in entry.groups.items():
+            if not group.names:
+                continue
             values = 100 * group.interference
             labels = [f"${group_latex(content.model, name)}$" for name in group.names]
             top = float(np.abs(values).max(initial=1e-9))
@@ -157,7 +159,7 @@ def _matrix(title: str, names: Sequence[str], labels: Sequence[str], values: np.
         "names": list(names),
         "labels": [label_runs(label) for label in labels],
         "tips": [plain_label(label) for label in labels],
-        "values": rounded(values, 4),
+        "values": rounded(values, 7),  # the page rounds once more, and must get what tables have
         "largest": largest,
         "digits": digits,
     }

@@ -34,7 +34,9 @@ class Labels:
 
     def particles(self, names: str) -> Html:
         """Final particles and resonances, separated by spaces."""
-        known = dict(zip(self.model.decay.labels, (particle.latex for particle in self.model.decay.final), strict=True))
+        decay = self.model.decay
+        known = {particle.name: particle.latex for particle in decay.final}  # as poles call them, also where there are several
+        known |= dict(zip(decay.labels, (particle.latex for particle in decay.final), strict=True))
         return math(r"\,".join(known.get(name) or group_latex(self.model, name) for name in names.split()) or r"\ ")
 
     def text(self, words: str) -> Html:

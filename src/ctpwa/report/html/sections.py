@@ -259,7 +259,7 @@ def fraction_section(content: ReportContent) -> Html:
     """Fit fractions and interferences."""
     parts: list[Html] = []
     for k, entry in enumerate(content.result.fractions):
-        kinds = [kind for kind in KIND_NAMES if kind in entry.groups]
+        kinds = [kind for kind in KIND_NAMES if kind in entry.groups and entry.groups[kind].names]  # no resonances: X itself
         parts += [titled(entry.data_set), tabs(f"fractions{k}", [(kind, KIND_NAMES[kind]) for kind in kinds])]
         for kind in kinds:
             group = entry.groups[kind]
