@@ -314,6 +314,22 @@ def test_a_phase_that_is_hardly_known_is_no_error_of_the_size():
     assert found.errors[wave] == pytest.approx(known.errors[wave], rel=0.1)
 
 
+def test_far_from_0_errors_are_of_first_order():
+    """Couplings that move along a curved valley are not Gaussian, and straight lines out of it would be errors many times too large."""
+    like = make("fixed", 20, phase_space=small_phase_space("fixed"))
+    x = like.random_couplings(like.start, 1, seed=3)[0]
+    groups, calculator = wave_groups(like.model)["waves"], FractionCalculator(like, x)
+    values, slopes = calculator.values_and_slopes(groups)
+    along = np.linalg.svd(slopes)[2][-1]  # no fraction changes along it to first order
+    V = np.diag((0.02 * x) ** 2) + 4 * np.abs(x).max() ** 2 * np.outer(along, along)
+    first = np.sqrt(np.einsum("gi,ij,gj->g", slopes, V, slopes))
+    far = values > 3 * first
+    assert far.sum() > 1
+    found = calculator.fractions(groups, V)
+    np.testing.assert_allclose(found.errors[far], first[far], rtol=1e-9)
+    assert (np.diag(calculator._second_order(groups, V))[far] > first[far] ** 2).sum() > 1  # it would matter
+
+
 def test_references_do_not_matter_to_second_order():
     one, other = (make("fixed", 20, phase_space=small_phase_space("fixed"), **own) for own in ({}, {"reference_wave": K2}))
     x = one.random_couplings(one.start, 1, seed=3)[0]

@@ -7,7 +7,7 @@ import numpy as np
 import ctpwa
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.fitting.fractions import Fractions, chain_groups
-from ctpwa.fitting.remarks import curved_fractions, doubtful_minimum, large_fractions, masses_out_of_range
+from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range
 from ctpwa.fitting.result import FittedCoupling, FittedParameter, FoundMinimum
 from ctpwa.fitting.simulation import few_for_parameters, too_few_events
 from ctpwa.observables.poles import far_poles, poles
@@ -31,33 +31,6 @@ class TestFractions:
     def test_150_percent_is_not_much(self):
         assert large_fractions(fractions([[0.75, -0.5], [-0.5, 0.75]])) == []
         assert large_fractions(fractions([[1.0]])) == []
-
-    def test_errors_of_second_order_far_from_0_are_doubtful(self):
-        found = replace(fractions([[0.43, 0, 0], [0, 0.12, 0], [0, 0, 0.01]]), covariance=np.diag([0.16, 0.13, 0.02]) ** 2)
-        assert curved_fractions(found, np.array([0.013, 0.015, 0.005]), "2018") == [
-            "the error of the fraction of A of 2018, and 1 other like it, may be much too large: 16 %, but 1.3 % to first order;"
-            " couplings are hardly determined one by one, while fractions may well be:"
-            "  ctpwa scan RESULT 'fraction(A)'  or  ctpwa toys  tells"
-        ]
-
-    def test_errors_of_second_order_near_0_are_right(self):
-        found = replace(fractions([[0.02]]), covariance=np.array([[0.03**2]]))
-        assert curved_fractions(found, np.array([0.008])) == []
-        assert curved_fractions(replace(found, covariance=np.array([[np.nan]])), np.array([np.nan])) == []
-
-    def test_couplings_that_turn_into_each_other_make_fractions_doubtful(self):
-        """B0 -> J/psi K+ pi- without the decay of the J/psi: two helicities with equal angles, which only barriers tell apart."""
-        own = ctpwa.load_model(
-            {
-                "decay": "B0 -> J/psi(1S) K+ pi-",
-                "resonances": {"K*(892)": {"in": "K+ pi-"}, "K(2)*(1430)": {"in": "K+ pi-"}},
-                "fractions": {"K*(892)": "50 %", "K(2)*(1430)": "50 %"},
-            }
-        )
-        toy = ctpwa.generate_toy(own, 1000, seed=1, engine="reference")
-        like = ctpwa.build_likelihood(own, toy, ctpwa.generate_phase_space(own, 5000, seed=2), engine="reference")
-        found = ctpwa.fit(like, starts=2, seed=1)
-        assert any("may be much too large" in reason for reason in found.verdict.reasons)
 
     def test_the_waves_of_a_cascade_count_once(self):
         cascade = ctpwa.load_model(

@@ -24,7 +24,7 @@ from ctpwa.fitting.holes import hole
 from ctpwa.fitting.minimum import INTERRUPTED
 from ctpwa.fitting.physical import PhysicalEdge
 from ctpwa.fitting.precision import measure_bias
-from ctpwa.fitting.remarks import curved_fractions, doubtful_minimum, events_without_background, large_fractions, masses_out_of_range
+from ctpwa.fitting.remarks import doubtful_minimum, events_without_background, large_fractions, masses_out_of_range
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, few_for_parameters, too_few_events
 from ctpwa.minimise.drive import Record
@@ -341,8 +341,6 @@ def _fractions(
         apart = chain_groups(term.model)
         known = next((groups[kind] for kind, own_members in members.items() if own_members == apart), None)
         remarks += large_fractions(calculator.fractions(apart, own) if known is None else known, name)
-        straight = calculator.first_order_errors(members["resonances"], own, direct.get("resonances"))
-        remarks += curved_fractions(groups["resonances"], straight, name)
         if asymmetries is None and term.model.asymmetries:
             couplings = coupling_asymmetries(term.parameters, x[index], own, undetermined)
             of_fractions = {kind: fraction_asymmetries(calculator, members[kind], own) for kind in ("resonances", "waves")}

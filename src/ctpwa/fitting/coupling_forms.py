@@ -4,7 +4,8 @@
 
 To first order the error of |c|² vanishes where c does, however uncertain c is. The second term is exact for a quadratic form of Gaussian
 couplings. f does not depend on the common size of all couplings, nor on the common phase of a coherent set: C is projected on what is
-orthogonal to them.
+orthogonal to them. Couplings that move along a curved valley of −ln L are not Gaussian: where f is far from 0, and the term small if it
+were right, it is left out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
+
+FAR = 3.0  # standard deviations of first order from 0, where the first order is enough
+
+
+def nearness(f: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """How much the second order counts: 1 at 0, and nothing ``FAR`` standard deviations of first order from there."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d2 = np.where(f == 0, 0.0, f**2 / variance.clip(min=0))
+    return np.asarray((1 - d2 / FAR**2).clip(0, 1))
 
 
 def form_of(integrals: WaveIntegrals, n: int, waves: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
-from ctpwa.fitting.coupling_forms import curvature, form_of, projection, without_own_phase
+from ctpwa.fitting.coupling_forms import curvature, form_of, nearness, projection, without_own_phase
 from ctpwa.fitting.direct_effect import AskedFractions, DirectEffect, SampleInfluence
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model, Wave
@@ -178,17 +178,14 @@ class FractionCalculator:
         C = own @ covariance @ own.T
         if direct is not None:
             variances, C = variances + direct.to_variances(grads), C + direct.to_covariance(own)
-        C = C + self._second_order(groups, covariance)
+        near = nearness(values[every, every], np.diag(C))
+        here = np.flatnonzero(near)
+        if len(here):
+            names = list(groups)
+            weights = np.sqrt(near[here])
+            C[np.ix_(here, here)] += self._second_order({names[k]: groups[names[k]] for k in here}, covariance) * np.outer(weights, weights)
         variances[every, every] = np.diag(C)
         return Fractions(tuple(groups), np.diag(values).copy(), C, values, np.sqrt(variances.clip(min=0)))
-
-    def first_order_errors(
-        self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray, direct: DirectEffect | None = None
-    ) -> np.ndarray:
-        """Standard deviations of fractions without what their curvature adds; as for ``fractions``."""
-        slopes = self.values_and_slopes(groups)[1]
-        C = slopes @ covariance @ slopes.T + (0.0 if direct is None else direct.to_covariance(slopes))
-        return np.asarray(np.sqrt(np.diag(C).clip(min=0)))
 
     def values_and_slopes(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions of groups of waves [group], and their gradients over the free parameters [group, free].

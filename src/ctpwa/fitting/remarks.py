@@ -12,8 +12,6 @@ from ctpwa.fitting.result import FoundMinimum
 from ctpwa.model.model import Model
 
 LARGE_SUM = 1.5  # of fractions: more of them cancels
-FAR = 3.0  # standard deviations of first order from 0, where a single coupling has nearly no error of second order
-CURVED = 2.0  # errors with the second order, in those without
 NEAR = 3.0  # in -ln L, in units in which one standard deviation adds ½: minima that the data hardly tell apart
 
 
@@ -32,29 +30,6 @@ def large_fractions(fractions: Fractions, data_set: str = "") -> list[str]:
     return [
         f"the fractions{of} add up to {100 * fractions.sum:.0f} %: amplitudes cancel, most of all {fractions.names[i]} and"
         f" {fractions.names[j]} (interference {100 * pairs[i, j]:.0f} %); try without one of them"
-    ]
-
-
-def curved_fractions(fractions: Fractions, first_order: np.ndarray, data_set: str = "") -> list[str]:
-    """Fractions far from 0 whose errors are mostly of second order: couplings then change along a valley of −ln L that bends, and straight
-    lines along it, which the errors are of, leave it.
-
-    Args:
-        fractions:    of resonances
-        first_order:  their errors without the second order
-        data_set:     its name, if there are several
-    """
-    sure = (fractions.values > FAR * first_order) & (fractions.errors > CURVED * first_order)
-    if not sure.any():
-        return []
-    share = np.where(sure, fractions.errors / np.where(sure, first_order, 1.0), 0.0)
-    worst, others = int(share.argmax()), int(sure.sum()) - 1
-    name, of = fractions.names[worst], f" of {data_set}" if data_set else ""
-    more = f", and {counted(others, 'other')} like it," if others else ""
-    return [
-        f"the error of the fraction of {name}{of}{more} may be much too large: {100 * fractions.errors[worst]:.2g} %, but"
-        f" {100 * first_order[worst]:.2g} % to first order; couplings are hardly determined one by one, while fractions may"
-        f" well be:  ctpwa scan RESULT 'fraction({name})'  or  ctpwa toys  tells"
     ]
 
 
