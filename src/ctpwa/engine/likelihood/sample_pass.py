@@ -47,7 +47,8 @@ class SamplePass:
         """Events that are computed again are so in double precision."""
         if likelihood.norm.events is None:
             raise DataError(
-                "a likelihood whose lineshapes stand still does not know its phase-space sample\n fix: ask the one it was made from"
+                "a likelihood whose lineshapes stand still does not know its phase-space sample\n"
+                " fix: ask the one it was made from, or fit it with simulation=False, effective_sizes=False"
             )
         own = likelihood.in_double() if likelihood.norm.rebuilt else likelihood
         c, theta = own.parameters.native(x)
