@@ -141,10 +141,10 @@ def test_load_analysis():
 def test_fit():
     search = f"search={ctpwa.fitting.SearchSettings()}"
     common = ["start=None", "seed=0", "minos=()", "truth=None", "tolerance=1e-08", "max_iterations=None", "progress=None", "watch=None"]
-    last = ["simulation=True", "curvature=None"]
+    last = ["simulation=True", "effective_sizes=True", "curvature=None"]
     assert parameters(ctpwa.fit) == ["likelihood", "starts=1", "method='newton'", *common, "journal=None", search, *last]
     given = ["likelihood=None", "start=None", "starts=None", "method=None", "seed=None", "minos=None", "precision=None"]
-    known = ["progress=None", "watch=None", "journal=None", search, "simulation=None"]
+    known = ["progress=None", "watch=None", "journal=None", search, "simulation=None", "effective_sizes=True"]
     assert parameters(ctpwa.Analysis.fit) == ["self", "engine=None", "device=None", *given, *known]
     assert parameters(ctpwa.FitResult.save) == ["self", "path"]
     assert parameters(ctpwa.FitResult.load) == ["path"]

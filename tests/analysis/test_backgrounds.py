@@ -200,7 +200,7 @@ def test_nothing_is_left_for_the_signal(analysis, where):
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_yields_are_of_the_signal(analysis, extended):
-    """N f and its error from numerical derivatives over all parameters, that of the number of events, and that of second order of f."""
+    """N f and its error from numerical derivatives over all parameters, and that of the number of events."""
     loaded = analysis(SIDE, FLAT, fit=", extended: true" if extended else "")
     likelihood = loaded.likelihood()
     result = loaded.fit(likelihood=likelihood, progress=False, simulation=False)
@@ -219,8 +219,7 @@ def test_yields_are_of_the_signal(analysis, extended):
     fractions = result.fractions[0].groups["resonances"]
     f, df = FractionCalculator(likelihood, x).values_and_slopes(groups)
     first = np.einsum("gi,ij,gj->g", df, result.covariance, df)
-    assert (np.diag(fractions.covariance) > first).all()
-    variances += (own / f) ** 2 * (np.diag(fractions.covariance) - first)
+    np.testing.assert_allclose(np.diag(fractions.covariance), first, rtol=1e-12)  # all of them are far from 0
     if not extended:
         variances += own**2 / 300
     found = result.fractions[0].yields

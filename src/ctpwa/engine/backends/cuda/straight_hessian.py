@@ -189,6 +189,7 @@ class HessianWriter(StraightWriter):
         self.write("root = tl.sqrt(tl.abs(w))")
         self.write("own = place(scratch, lane)")
         self.write("if LOG:")
+        self.write("    I = tl.where(inside, I, 1.0)")
         self.write("    value = w * tl.log(I)")
         self.write("    over = reciprocal(I)")
         self.write("    omega = w * over")
