@@ -217,7 +217,7 @@ def test_yields_are_of_the_signal(analysis, extended):
     variances = np.einsum("gi,ij,gj->g", slopes, result.covariance, slopes)
     own = events(x)
     fractions = result.fractions[0].groups["resonances"]
-    f, df = FractionCalculator(likelihood, x).values_and_slopes(groups)
+    _, df = FractionCalculator(likelihood, x).values_and_slopes(groups)
     first = np.einsum("gi,ij,gj->g", df, result.covariance, df)
     np.testing.assert_allclose(np.diag(fractions.covariance), first, rtol=1e-12)  # all of them are far from 0
     if not extended:
