@@ -263,7 +263,7 @@ def test_what_preparation_takes():
         piece = 0 if name == "small" else many.piece_events * plan.exact_bytes_per_event
         assert many.preparing > piece
         assert f"up to {format_bytes(few.total + few.preparing)} while events are prepared" in str(few)
-        tight = plan_memory(plan, {"data": 10, "phase space": 10**6}, torch.device("cpu"), Limits(host=2 * 10**8), separate=False)
+        tight = plan_memory(plan, {"data": 10, "phase space": 500_000}, torch.device("cpu"), Limits(host=10**8), separate=False)
         assert tight.preparing < many.preparing
 
 

@@ -177,7 +177,7 @@ def test_an_error_on_one_rank_ends_all_of_them():
     def evaluate(ranks):
         like = make("fixed", ranks=ranks)
         if ranks.rank == 1:
-            like.engine.begin = lambda *_: 1 / 0
+            like.engine.begin = lambda *_, **__: 1 / 0
         try:
             like.value(like.start)
         except Exception as error:

@@ -14,6 +14,7 @@ from ctpwa.studies.fit_record import FitRecord
 from studies.produced import MODEL, write_samples
 
 IN = "mass(eta, pi0): 1.2..1.6/4"
+QUICK = {"starts": 1, "intervals": False, "progress": False}
 LINE = [Bin(str(k), (k,), (float(k),), (k + 1.0,)) for k in range(5)]
 SQUARE = [Bin(f"{a},{b}", (a, b), (float(a), float(b)), (a + 1.0, b + 1.0)) for b in range(2) for a in range(2)]
 
@@ -30,7 +31,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def swept(folder):
-    return bins(folder / "model.yml", IN, starts=1, progress=False)
+    return bins(folder / "model.yml", IN, **QUICK)
 
 
 def minima(study):
@@ -47,8 +48,8 @@ def by_key(*records):
 
 class TestSweeps:
     def test_neighbours_supply_minima_that_starts_miss(self, folder, swept):
-        alone = bins(folder / "model.yml", IN, starts=1, sweeps=0, progress=False)
-        many = bins(folder / "model.yml", IN, starts=20, sweeps=0, progress=False)
+        alone = bins(folder / "model.yml", IN, sweeps=0, **QUICK)
+        many = bins(folder / "model.yml", IN, sweeps=0, **QUICK | {"starts": 20})
         missed = [a[0] - b[0] for a, b in zip(minima(alone), minima(many), strict=True)]
         assert min(missed) > 0.1  # in every bin
         for found, expected in zip(minima(swept), minima(many), strict=True):
@@ -68,13 +69,13 @@ class TestSweeps:
     @pytest.mark.parametrize("kept", [4, 7, 9, 12])
     def test_they_go_on_where_they_were_killed(self, folder, swept, tmp_path, kept):
         Bins(swept.about, swept.records[:kept]).save(tmp_path / "b.parquet")
-        again = bins(folder / "model.yml", IN, starts=1, path=tmp_path / "b.parquet", progress=False)
+        again = bins(folder / "model.yml", IN, path=tmp_path / "b.parquet", **QUICK)
         assert set(again.by_key) == set(swept.by_key)
         for key, own in swept.by_key.items():
             assert replace(again.by_key[key], seconds=0.0) == replace(own, seconds=0.0)
 
     def test_replicas_are_of_the_best_solution(self, folder, swept):
-        own = bins(folder / "model.yml", IN, starts=1, bootstrap=2, progress=False)
+        own = bins(folder / "model.yml", IN, bootstrap=2, **QUICK)
         assert minima(own) == minima(swept)
         for bin, row in zip(own.bins, own.solutions, strict=True):
             total = own.by_key[f"{bin.key} replica 0"].numbers["events total"]

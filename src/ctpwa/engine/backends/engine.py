@@ -11,6 +11,7 @@ import torch
 from ctpwa.engine.backends.expansion import Expansion
 from ctpwa.engine.backends.gram import Gram
 from ctpwa.engine.plan.plan import Plan
+from ctpwa.engine.plan.tables import PLAIN
 from ctpwa.engine.samples.sample import Sample
 
 Task = tuple[Sample, int]  # a sample, and LOG or PLAIN
@@ -40,8 +41,17 @@ class Engine(Protocol):
     def evaluate(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
         """Expansions of all tasks to the given order."""
 
-    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
-        """Begin ``evaluate``; what is returned waits for the result."""
+    def begin(
+        self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int, *, relative: bool = False
+    ) -> Callable[[], list[Expansion]]:
+        """Begin ``evaluate``; what is returned waits for the result.
+
+        Args:
+            tasks:     samples
+            c, p:      couplings and iteration numbers
+            order:     highest derivative
+            relative:  β of the added densities is that times Σ w I of the PLAIN tasks, which come first
+        """
 
     def intensity(self, sample: Sample, c: np.ndarray, p: np.ndarray) -> torch.Tensor:
         """I of every point."""
@@ -68,3 +78,12 @@ class Engine(Protocol):
 
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], at the numbers used last."""
+
+
+def evaluate_relative(engine: Engine, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> list[Expansion]:
+    """``evaluate`` with β relative to Σ w I of the PLAIN tasks, as in ``begin``, one after the other."""
+    first = [task for task in tasks if task[1] == PLAIN]
+    found = engine.evaluate(first, c, p, order)
+    scaled, n = p.copy(), len(p) - engine.plan.n_added
+    scaled[n:] *= sum(own.value for own in found)
+    return [*found, *engine.evaluate(tasks[len(first) :], c, scaled, order)]

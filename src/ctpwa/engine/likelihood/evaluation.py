@@ -47,6 +47,7 @@ class Evaluation:
         norm:         the normalisation
         constraints:  parameter name → (mean, standard deviation)
         mixture:      signal and added densities; None: there is only signal
+        alone:        whether one process has all events
     """
 
     engine: Engine
@@ -55,6 +56,7 @@ class Evaluation:
     norm: Normalisation
     constraints: Mapping[str, tuple[float, float]]
     mixture: Mixture | None = None
+    alone: bool = True
 
     @cached_property
     def theta_order(self) -> np.ndarray:
@@ -77,12 +79,14 @@ class Evaluation:
     def task(self, x: np.ndarray, order: int) -> RankTask:
         """NLL, gradient and Hessian at ``x``, up to ``order``."""
         native, source = self.parameters.native(x), self.norm.source
-        if self.mixture is None or isinstance(source, Collapsed):
-            beta = None
-            if self.mixture is not None and isinstance(source, Collapsed):  # σ is known at once, on all ranks
-                beta = self._beta(native, source.expand(native[0], 0))
-            return self._sums_task(native, beta, order, lambda sums: self._complete(x, native[1], order, *sums))
+        if self.mixture is None or isinstance(source, Collapsed) or self._in_one_go:
+            return self._sums_task(native, order, lambda sums: self._complete(x, native[1], order, *sums))
         return self.norm_task(native, order, lambda norm: self._mixed_task(x, native, order, norm))
+
+    @cached_property
+    def _in_one_go(self) -> bool:
+        """Whether the engine can complete β, which hold σ, because it has all events."""
+        return self.alone and not any(source.streams for source, _ in [*self._logarithms, *self._normalising])
 
     def norm_task(self, native: Native, order: int, finish: Callable[[Expansion], object]) -> RankTask:
         """Σ w I of the normalisation, of which ``finish`` makes something."""
@@ -118,7 +122,7 @@ class Evaluation:
             lambda row: unpack(row, n, order)[0],
         )
 
-    def _sums_task(self, native: Native, beta: np.ndarray | None, order: int, finish: Callable[[Sums], object]) -> RankTask:
+    def _sums_task(self, native: Native, order: int, finish: Callable[[Sums], object]) -> RankTask:
         """The sums over all samples, of which ``finish`` makes something."""
         n = self.engine.plan.n_variables
         summed = 1 if isinstance(self.norm.source, Collapsed) else 2
@@ -128,18 +132,28 @@ class Evaluation:
             return found[0], found[1] if summed == 2 else self._collapsed(native[0], order)
 
         size = summed * packed_size(n, order)
-        return RankTask(lambda: self.local_sums(native, order, beta), finish, size, lambda sums: pack(sums[:summed], n, order), whole)
+        return RankTask(lambda: self.local_sums(native, order), finish, size, lambda sums: pack(sums[:summed], n, order), whole)
 
     @in_turn
-    def local_sums(self, native: Native, order: int, beta: np.ndarray | None = None) -> Sums:
-        """Both sums over (Re c, Im c, floating p), of the events of this process."""
-        source = self.norm.source
-        if isinstance(source, Collapsed):
-            wait = self._begin(native, beta, self._logarithms, order)
+    def local_sums(self, native: Native, order: int) -> Sums:
+        """Both sums over (Re c, Im c, floating p, β), of the events of this process."""
+        if not isinstance(self.norm.source, Collapsed):
+            return self._sums_of_both(native, order)
+        if self.mixture is None:
+            wait = self._begin(native, None, self._logarithms, order)
             norm = self._collapsed(native[0], order)  # while the device computes
-            return self._signed(wait()), norm
-        found = self._begin(native, None, [*self._logarithms, (source, PLAIN)], order)()
-        return self._signed(found[:-1]), found[-1]
+        else:  # β hold σ, which is known at once
+            norm = self._collapsed(native[0], order)
+            wait = self._begin(native, self._beta(native, norm), self._logarithms, order)
+        return self._signed(wait()), norm
+
+    def _sums_of_both(self, native: Native, order: int) -> Sums:
+        """Both sums in one go."""
+        beta = None
+        if self.mixture is not None:
+            beta = self.mixture.relative_beta(native[1][self.mixed_order]) / self.norm.weight
+        norm, *logarithms = self._begin(native, beta, [*self._normalising, *self._logarithms], order, relative=beta is not None)()
+        return self._signed(logarithms), norm
 
     @in_turn
     def _local_logarithms(self, native: Native, beta: np.ndarray, order: int) -> Expansion:
@@ -149,14 +163,21 @@ class Evaluation:
     def _local(self, native: Native, beta: np.ndarray | None, groups: Sequence[Group], order: int) -> list[Expansion]:
         return self._begin(native, beta, groups, order)()
 
-    def _begin(self, native: Native, beta: np.ndarray | None, groups: Sequence[Group], order: int) -> Callable[[], list[Expansion]]:
+    def _begin(
+        self, native: Native, beta: np.ndarray | None, groups: Sequence[Group], order: int, *, relative: bool = False
+    ) -> Callable[[], list[Expansion]]:
         plan, floating = self.engine.plan, native[1][self.theta_order]
-        refresh = CallbackValues(plan, floating, self.engine.device)
-        return begin_expansions(self.engine, groups, native[0], plan.numbers(floating, beta), order, refresh, plan.n_variables)
+        refresh, numbers = CallbackValues(plan, floating, self.engine.device), plan.numbers(floating, beta)
+        return begin_expansions(self.engine, groups, native[0], numbers, order, refresh, plan.n_variables, relative=relative)
 
-    @property
+    @cached_property
     def _logarithms(self) -> list[Group]:
         return [(source, LOG) for _, source in self.samples.summed]
+
+    @cached_property
+    def _normalising(self) -> list[Group]:
+        """The phase-space sample, unless it has become a matrix."""
+        return [] if isinstance(self.norm.source, Collapsed) else [(self.norm.source, PLAIN)]
 
     def _signed(self, found: Sequence[Expansion]) -> Expansion:
         """Sums over several samples as one, each with its factor; the first is that of the data, 1."""

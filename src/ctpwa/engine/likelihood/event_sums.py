@@ -30,22 +30,25 @@ def begin_expansions(
     order: int,
     refresh: CallbackValues,
     size: int,
+    *,
+    relative: bool = False,
 ) -> Callable[[], list[Expansion]]:
     """Begin Σ w ln I or Σ w I of samples; what is returned waits for one expansion for each.
 
     Args:
-        engine:   computes the sums
-        groups:   samples, each with LOG or PLAIN
-        c, p:     couplings and iteration numbers
-        order:    highest derivative
-        refresh:  fills in callbacks
-        size:     variables of an expansion
+        engine:    computes the sums
+        groups:    samples, each with LOG or PLAIN
+        c, p:      couplings and iteration numbers
+        order:     highest derivative
+        refresh:   fills in callbacks
+        size:      variables of an expansion
+        relative:  β are relative to Σ w I of the PLAIN ones, which come first; all events are on the device
     """
     tasks = [(sample, mode) for source, mode in groups for sample in source.resident]
     for sample, _ in tasks:
         refresh(sample, order)
-    wait = engine.begin(tasks, c, p, order) if tasks else list
-    rows = [_streamed_row(engine, source, mode, c, p, order, refresh) for source, mode in groups]
+    wait = engine.begin(tasks, c, p, order, relative=relative) if tasks else list
+    rows = [_streamed_row(engine, source, mode, c, p, order, refresh) if source.streams else None for source, mode in groups]
 
     def result() -> list[Expansion]:
         found: Iterator[Expansion] = iter(wait())

@@ -90,7 +90,8 @@ class Likelihood:
     @cached_property
     def evaluation(self) -> Evaluation:
         """What computes it."""
-        return Evaluation(self.engine, self.parameters, self.samples, self.norm, self.constraints, self.mixture)
+        parts = self.engine, self.parameters, self.samples, self.norm, self.constraints, self.mixture
+        return Evaluation(*parts, alone=self.ranks.size == 1)
 
     # what it is made of
 

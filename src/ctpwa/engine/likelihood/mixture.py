@@ -38,6 +38,35 @@ class Amount:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """Values of s and all a_b at a point m.
+
+    Attributes:
+        values:  s, then all a_b
+        slopes:  ∂/∂m of them [1 + density, parameter]
+    """
+
+    values: np.ndarray
+    slopes: np.ndarray
+
+    @cached_property
+    def ratios(self) -> np.ndarray:
+        """a/s."""
+        return self.values[1:] / self.values[0]
+
+    @cached_property
+    def ratio_slopes(self) -> np.ndarray:
+        """∂(a/s)/∂m."""
+        return (self.slopes[1:] - self.ratios[:, None] * self.slopes[0]) / self.values[0]
+
+    def ratio_curvature(self, weights: np.ndarray) -> np.ndarray:
+        """Σ_b weights_b ∂²(a_b/s)/∂m∂m."""
+        s, S = self.values[0], self.slopes[0]
+        cross = np.outer(weights @ self.slopes[1:], S)
+        return -(cross + cross.T) / s**2 + 2 * float(weights @ self.ratios) / s**2 * np.outer(S, S)
+
+
+@dataclass(frozen=True)
 class Mixture:
     """Signal and added densities.
 
@@ -62,52 +91,44 @@ class Mixture:
         slopes = np.array([[share.slopes.get(name, 0.0) for name in self.parameters] for share in shares])
         return np.array([share.constant for share in shares]), slopes.reshape(len(shares), len(self.parameters))
 
-    def shares(self, m: np.ndarray) -> np.ndarray:
-        """S and all a_b."""
+    def at(self, m: np.ndarray) -> Shares:
+        """How much there is of everything at some values of the parameters."""
         constants, slopes = self._linear
-        return constants + slopes @ m
+        return Shares(constants + slopes @ m, slopes)
 
     def beta(self, m: np.ndarray, sigma: float) -> np.ndarray:
         """β of every density."""
-        shares = self.shares(m)
-        return shares[1:] * (sigma / shares[0]) / self.means
+        return self.relative_beta(m) * sigma
+
+    def relative_beta(self, m: np.ndarray) -> np.ndarray:
+        """β/σ of every density."""
+        return self.at(m).ratios / self.means
 
     def chain(self, m: np.ndarray, sigma: float, relative: np.ndarray) -> np.ndarray:
         """∂(y, β)/∂(y, m), where y are the variables of σ and ``relative`` is ∂ln σ/∂y."""
-        n_y, beta = len(relative), self.beta(m, sigma)
-        J = np.zeros((n_y + len(beta), n_y + len(m)))
+        return self._chain(self.at(m), sigma, relative)
+
+    def _chain(self, here: Shares, sigma: float, relative: np.ndarray) -> np.ndarray:
+        n_y, beta = len(relative), here.ratios * sigma / self.means
+        J = np.zeros((n_y + len(beta), n_y + len(self.parameters)))
         J[:n_y, :n_y] = np.eye(n_y)
         J[n_y:, :n_y] = np.outer(beta, relative)
-        J[n_y:, n_y:] = sigma * self._ratio_slopes(m) / self.means[:, None]
+        J[n_y:, n_y:] = sigma * here.ratio_slopes / self.means[:, None]
         return J
 
     def slope_of_signal(self, m: np.ndarray) -> np.ndarray:
         """∂ ln s/∂m."""
-        return self._linear[1][0] / self.shares(m)[0]
-
-    def _ratio_slopes(self, m: np.ndarray) -> np.ndarray:
-        """∂(a/s)/∂m."""
-        shares, S, A = self.shares(m), self._linear[1][0], self._linear[1][1:]
-        return (A - shares[1:, None] * (S / shares[0])) / shares[0]
-
-    def _ratio_curvature(self, m: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Σ_b weights_b ∂²(a_b/s)/∂m∂m."""
-        s, *a = self.shares(m)
-        S, A = self._linear[1][0], self._linear[1][1:]
-        cross = np.outer(weights @ A, S)
-        return -(cross + cross.T) / s**2 + 2 * float(weights @ np.array(a)) / s**3 * np.outer(S, S)
+        here = self.at(m)
+        return here.slopes[0] / here.values[0]
 
     def outside(self, m: np.ndarray, W: float) -> tuple[float, np.ndarray]:
         """−W ln s, and in an extended likelihood s + Σ a: value and gradient over m; NaN where there is no signal."""
-        shares, slopes = self.shares(m), self._linear[1]
-        s = float(shares[0])
-        value, gradient = -W * log(s) if s > 0 else nan, slopes[0] * (-W / s if s else nan)
-        return (value + float(shares.sum()), gradient + slopes.sum(axis=0)) if self.extended else (value, gradient)
+        return self._outside(self.at(m), W)
 
-    def _outside_curvature(self, m: np.ndarray, W: float) -> np.ndarray:
-        """∂² of the same."""
-        slope = self.slope_of_signal(m)
-        return W * np.outer(slope, slope)
+    def _outside(self, here: Shares, W: float) -> tuple[float, np.ndarray]:
+        s = float(here.values[0])
+        value, gradient = -W * log(s) if s > 0 else nan, here.slopes[0] * (-W / s if s else nan)
+        return (value + float(here.values.sum()), gradient + here.slopes.sum(axis=0)) if self.extended else (value, gradient)
 
     def combine(
         self, V: Expansion, W: float, norm: Expansion, norm_weight: float, m: np.ndarray, order: int
@@ -125,23 +146,24 @@ class Mixture:
         sigma, n_y = norm.value / norm_weight, len(V.gradient) - len(self.amounts)
         if not sigma > 0:
             return np.nan, V.gradient, V.hessian
-        outside, d_outside = self.outside(m, W)
+        here = self.at(m)
+        outside, d_outside = self._outside(here, W)
         value = -V.value + W * log(sigma) + outside
         if order == 0:
             return float(value), NOTHING, NOTHING
         relative = norm.gradient[:n_y] / norm.value
-        V_beta = V.gradient[n_y:]
-        pulled = float(V_beta @ self.beta(m, sigma))
-        over_ratios = sigma * V_beta / self.means
-        grad = np.concatenate([(W - pulled) * relative - V.gradient[:n_y], d_outside - over_ratios @ self._ratio_slopes(m)])
+        over_ratios = V.gradient[n_y:] * (sigma / self.means)
+        pulled = float(over_ratios @ here.ratios)
+        grad = np.concatenate([(W - pulled) * relative - V.gradient[:n_y], d_outside - over_ratios @ here.ratio_slopes])
         if order == 1:
             return float(value), grad, NOTHING
-        J = self.chain(m, sigma, relative)
+        J = self._chain(here, sigma, relative)
         curved = norm.hessian[:n_y, :n_y] / norm.value  # ∂²σ/σ = ∂² ln σ + ∂ln σ ∂ln σ
         H = -J.T @ V.hessian @ J
         H[:n_y, :n_y] += (W - pulled) * curved - W * np.outer(relative, relative)
-        cross = np.outer(relative, V_beta @ J[n_y:, n_y:])
+        cross = np.outer(relative, V.gradient[n_y:] @ J[n_y:, n_y:])
         H[:n_y, n_y:] -= cross
         H[n_y:, :n_y] -= cross.T
-        H[n_y:, n_y:] += self._outside_curvature(m, W) - self._ratio_curvature(m, over_ratios)
+        slope = here.slopes[0] / here.values[0]
+        H[n_y:, n_y:] += W * np.outer(slope, slope) - here.ratio_curvature(over_ratios)
         return float(value), grad, (H + H.T) / 2

@@ -39,6 +39,11 @@ class Rebuilt:
         """Nothing stays on the device."""
         return ()
 
+    @property
+    def streams(self) -> bool:
+        """All of its events come one piece after the other."""
+        return True
+
     def passing(self) -> Generator[Sample]:
         """All events, each piece on the device until the next is asked for."""
         return self.build()

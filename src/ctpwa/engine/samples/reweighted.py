@@ -29,6 +29,11 @@ class Reweighted:
     passing_weights: tuple[Tensor, ...]
     weights: WeightSums
 
+    @property
+    def streams(self) -> bool:
+        """Some of its events are not on the device."""
+        return True
+
     def passing(self) -> Generator[Sample]:
         """See ``SampleSource``."""
         with closing(self.source.passing()) as samples:

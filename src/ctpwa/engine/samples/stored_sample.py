@@ -19,6 +19,10 @@ class SampleSource(Protocol):
     def resident(self) -> Sequence[Sample]:
         """Those that lie on the device."""
 
+    @property
+    def streams(self) -> bool:
+        """Whether there are others."""
+
     def passing(self) -> Generator[Sample]:
         """The others: on the device one after the other, each until the next is asked for. Close it if it is not read to its end."""
 
@@ -93,6 +97,11 @@ class StoredSample:
     def n_events(self) -> int:
         """Number of events."""
         return sum(sample.n_events for sample in self.resident) + sum(chunk.layout.n_events for chunk in self.chunks)
+
+    @property
+    def streams(self) -> bool:
+        """Whether some events are not on the device."""
+        return bool(self.chunks)
 
     def passing(self) -> Generator[Sample]:
         """See ``SampleSource``."""

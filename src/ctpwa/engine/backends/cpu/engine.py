@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -20,7 +21,7 @@ from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import batch_sums, weigh
 from ctpwa.engine.backends.cpu.source import COLUMNS, cpu_source, kernel_names, sums_kernel
 from ctpwa.engine.backends.cpu.threads import ThreadedKernel
-from ctpwa.engine.backends.engine import Task
+from ctpwa.engine.backends.engine import Task, evaluate_relative
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import ChunkColumns, Gram, add_gram, gram_from_row
 from ctpwa.engine.backends.points import log_gram_row, log_row, two_passes
@@ -96,9 +97,11 @@ class CpuEngine:
         self.set_numbers(c, p)
         return [self.expansion(self.sum_row(sample, mode, order).numpy(), mode, order) for sample, mode in tasks]
 
-    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+    def begin(
+        self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int, *, relative: bool = False
+    ) -> Callable[[], list[Expansion]]:
         """``evaluate``, when it is wanted."""
-        return lambda: self.evaluate(tasks, c, p, order)
+        return partial(evaluate_relative, self, tasks, c, p, order) if relative else partial(self.evaluate, tasks, c, p, order)
 
     def set_numbers(self, c: np.ndarray, p: np.ndarray) -> None:
         """The couplings and iteration numbers of what follows."""

@@ -158,13 +158,15 @@ class CudaEngine:
         """Expansions of all tasks to the given order."""
         return self.begin(tasks, c, p, order)()
 
-    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
-        """Begin the passes over all samples; what is returned waits for the results."""
+    def begin(
+        self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int, *, relative: bool = False
+    ) -> Callable[[], list[Expansion]]:
+        """Begin the passes over all samples; what is returned waits for the results. Relative β are completed on the device."""
         self._fill_numbers(c, p)
         in_chunks = [(sample, mode) for sample, mode in tasks if order == 2 and self._straight_of(mode, 2) is None]
         recorded = sum(self._column_bytes(mode) * sample.n_events for sample, mode in in_chunks) <= self.tuning.most_recorded
-        key = (order, *((s.number, mode) for s, mode in tasks)) if recorded else None
-        wait = self._begin(key, tasks, lambda: self._results(tasks, order))
+        key = (order, relative, *((s.number, mode) for s, mode in tasks)) if recorded else None
+        wait = self._begin(key, tasks, lambda: self._results(tasks, order, relative=relative))
 
         def expansions() -> list[Expansion]:
             found, start = wait(), 0
@@ -207,9 +209,13 @@ class CudaEngine:
             del self._graphs[next(iter(self._graphs))]  # the oldest
         self._graphs[key] = _Graph(self.device, tasks, work, inputs, self._graph_memory)
 
-    def _results(self, tasks: Sequence[Task], order: int) -> Tensor:
+    def _results(self, tasks: Sequence[Task], order: int, *, relative: bool = False) -> Tensor:
         """Sums of every sample, and to second order its Gram matrices after them, one row after the other."""
-        rows = [self._result(sample, mode, order) for sample, mode in tasks]
+        n_first = sum(mode == PLAIN for _, mode in tasks) if relative else 0
+        rows = [self._result(sample, mode, order) for sample, mode in tasks[:n_first]]
+        if relative:
+            self._numbers.beta.mul_(sum(row[0] for row in rows))  # the first number of a row is the sum itself
+        rows += [self._result(sample, mode, order) for sample, mode in tasks[n_first:]]
         return torch.cat(rows) if len(rows) > 1 else rows[0]
 
     def _result(self, sample: Sample, mode: int, order: int) -> Tensor:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 
-from ctpwa.engine.backends.engine import Task
+from ctpwa.engine.backends.engine import Task, evaluate_relative
 from ctpwa.engine.backends.expansion import NOTHING, Expansion
 from ctpwa.engine.backends.gram import Gram
 from ctpwa.engine.backends.reference import definition
@@ -87,9 +88,11 @@ class ReferenceEngine:
             result.append(_autograd(V, start, order, max(1, POINTS_TOGETHER // max(1, sample.n_points))))
         return result
 
-    def begin(self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int) -> Callable[[], list[Expansion]]:
+    def begin(
+        self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, order: int, *, relative: bool = False
+    ) -> Callable[[], list[Expansion]]:
         """``evaluate``, when it is wanted."""
-        return lambda: self.evaluate(tasks, c, p, order)
+        return partial(evaluate_relative, self, tasks, c, p, order) if relative else partial(self.evaluate, tasks, c, p, order)
 
     def gram(self, sample: Sample, mode: int, c: np.ndarray, p: np.ndarray) -> Gram:
         """Gram matrices of ∂ψ over a sample."""
