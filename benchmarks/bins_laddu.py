@@ -36,7 +36,7 @@ FIRST = next(iter(WAVES))  # whose coupling is 1
 TOLERANCE = 1e-10  # of intensities
 RADIUS = 3.0  # 1/GeV, of barriers
 M_P = 0.93827208943  # GeV, as ctpwa has it
-ONE = ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
+ONE = ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def columns(events: ctpwa.Events) -> dict[str, np.ndarray]:

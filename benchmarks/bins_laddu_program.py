@@ -53,13 +53,13 @@ def run_laddu(problem: dict[str, Any], folder: Path) -> tuple[np.ndarray, dict[s
 
 def run_ctpwa(problem: dict[str, Any], folder: Path) -> tuple[np.ndarray, dict[str, Any]]:
     """The model file of the bins, from four-momenta."""
-    import numba
     import torch
 
     import ctpwa
+    from ctpwa.base.parts import set_num_threads
     from ctpwa.engine.likelihood.values import free_parameters
 
-    numba.set_num_threads(1)
+    set_num_threads(1)
     torch.set_num_threads(1)
     begin = time.perf_counter()
     analysis = ctpwa.load_analysis(folder / "model.yml")

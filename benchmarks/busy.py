@@ -59,8 +59,9 @@ def calls(n_data: int, *, floating: bool) -> dict[str, Callable[[], Any]]:
 
 def measure(n_data: int, n_busy: int, seconds: float) -> list[dict[str, Any]]:
     """Times with one and two threads, by turns."""
-    import numba
     import torch
+
+    from ctpwa.base.parts import set_num_threads
 
     rows = []
     for floating in (False, True):
@@ -70,7 +71,7 @@ def measure(n_data: int, n_busy: int, seconds: float) -> list[dict[str, Any]]:
                 end = time.perf_counter() + seconds
                 while time.perf_counter() < end or len(times[2]) < 6:
                     for threads, own in times.items():
-                        numba.set_num_threads(threads)
+                        set_num_threads(threads)
                         torch.set_num_threads(threads)
                         for k in range(3):
                             begin = time.perf_counter()

@@ -29,11 +29,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 
 import ctpwa
+from ctpwa.base import parts
 from ctpwa.base.output import written_whole
 from ctpwa.observables.closure import Closure, ToyFit
 from ctpwa.observables.pulls import PullSummary, pull_table, summarise_pulls
@@ -151,7 +151,7 @@ def _work(number: int) -> ToyFit:
 
 def make(name: str, size: Size, seed: int, threads: int) -> Closure:
     """The closure study of a model, computed by so many threads."""
-    numba.set_num_threads(threads)
+    parts.set_num_threads(threads)
     torch.set_num_threads(threads)
     return Closure(ctpwa.load_model(model_file(name)), size.events, size.phase_space, seed=seed)
 

@@ -21,9 +21,6 @@ FOLDER/results.json, and in the line COVERAGE.
 
 from __future__ import annotations
 
-if __name__ == "coverage":  # numba looks for the package of that name, and this folder is where it looks first
-    raise ImportError("this is a benchmark, not the package coverage")
-
 import argparse
 import json
 import math
@@ -44,7 +41,7 @@ from coverage_table import significant, summarise, table
 from coverage_toys import QUICK, SETTINGS, Experiment, begin, work
 from ctpwa.base.output import written_whole
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 SAY = 20.0  # seconds between lines that say how far it is
 
 

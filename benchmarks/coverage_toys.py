@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from scipy.stats import norm
@@ -20,6 +19,7 @@ from torch import Tensor
 
 import ctpwa
 from common import ROOT, wait
+from ctpwa.base import parts
 from ctpwa.data.events import Events, concatenate
 from ctpwa.data.stream import Piece
 from ctpwa.engine.likelihood.backgrounds import Background
@@ -315,7 +315,7 @@ _toys: dict[bool, Toys]  # of a worker process, without and with a narrow state
 def begin(experiment: Experiment) -> None:
     """Prepare a worker process, which computes with one thread."""
     global _toys
-    numba.set_num_threads(1)
+    parts.set_num_threads(1)
     torch.set_num_threads(1)
     _toys = {False: Toys(experiment), True: Toys(experiment.narrow)}
 

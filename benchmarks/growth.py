@@ -9,7 +9,7 @@ engine. Memory of a GPU is what torch allocates, of a CPU the resident set: whil
 after every part.
 
 On a machine where others work as well, long calls have to wait and short ones do not, which looks like growth. There, count the CPU time of
-one thread: NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/growth.py --clock cpu
+one thread: OMP_NUM_THREADS=1 python benchmarks/growth.py --clock cpu
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ def main() -> None:
         return
     if arguments.clock == "cpu":
         if arguments.device == "cuda" or torch.get_num_threads() > 1:
-            parser.error("--clock cpu counts all threads together: use --device cpu with NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1")
+            parser.error("--clock cpu counts all threads together: use --device cpu with OMP_NUM_THREADS=1")
         CLOCK.now = time.process_time
     device, sizes = arguments.device, SIZES[arguments.device, arguments.quick]
     results: dict[str, Any] = {

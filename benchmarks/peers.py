@@ -102,7 +102,7 @@ def environment(name: str, folder: Path) -> Path:
 
 def run(name: str, folder: Path, environments: Path) -> dict[str, Any]:
     """One program, or why it is left out."""
-    one = {variable: "1" for variable in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")}
+    one = {variable: "1" for variable in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "MKL_NUM_THREADS")}
     one |= {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "JAX_PLATFORMS": "cpu"}
     try:
         command = [environment(name, environments), Path(__file__).with_name("peers_program.py"), name, folder]

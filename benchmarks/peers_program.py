@@ -139,12 +139,12 @@ def run_tensorwaves(problem: dict[str, Any], samples: dict[str, dict[str, np.nda
 
 def run_ctpwa(problem: dict[str, Any], samples: dict[str, dict[str, np.ndarray]]) -> tuple[np.ndarray, dict[str, Any]]:
     """The model file of the same resonances and four-momenta of the same events."""
-    import numba
     import torch
 
     import ctpwa
+    from ctpwa.base.parts import set_num_threads
 
-    numba.set_num_threads(1)
+    set_num_threads(1)
     torch.set_num_threads(1)
     begin = time.perf_counter()
     model = ctpwa.load_model(problem["model"])

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from ctpwa.engine.codegen.kind_code import kind_code
-from ctpwa.engine.codegen.lowering import NUMBA
+from ctpwa.engine.codegen.lowering import PYTHON
 from ctpwa.engine.plan.plan import Plan
 
 OPERATION = re.compile(r"(?<=[\w)]) [-+*/] |math\.\w+\(|(?<![\w)] )-(?=[\w(])")
@@ -44,7 +44,7 @@ def gradient_cost(plan: Plan, order: int = 1) -> Cost:
     """Of one event in the pass that gives value and gradient, or, to second order, also the sums of second derivatives."""
     step = REAL_STEP if plan.real else COMPLEX_STEP
     flops = 2 * step * plan.n_structures * plan.n_rows + 4 * plan.n_rows + 4  # ψ += K u, Q = Σ K conj ψ; I; ln I, w ln I, w/I
-    codes = [kind_code(kind, NUMBA, order) for kind in plan.kinds]
+    codes = [kind_code(kind, PYTHON, order) for kind in plan.kinds]
     for channel in plan.channels:
         code = codes[channel.kind]
         flops += sum(operations(line) for line in [*code.once, *code.lines])

@@ -30,6 +30,7 @@ import torch
 
 import ctpwa
 from common import load_kk_eta
+from ctpwa.base.parts import set_num_threads
 from ctpwa.base.ranks import HEADER
 
 SECONDS, MIN_CALLS, MAX_CALLS = 3.0, 7, 500
@@ -53,7 +54,7 @@ def timed(work, ranks) -> tuple[float, float, float]:
 def work(options) -> None:
     """One process of a measurement; the first prints what all found."""
     torch.set_num_threads(1)
-    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    set_num_threads(1)
     ranks = ctpwa.base.current_ranks()
     model = load_kk_eta(floating=True)
     factor = ranks.size if options.weak else 1
@@ -81,7 +82,7 @@ def measure(n: int, weak: bool, options) -> dict:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = str(free.getsockname()[1])
-    one = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n)}
+    one = {"OMP_NUM_THREADS": "1", "WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n)}
     command = [sys.executable, __file__, "--worker", "--device", options.device, "--data", str(options.data)]
     command += ["--phase-space", str(options.phase_space), *(["--weak"] if weak else [])]
     processes = [

@@ -39,7 +39,7 @@ INSIDE_ENGINE = {
 TOP = {"__init__", "__main__", "analysis", "cli"}  # may import everything
 HOME = {
     "triton": {"engine"},
-    "numba": {"engine"},
+    "llvmlite": {"engine"},
     "iminuit": {"minimise"},
     "yaml": {"config"},
     "pydantic": {"config"},

@@ -9,7 +9,7 @@ from types import ModuleType
 
 @contextmanager
 def one_thread(library: ModuleType) -> Iterator[None]:
-    """Torch or Numba with one thread: small steps would wait for each other on a busy machine."""
+    """Torch or kernels with one thread: small steps would wait for each other on a busy machine."""
     before = library.get_num_threads()
     library.set_num_threads(1)
     try:

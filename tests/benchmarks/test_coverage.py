@@ -7,7 +7,6 @@ import math
 import sys
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 import torch
@@ -15,6 +14,7 @@ import yaml
 
 import ctpwa
 from conftest import ROOT
+from ctpwa.base import parts
 from ctpwa.cli.demonstration import MODEL as DEMONSTRATION
 from ctpwa.data.stream import Piece
 from ctpwa.generate import ToySettings
@@ -46,10 +46,10 @@ def bench():
 
 @pytest.fixture
 def _threads():
-    before = torch.get_num_threads(), numba.get_num_threads()
+    before = torch.get_num_threads(), parts.get_num_threads()
     yield
     torch.set_num_threads(before[0])
-    numba.set_num_threads(before[1])
+    parts.set_num_threads(before[1])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from ctpwa.cli import command as commands
 from ctpwa.cli.command import all_commands, listed_commands
 from ctpwa.cli.main import app
 
-NOT_FOR_LOOKING = {"awkward", "iminuit", "matplotlib", "numba", "pandas", "pyarrow", "scipy.stats", "triton", "uproot"}
+NOT_FOR_LOOKING = {"awkward", "iminuit", "llvmlite", "matplotlib", "pandas", "pyarrow", "scipy.stats", "triton", "uproot"}
 NOT_FOR_HELP = {*NOT_FOR_LOOKING, "numpy", "particle", "pydantic", "scipy", "sympy", "torch", "yaml"}
 LOADED = """
 import json, sys

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 import sympy as sp
@@ -34,8 +30,6 @@ from ctpwa.spin.production import Production, Rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GPU = torch.cuda.is_available()
-# machine code of every model takes minutes: most generated CPU kernels are run as plain Python unless asked otherwise
-COMPILE_ALL = os.environ.get("CTPWA_TEST_COMPILE") == "1"
 
 on_gpu = [pytest.mark.gpu] if GPU else []
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
@@ -227,7 +221,6 @@ class Case:
         data, phase_space, background:  numbers of events; no background if zero
         weights:   kind of weights: none, positive or mixed (some negative)
         options:   further arguments of Likelihood
-        compiled:  whether the CPU kernels are always compiled to machine code
     """
 
     model: Callable[[], Model]
@@ -236,18 +229,17 @@ class Case:
     background: int = 0
     weights: str = "none"
     options: dict[str, Any] = field(default_factory=dict)
-    compiled: bool = False
 
 
 CONSTRAINTS = {"phi(1680).mass": (1.68, 0.02), "phi(1680).width": (0.15, 0.05)}
 CASES = {
-    "kk_eta": Case(kk_eta, 127, 129, 30, "mixed", {"constraints": CONSTRAINTS}, compiled=True),
+    "kk_eta": Case(kk_eta, 127, 129, 30, "mixed", {"constraints": CONSTRAINTS}),
     "kk_eta fixed": Case(kk_eta_fixed, 65, 129, 30, "positive"),
-    "small": Case(small, 129, 300, compiled=True),
-    "small polar": Case(small, 127, 129, 30, "mixed", {"representation": "polar"}, compiled=True),
-    "small streamed": Case(small, 129, 120, 60, "mixed", {"chunk": 50}, compiled=True),
-    "small not streamed": Case(small, 129, 120, 60, "mixed", compiled=True),
-    "one event": Case(small, 1, 1, compiled=True),
+    "small": Case(small, 129, 300),
+    "small polar": Case(small, 127, 129, 30, "mixed", {"representation": "polar"}),
+    "small streamed": Case(small, 129, 120, 60, "mixed", {"chunk": 50}),
+    "small not streamed": Case(small, 129, 120, 60, "mixed"),
+    "one event": Case(small, 1, 1),
     "flatte": Case(flatte, 127, 129, 30, "positive"),
     "p_pbar_eta": Case(p_pbar_eta, 64, 127),
     "four_pions": Case(four_pions, 20, 65),
@@ -289,24 +281,6 @@ def events(name: str, n: int, seed: int, weights: str = "none") -> Events:
     return replace(flat, weights=torch.from_numpy(w))
 
 
-@contextmanager
-def plain_python() -> Iterator[None]:
-    """Generated CPU kernels that are loaded inside stay Python functions, also those that were compiled before or are afterwards."""
-    before, compiled = numba.config.DISABLE_JIT, _take_out_kernels()
-    numba.config.DISABLE_JIT = True
-    try:
-        yield
-    finally:
-        numba.config.DISABLE_JIT = before
-        _take_out_kernels()
-        sys.modules.update(compiled)
-
-
-def _take_out_kernels() -> dict[str, ModuleType]:
-    """CPU kernels that are loaded, which nobody finds any more."""
-    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("ctpwa_cpu_")}
-
-
 def make(name: str, engine: str, *, chunk: int | None = None, spill: bool = False, **changes: Any) -> Likelihood:
     """The likelihood of a case with changed samples or options; with ``chunk`` nothing stays on the device, and perhaps not in memory.
 
@@ -318,8 +292,6 @@ def make(name: str, engine: str, *, chunk: int | None = None, spill: bool = Fals
     with ExitStack() as stack:
         if size is not None:
             stack.enter_context(streamed_in(size, spill))
-        if not (case.compiled or COMPILE_ALL or engine != "cpu"):
-            stack.enter_context(plain_python())
         return build_likelihood(model(name), **arguments)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ctpwa.engine.codegen.kind_code import imaginary, kind_code
-from ctpwa.engine.codegen.lowering import NUMBA, TRITON
+from ctpwa.engine.codegen.lowering import PYTHON, TRITON
 from ctpwa.engine.codegen.tensors import evaluate
 from ctpwa.engine.plan.plan import ChannelSpec, FormulaKind, Plan, Propagator
 from ctpwa.engine.plan.planner import build_plan
@@ -28,8 +28,8 @@ TL = SimpleNamespace(
     where=np.where,
     abs=np.abs,
 )
-NAMESPACES = {"numba": {"math": math}, "triton": {"tl": TL, "reciprocal": lambda x: 1.0 / x, "arctangent": np.arctan}}
-DIALECTS = {"numba": NUMBA, "triton": TRITON}
+NAMESPACES = {"python": {"math": math}, "triton": {"tl": TL, "reciprocal": lambda x: 1.0 / x, "arctangent": np.arctan}}
+DIALECTS = {"python": PYTHON, "triton": TRITON}
 
 
 def plan_of(formula: Formula, parameters: dict[str, float], floating: list[str] | None = None) -> Plan:

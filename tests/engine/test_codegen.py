@@ -13,7 +13,7 @@ import torch
 
 from ctpwa.engine.backends.cpu.source import cpu_source
 from ctpwa.engine.backends.cuda.source import _branches, gpu_source
-from ctpwa.engine.codegen.lowering import NUMBA, TRITON, Lowering, Value
+from ctpwa.engine.codegen.lowering import PYTHON, TRITON, Lowering, Value
 from ctpwa.engine.codegen.tensors import evaluate
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.compact import compacted
@@ -141,7 +141,7 @@ def assert_equal(found, expected, tolerance):
 
 
 @two_of_each
-@pytest.mark.parametrize("dialect", ["numba", "triton"])
+@pytest.mark.parametrize("dialect", ["python", "triton"])
 def test_code_equals_the_formula_and_its_derivatives(case, dialect):
     formula = case.build()
     plan = plan_of(formula, case.parameters)
@@ -159,7 +159,7 @@ def test_code_equals_the_formula_and_its_derivatives(case, dialect):
 
 
 @each_formula
-@pytest.mark.parametrize("dialect", ["numba", "triton"])
+@pytest.mark.parametrize("dialect", ["python", "triton"])
 def test_fixed_parameters_change_nothing(case, dialect):
     formula = case.build()
     for floating in ([], [p.name for p in formula.parameters][:1]):
@@ -187,7 +187,7 @@ POINTS = [(1.3, 0.2, 1.1, 0.4), (0.9, 0.1, 1.4, 0.8), (2.4, 0.6, 0.7, 0.3)]
 
 
 @pytest.mark.parametrize("expression", NODES.values(), ids=NODES)
-@pytest.mark.parametrize("dialect", ["numba", "triton"])
+@pytest.mark.parametrize("dialect", ["python", "triton"])
 def test_every_node(expression, dialect):
     parameters = tuple(LineshapeParameter(str(symbol)) for symbol in (m, g) if symbol in expression.free_symbols)
     formula = Formula("mine", expression, parameters)
@@ -205,7 +205,7 @@ def test_every_node(expression, dialect):
 def test_common_parts_are_computed_once():
     shape = KINDS["breit_wigner"].build(Vertex(0.5, 0.5, 1, 3.0))
     plan = plan_of(shape, {"mass": 1.2, "width": 0.1})
-    lowering = Lowering(NUMBA, {symbol: Value(str(symbol)) for symbol in [*plan.kinds[0].e_symbols, *plan.kinds[0].p_symbols]})
+    lowering = Lowering(PYTHON, {symbol: Value(str(symbol)) for symbol in [*plan.kinds[0].e_symbols, *plan.kinds[0].p_symbols]})
     lowering.lower(plan.kinds[0].expression)
     for expression in [*plan.kinds[0].first, *plan.kinds[0].second.values()]:
         lowering.lower(expression)
@@ -214,7 +214,7 @@ def test_common_parts_are_computed_once():
     assert sum("/" in code for code in right) == 1  # one division for value and all derivatives
 
 
-@pytest.mark.parametrize("dialect", [NUMBA, TRITON])
+@pytest.mark.parametrize("dialect", [PYTHON, TRITON])
 def test_nodes_without_code_are_named(dialect):
     x = sp.Symbol("x", real=True)
     with pytest.raises(TypeError, match="no code for gamma in gamma"):
@@ -223,7 +223,7 @@ def test_nodes_without_code_are_named(dialect):
         Lowering(dialect, {x: Value("x")}).lower((x + sp.I) ** sp.Rational(1, 2))
 
 
-@pytest.mark.parametrize("dialect", ["numba", "triton"])
+@pytest.mark.parametrize("dialect", ["python", "triton"])
 def test_arctangent_of_a_user(dialect):
     formula = build_lineshape("atan(a*s)/(mass**2 - s - i*mass*width)", Vertex(0.5, 0.5, 0, 3.0), parameters=["a"])
     values = {"mass": 1.2, "width": 0.1, "a": 0.7}

@@ -13,7 +13,7 @@ from ctpwa.engine.backends.reference.engine import ReferenceEngine
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.plan import iteration
 from ctpwa.engine.plan.channels import model_channels
-from engine.cases import CUDA, GPU, assert_close, plain_python, point
+from engine.cases import CUDA, GPU, assert_close, point
 
 MANY_WAVES = ROOT / "benchmarks" / "models" / "d0_k3pi_many.yml"
 SIX_PIONS = {
@@ -49,8 +49,7 @@ def large_plan(name):
 def large_likelihood(name, engine):
     model = large_model(name)
     data, phase_space = (ctpwa.generate_phase_space(model, n, seed=seed) for seed, n in enumerate((DATA, PHASE_SPACE)))
-    with plain_python():
-        return build_likelihood(model, data, phase_space, engine=engine)
+    return build_likelihood(model, data, phase_space, engine=engine)
 
 
 @pytest.mark.parametrize("engine", ON_HARDWARE)

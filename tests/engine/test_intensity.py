@@ -9,19 +9,11 @@ import torch
 import ctpwa
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.spin.rotate import RowRotation
-from engine.cases import plain_python
 from fitting.cases import WITH_BASIS as MODEL
 
 PHI, PLUS, MINUS = "phi(1680)[K+ K-] (1,1)(1,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)", "K(2)*(1430)-[K- eta] (2,2)(2,0)"
 SPLINE = "S[K+ K-] (3,3)(3,0)"
 VALUES = {PHI: 0.7 - 0.2j, PLUS: -0.4 + 0.9j}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _not_compiled():
-    """Kernels run as plain Python: most models here have kernels of their own, and 400 events are few."""
-    with plain_python():
-        yield
 
 
 @pytest.fixture(scope="module")

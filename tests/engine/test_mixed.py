@@ -1,6 +1,5 @@
 """Mixed precision: K in single precision, everything else in double."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 
@@ -21,7 +20,7 @@ from ctpwa.engine.plan.tables import LOG
 from ctpwa.engine.samples.sample import Sample
 from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.spin.storage import SINGLE, Storage, exponents_near
-from engine.cases import COMPILE_ALL, ENGINES, assert_close, example, model, plain_python, point, streamed_in
+from engine.cases import ENGINES, assert_close, example, model, point, streamed_in
 
 SIZES = {"data": 33, "phase_space": 40, "background": 9}
 
@@ -53,8 +52,7 @@ def weights(n, seed):
 
 def build(name, engine, **options):
     """A likelihood; CPU kernels are not compiled, unless all of them are."""
-    with nullcontext() if COMPILE_ALL else plain_python():
-        return build_likelihood(MODELS[name](), **samples(name), engine=engine, **options)
+    return build_likelihood(MODELS[name](), **samples(name), engine=engine, **options)
 
 
 @cache
@@ -69,8 +67,7 @@ def double(name):
 
 def rebuilt(name, engine):
     """In double precision again."""
-    with nullcontext() if COMPILE_ALL else plain_python():
-        return mixed(name, engine).in_double()
+    return mixed(name, engine).in_double()
 
 
 @cache

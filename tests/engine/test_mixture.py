@@ -14,7 +14,7 @@ from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.subtraction import FLOOR
 from ctpwa.kinematics.lorentz import mass_squared
-from engine.cases import CUDA, FAST_ENGINES, assert_close, events, model, plain_python, point, streamed_in
+from engine.cases import CUDA, FAST_ENGINES, assert_close, events, model, point, streamed_in
 
 TWO = ("data", "phase_space")
 
@@ -59,8 +59,7 @@ def samples(name="small", n=(65, 130, 30), weights="positive"):
 
 def likelihood(engine, name="small", background=False, weights="positive", **options):
     data, phase_space, subtracted = samples(name, weights=weights)
-    with plain_python():
-        return build_likelihood(model(name), data, phase_space, subtracted if background else None, engine, progress=False, **options)
+    return build_likelihood(model(name), data, phase_space, subtracted if background else None, engine, progress=False, **options)
 
 
 def weights_of(sample):

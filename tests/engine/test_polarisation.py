@@ -14,7 +14,7 @@ from ctpwa.engine.likelihood.values import free_parameters, model_values
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.fitting.fractions import FractionCalculator
 from ctpwa.spin import Polarisation
-from engine.cases import CUDA, assert_close, example, plain_python
+from engine.cases import CUDA, assert_close, example
 from engine.oracle import Oracle
 
 AUTOGRAD, SAME = 1e-10, 1e-12
@@ -103,8 +103,7 @@ def samples(name):
 
 @cache
 def likelihood(name, engine="reference", **options):
-    with plain_python():
-        return build_likelihood(model(name), **samples(name), engine=engine, **options)
+    return build_likelihood(model(name), **samples(name), engine=engine, **options)
 
 
 def point(like, seed=0):

@@ -14,7 +14,7 @@ from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.intensity import ModelIntensity
 from ctpwa.engine.likelihood.values import free_parameters, model_values
 from ctpwa.engine.plan.channels import model_channels
-from engine.cases import ENGINES, assert_close, plain_python
+from engine.cases import ENGINES, assert_close
 from engine.oracle import Oracle
 from ranks.threads import on_ranks
 
@@ -87,10 +87,9 @@ def of_torch(kind):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_are_those_of_torch(kind, engine):
-    with plain_python():
-        like = make(kind, engine)
-        x = point(like, 3)
-        found, batch = like.value_grad_hessian(x), like.value_grad_hessian(np.array([x, x]))
+    like = make(kind, engine)
+    x = point(like, 3)
+    found, batch = like.value_grad_hessian(x), like.value_grad_hessian(np.array([x, x]))
     expected = of_torch(kind)
     assert_close(found[0], expected[0], 1e-12)
     assert_close(found[1], expected[1], 1e-10)

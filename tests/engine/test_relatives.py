@@ -11,7 +11,7 @@ import ctpwa
 from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.relatives import ties_among
 from ctpwa.spin.stage import SpinStage
-from engine.cases import CONSTRAINTS, assert_close, events, example, likelihood, make, plain_python, point, samples
+from engine.cases import CONSTRAINTS, assert_close, events, example, likelihood, make, point, samples
 
 MASS, WIDTH = "phi(1680).mass", "phi(1680).width"
 
@@ -218,8 +218,7 @@ def test_without_resonances(engine, left_out):
     like = likelihood("small", engine)
     every = example("jpsi_kk_eta")
     description = every | {"resonances": {name: every["resonances"][name] for name in SMALL}}
-    with plain_python():
-        expected = ctpwa.build_likelihood(smaller_model(description, left_out), **samples("small"), engine="reference")
+    expected = ctpwa.build_likelihood(smaller_model(description, left_out), **samples("small"), engine="reference")
     with nothing_new():
         found = like.without(left_out)
     agree(found, expected, point(found))

@@ -13,7 +13,7 @@ from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.kinematics.lorentz import mass_squared
 from ctpwa.observe.mass_resolution import MassResolution, SeveralResolutions
-from engine.cases import CUDA, FAST_ENGINES, assert_close, events, model, plain_python, point, streamed_in
+from engine.cases import CUDA, FAST_ENGINES, assert_close, events, model, point, streamed_in
 from engine.test_mixture import slope
 
 PAIR = MassResolution((0, 1), 0.02, 5)
@@ -24,8 +24,7 @@ def likelihood(engine, name="small", weights="mixed", data=None, **options):
     data = events(name, 40, 1, weights) if data is None else data
     phase_space = events(name, 90, 2, "positive")
     options = {"resolution": PAIR, "subtraction": "plain"} | options
-    with plain_python():
-        return build_likelihood(model(name), data, phase_space, None, engine, progress=False, **options)
+    return build_likelihood(model(name), data, phase_space, None, engine, progress=False, **options)
 
 
 def piece_of(sample, name="small"):
@@ -162,8 +161,7 @@ def test_truth_is_what_happened(given):
     own = {"data": group_points(rows(), 5), "resolution": GivenPoints(tuple(model("small").decay.labels), 5)} if given else {}
     like, exact, truth = likelihood("cpu", **own), likelihood("cpu", resolution=None), events("small", 60, 3, "positive")
     x = point(like)
-    with plain_python():
-        ours, theirs = like.integrals(x, truth), exact.integrals(x, truth)
+    ours, theirs = like.integrals(x, truth), exact.integrals(x, truth)
     assert_close(ours.matrix, theirs.matrix, 1e-12)
     assert ours.weight == pytest.approx(theirs.weight, rel=1e-12)
 

@@ -27,7 +27,6 @@ from engine.cases import (
     events,
     example,
     model,
-    plain_python,
     point,
     samples,
 )
@@ -44,8 +43,7 @@ def small_fixed(engine="reference", precision="double"):
     every = example("jpsi_kk_eta")
     chosen = {name: {k: v for k, v in every["resonances"][name].items() if k != "float"} for name in CHOSEN}
     fixed = ctpwa.load_model(every | {"resonances": chosen})
-    with plain_python():
-        return build_likelihood(fixed, **samples(FLOATING), engine=engine, precision=precision, subtraction="plain")
+    return build_likelihood(fixed, **samples(FLOATING), engine=engine, precision=precision, subtraction="plain")
 
 
 def given(name):
@@ -244,8 +242,7 @@ def test_a_pickled_matrix_finds_its_events_too():
 
 def mixed(phase_space, engine="reference", weights="positive", **options):
     data = events("small", 40, 1, weights)
-    with plain_python():
-        return build_likelihood(model("small"), data, phase_space, engine=engine, progress=False, **options)
+    return build_likelihood(model("small"), data, phase_space, engine=engine, progress=False, **options)
 
 
 FLOORED = {"weights": "mixed"}  # negative weights: the floor is made of the phase-space events as well

@@ -8,11 +8,11 @@ from functools import cache
 from itertools import count
 from threading import Timer
 
-import numba
 import numpy as np
 import pytest
 import torch
 
+from ctpwa.base.parts import get_num_threads, set_num_threads
 from ctpwa.engine.backends.cpu.engine import GRAM_CHUNK
 from engine.cases import assert_close, events, make, point
 
@@ -20,9 +20,11 @@ N = 3 * GRAM_CHUNK + 100  # events; several parts of every kind of work
 
 
 @pytest.fixture
-def threads(monkeypatch):
+def threads():
     """Sets how many threads kernels use; also more than there are cores."""
-    return lambda n: monkeypatch.setattr(numba, "get_num_threads", lambda: n)
+    before = get_num_threads()
+    yield set_num_threads
+    set_num_threads(before)
 
 
 @cache

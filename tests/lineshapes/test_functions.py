@@ -27,7 +27,7 @@ def test_translations_agree(function):
     x = sp.Symbol("x")
     derivative = sp.lambdify(x, sp.diff(function.node(x), x), "math")
     np.testing.assert_allclose(slope, [derivative(point) for point in POINTS], rtol=1e-14)
-    assert function.numba == f"math.{function.name}"
+    assert function.python == f"math.{function.name}"
     assert function.triton.startswith("tl.") != bool(function.definition)
 
 
@@ -42,7 +42,7 @@ def test_a_new_function_needs_one_entry(monkeypatch):
     monkeypatch.setitem(FUNCTIONS, "asinh", asinh)
     formula = build_lineshape(text, vertex)
     x = 1.7 * 1.3
-    F, first, _ = run(plan_of(formula, {"mass": 1.7}), "numba", 1.3, 0.2, np.array([1.7]))
+    F, first, _ = run(plan_of(formula, {"mass": 1.7}), "python", 1.3, 0.2, np.array([1.7]))
     assert pytest.approx(math.asinh(x) + math.asinh(1.7), rel=1e-15) == F
     assert first[0] == pytest.approx(1.3 / math.sqrt(1 + x**2) + 1 / math.sqrt(1 + 1.7**2), rel=1e-14)
     on_axis, slopes = continuation(formula, vertex, {"mass": 1.7}).on_axis(np.array([math.sqrt(1.3)]))

@@ -11,7 +11,6 @@ from ctpwa.data.own_part import OwnPart, join_parts
 from ctpwa.engine.samples.subsample import shuffled
 from ctpwa.fitting.direct_effect import SampleInfluence
 from ctpwa.fitting.fractions import FractionCalculator, wave_groups
-from engine.cases import plain_python
 from ranks.cases import N, make, model, pair, part, phase_space, points, samples, toy
 from ranks.threads import on_ranks
 
@@ -25,13 +24,6 @@ BUILD = {
     "kernels, fixed": lambda ranks: make("fixed", "weighted", ranks, "cpu"),
     "kernels, nothing for some": lambda ranks: make("fixed", "nothing for some", ranks, "cpu"),
 }
-
-
-@pytest.fixture
-def _not_compiled():
-    """Kernels of the CPU engine run as plain Python: who adds up does not depend on how they were made."""
-    with plain_python():
-        yield
 
 
 def everything(like):
@@ -88,7 +80,6 @@ def _flat(integrals):
 
 
 @pytest.mark.parametrize(("case", "size"), [*((case, 2) for case in BUILD), ("nothing for some", 4), ("fixed", 3)])
-@pytest.mark.usefixtures("_not_compiled")
 def test_all_ranks_find_what_one_process_finds(case, size):
     expected = everything(BUILD[case](ONE))
     found = on_ranks(size, lambda ranks: everything(BUILD[case](ranks)))
@@ -118,7 +109,6 @@ def test_value_gradient_and_hessian_travel_together():
     assert counts == [[HEADER + 4 * size] for size in sizes] + [[HEADER + 2 * 4 * (1 + n)]]
 
 
-@pytest.mark.usefixtures("_not_compiled")
 def test_a_batch_of_couplings_is_one_sum():
     def count(ranks):
         like = make("fixed", "weighted", ranks, "cpu", subtraction="plain")

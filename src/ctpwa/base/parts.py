@@ -5,7 +5,8 @@ wait for the one whose core is taken. Here whoever is free takes the next part, 
 the calling thread does again what others have begun and do not finish, so that it never needs much longer than it would alone. Parts do not
 depend on the number of threads, and neither do results.
 
-Torch uses one thread in each of those that help; ``one_torch_thread`` is for the calling one.
+Torch uses one thread in each of those that help; ``one_torch_thread`` is for the calling one. How many threads work together is a number
+of its own, ``get_num_threads``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,27 @@ from torch import Tensor
 PATIENCE = 0.1  # how long to wait for others at the end, relative to what the calling thread would need for all parts
 
 Part = Callable[[int], None]
+
+
+def given_threads() -> int | None:
+    """As many as OMP_NUM_THREADS says; None if it does not."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    return int(text) if text.isdecimal() and 0 < int(text[:10]) < 2**16 else None
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """How many threads share the work of kernels."""
+    return _HELPERS.n_threads
+
+
+def set_num_threads(number: int) -> None:
+    """So many threads share it from now on, in this process."""
+    _HELPERS.n_threads = max(number, 1)
 
 
 def in_parts(work: Part, n_parts: int, n_threads: int) -> bool:
@@ -159,6 +181,7 @@ class _Helpers:
     """Threads that sleep until there is something to do; made when they are first needed."""
 
     def __init__(self) -> None:
+        self.n_threads = given_threads() or available_cores()
         self.forget()
 
     def forget(self) -> None:

@@ -29,6 +29,7 @@ import torch
 from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.heartbeat import AFTER_A_SIGNAL, BEAT, STORE_SILENT, Heartbeat
 from ctpwa.base.launch import launch_variable, own_rank, started_together
+from ctpwa.base.parts import available_cores, given_threads
 
 CPU = torch.device("cpu")
 TIMEOUT = 600.0  # seconds in which ranks must meet, and in which one of them must work
@@ -441,11 +442,7 @@ def check_devices(ranks: Ranks, device: torch.device) -> None:
 
 def threads_per_rank() -> int:
     """CPU threads that each process may use: OMP_NUM_THREADS, or its part of the cores of its machine."""
-    text = os.environ.get("OMP_NUM_THREADS", "")
-    if text.isdecimal() and 0 < int(text[:10]) < 2**16:
-        return int(text)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores // launch_variable("LOCAL_WORLD_SIZE", 1, least=1), 1)
+    return given_threads() or max(available_cores() // launch_variable("LOCAL_WORLD_SIZE", 1, least=1), 1)
 
 
 def same_arrays(ranks: Ranks, what: str, arrays: Sequence[torch.Tensor | None]) -> None:

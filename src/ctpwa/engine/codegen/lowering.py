@@ -22,7 +22,7 @@ class Dialect:
     """How a target language spells things.
 
     Attributes:
-        language:  which translation of a function it takes, ``numba`` or ``triton``
+        language:  which translation of a function it takes, ``python`` or ``triton``
         sqrt:      the square root
         inverse:   code of 1/{x}
         where:     a conditional expression with {condition}, {yes}, {no}
@@ -40,7 +40,7 @@ class Dialect:
         return str(getattr(FUNCTIONS[name], self.language))
 
 
-NUMBA = Dialect("numba", "math.sqrt", "1.0 / ({x})", "({yes} if {condition} else {no})")
+PYTHON = Dialect("python", "math.sqrt", "1.0 / ({x})", "({yes} if {condition} else {no})")
 TRITON = Dialect(
     "triton",
     "tl.sqrt",

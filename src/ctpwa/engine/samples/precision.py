@@ -1,7 +1,7 @@
 """Mixed precision: spin amplitudes stored in single precision, everything computed and added up in double.
 
 Kernels are the same: they multiply what they read of K with numbers in double precision, and the product of a single and a double is a
-double in all of them (torch, Numba, Triton).
+double in all of them (torch, LLVM, Triton).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class FormulaFunction:
         number:     its value for one number; NaN or infinite where it has none
         tensor:     its values for a tensor; torch differentiates it
         continued:  value and derivative at complex numbers
-        numba:      how a Numba kernel calls it
+        python:     how a kernel in Python calls it
         triton:     how a Triton kernel calls it
         definition: what a Triton kernel must define for that; empty if Triton has it
         cut:        a number that is negative and real where the continuation has a cut; None if it has none
@@ -56,7 +56,7 @@ class FormulaFunction:
     number: Callable[[float], float]
     tensor: Callable[[Tensor], Tensor]
     continued: Callable[[Any], tuple[Any, Any]]
-    numba: str
+    python: str
     triton: str
     definition: str = ""
     cut: Callable[[Any], Any] | None = None

@@ -1,4 +1,4 @@
-"""The CPU engine: generated Numba kernels for the sums, BLAS for the Gram matrices of the Hessian.
+"""The CPU engine: generated kernels for the sums, BLAS for the Gram matrices of the Hessian.
 
 Threads take parts of the events (``base/parts.py``). What the parts are depends on the sample and the plan alone, and they are added up in
 their order, so that results do not depend on the number of threads.
@@ -12,11 +12,10 @@ from functools import partial
 from math import inf
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 
-from ctpwa.base.parts import in_parts, one_torch_thread, sum_in_parts
+from ctpwa.base.parts import get_num_threads, in_parts, one_torch_thread, sum_in_parts
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.backends.batch import batch_sums, weigh
 from ctpwa.engine.backends.cpu.source import COLUMNS, cpu_source, kernel_names, sums_kernel
@@ -159,7 +158,7 @@ class CpuEngine:
         def part(k: int) -> torch.Tensor:
             return add_gram(self.plan.n_columns, self.device, sample.n_positive, chunks[k::n_parts], columns)
 
-        return sum_in_parts(part, n_parts, numba.get_num_threads())
+        return sum_in_parts(part, n_parts, get_num_threads())
 
     def point_sums(self, sample: Sample, order: int) -> torch.Tensor:
         """Sums of every channel for Σ w ln T: the points of an event are in one block."""
@@ -215,7 +214,7 @@ class CpuEngine:
         n_parts = max(min(-(-sample.n_events // GRAM_CHUNK), MOST_GRAM_PARTS), 1)  # not more than chunks
         raw = _RawColumns(self, np.ones(sample.n_events), self._raw_arguments(p), 1, slice(None))
         parts = [replace(raw, chunks=slice(k, None, n_parts)) for k in range(n_parts)]
-        return sum_in_parts(lambda k: batch_sums(parts[k], sample, mix, p, order), n_parts, numba.get_num_threads())
+        return sum_in_parts(lambda k: batch_sums(parts[k], sample, mix, p, order), n_parts, get_num_threads())
 
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, torch.Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event]."""
@@ -265,7 +264,7 @@ class _RawColumns:
                 start, stop = group[k]
                 found.setdefault(k, engine.columns(sample, self.ones, PLAIN, start, stop - start, self.arguments)[0])
 
-            in_parts(compute, len(group), numba.get_num_threads())
+            in_parts(compute, len(group), get_num_threads())
             for k, (start, stop) in enumerate(group):
                 yield start, stop, found.pop(k)
 
