@@ -13,8 +13,7 @@ from math import factorial, pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy import stats
-from scipy.special import lpmv
+from scipy.special import gammaincc, lpmv
 
 from ctpwa.base.errors import DataError
 
@@ -123,7 +122,7 @@ def angular_moments(
     chi2, ndf = _chi2(first - expected, (flat if plain else second) + spread, expected[0] / spherical_harmonic(0, 0, np.ones(1)))
     whole = samples["data"].inside(bins).all() and samples["model"].inside(bins).all()
     ndf = np.array([n - 1 if whole and index == (0, 0) else n for n, index in zip(ndf, indices, strict=True)])
-    p_values = np.array([float(stats.chi2.sf(c, n)) if n > 0 else 1.0 for c, n in zip(chi2, ndf, strict=True)])
+    p_values = np.array([float(gammaincc(n / 2, c / 2)) if n > 0 else 1.0 for c, n in zip(chi2, ndf, strict=True)])
     return AngularMoments(bins, indices, first, np.sqrt(second), expected, np.sqrt(spread), chi2, ndf, p_values)
 
 
