@@ -235,7 +235,7 @@ def _minima(result: FitResult) -> None:
     if not result.minima:
         raise ValueError("minima is empty")
     for i, minimum in enumerate(result.minima):
-        _at_least(minimum.starts, 1, f"minima[{i}].starts")
+        _at_least(minimum.starts, 0, f"minima[{i}].starts")
         _length(minimum.values, len(result.names), f"minima[{i}].values")
 
 

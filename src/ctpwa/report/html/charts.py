@@ -146,7 +146,7 @@ def starts_chart(result: FitResult) -> dict[str, Any]:
         "xLabel": "starts, best first",
         "yLabel": "above the best minimum",
         "xRange": [0, len(values) + 1],
-        "yRange": [5e-4, float(max(values.max() * 2, 1e-2))],
+        "yRange": [5e-4, float(max(values.max(initial=0.0) * 2, 1e-2))],
         "log": True,
         "series": [{"kind": "points", "x": list(range(1, len(values) + 1)), "y": rounded(values), "colour": "ink"}],
         "note": "Points at the bottom reached the best minimum.",
