@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from glob import glob
@@ -243,10 +244,8 @@ class Analysis:
         from ctpwa.observables.poles import far_poles
 
         remarks = [remark for data_set in self.data_sets for remark in self._repeated(data_set)]
-        try:
+        with suppress(KeyboardInterrupt, ArithmeticError, PhysicsError):
             remarks += far_poles(result, self.model)
-        except (KeyboardInterrupt, ArithmeticError, PhysicsError):
-            pass
         return replace(result, verdict=result.verdict.with_reasons(last=remarks)) if remarks else result
 
     def _repeated(self, data_set: DataSet) -> list[str]:

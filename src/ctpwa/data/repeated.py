@@ -1,4 +1,4 @@
-"""Events that are in a sample more than once: files that were merged twice, or a selection that keeps several candidates with the same tracks."""
+"""Events that are in a sample more than once, as in files that were merged twice."""
 
 from __future__ import annotations
 

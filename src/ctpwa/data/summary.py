@@ -78,12 +78,9 @@ class SampleSummary:
         n_events = counted(self.n_events, "event", shown=grouped(self.n_events)) if self.n_events or not self.notes else ""
         parts = [_file_names(self.files), n_events, self.weights, self.mass]
         line = ", ".join(str(part) for part in parts if part)
-        twice = (
-            [counted(self.repeated, "event repeats", "events repeat", grouped(self.repeated)) + " the momenta of others"]
-            if self.repeated
-            else []
-        )
-        return (f"{self.name}: " if self.name else "") + "; ".join([line, *self.notes, *twice])
+        twice = counted(self.repeated, "event repeats", "events repeat", grouped(self.repeated)) + " the momenta of others"
+        notes = [*self.notes, *([twice] if self.repeated else [])]
+        return (f"{self.name}: " if self.name else "") + "; ".join([line, *notes])
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain numbers, texts, lists and mappings."""
