@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
 
 import pytest
 from typer.testing import CliRunner
@@ -81,6 +82,20 @@ except SystemExit:
     assert run.stdout.splitlines()[-1] == "True True"
     CliRunner().invoke(app, ["check", "--no-samples", str(folder / "model.yml")])
     assert gc.get_freeze_count() == 0, "this program is more than a command"
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="no Triton")
+def test_triton_has_nothing_to_complain_about_at_the_end():
+    """It lists objects that nobody has released, in thirty lines; torch imports it for forward derivatives."""
+    code = """
+from ctpwa.base.garbage import imported_for_good
+
+with imported_for_good():
+    import torch
+import triton.language
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stderr == ""
 
 
 def test_importing_the_package_loads_nothing_heavy():

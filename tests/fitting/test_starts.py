@@ -198,7 +198,7 @@ def test_minima_of_part_of_the_events_are_compared_with_each_other(interrupted, 
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_the_first_start_is_never_given_up_for_a_worse_point(interrupted, monkeypatch):
+def test_the_first_start_is_never_given_up_for_a_worse_point(interrupted, monkeypatch, tmp_path):
     """Whatever the search finds, and if it is interrupted before it finds anything."""
     like = likelihood("fixed")
     best = ctpwa.fit(like, progress=False)
@@ -212,6 +212,9 @@ def test_the_first_start_is_never_given_up_for_a_worse_point(interrupted, monkey
     assert found.minima[0].nll == found.nll == min(m.nll for m in found.minima)
     assert ("interrupted" in found.verdict.reasons) is interrupted
     assert found.verdict.good is not interrupted
+    assert found.minima[0].starts == 0  # none of them found it
+    found.save(tmp_path / "fit.result.json")
+    assert ctpwa.FitResult.load(tmp_path / "fit.result.json").minima == found.minima
 
 
 def iter_nothing(x):

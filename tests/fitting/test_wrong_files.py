@@ -153,7 +153,7 @@ CONTRADICTIONS = [
     (["verdict", "eigenvalues"], [1.0] * 4, "verdict.eigenvalues has 4 entries for 3 parameters"),
     (["minima"], [], "minima is empty"),
     (["minima", 0, "values"], [1.0], "minima[0].values has 1 entries instead of 3"),
-    (["minima", 0, "starts"], 0, "minima[0].starts is 0, less than 1"),
+    (["minima", 0, "starts"], -1, "minima[0].starts is -1, less than 0"),
     (["precision"], {"nll": 0.0, "shifts": [0.0], "largest": 0.0, "parameter": ""}, "precision.shifts has 1 entries instead of 3"),
     (["precision"], {"nll": 0.0, "shifts": [0.0] * 3, "largest": 0.0, "parameter": "x"}, "precision.parameter has 'x'"),
     (["fractions", 0, "over"], "the moon", "fractions[0].over has 'the moon', which is none of 'phase space', 'truth'"),

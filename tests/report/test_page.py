@@ -16,7 +16,7 @@ from ctpwa.analysis.write_report import moment_views
 from ctpwa.cli.main import app
 from ctpwa.fitting.precision import PrecisionBias
 from ctpwa.report.figures.dalitz import draw_dalitz
-from ctpwa.report.html.charts import _matrix, rounded
+from ctpwa.report.html.charts import _matrix, rounded, starts_chart
 from ctpwa.report.html.labels import Labels
 from ctpwa.report.html.sections import head
 
@@ -211,3 +211,8 @@ def test_everything_that_is_found_is_shown(source, data):
     assert len([name for name in data["charts"] if name.startswith("moment")]) == 15
     assert "adaptive bins" in source
     assert "phi(1680)" in source[source.index('id="poles"') :]
+
+
+def test_starts_of_an_interrupted_search_may_have_ended_nowhere(result):
+    chart = starts_chart(replace(result, minima=(replace(result.minima[0], starts=0),)))
+    assert chart["series"][0]["x"] == []

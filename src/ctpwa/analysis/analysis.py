@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from glob import glob
@@ -236,17 +237,22 @@ class Analysis:
         return self._with_remarks(self.with_origin(result))
 
     def _with_remarks(self, result: FitResult) -> FitResult:
-        """A result whose verdict says which poles are far from where parameters seem to put them.
+        """A result whose verdict says which data hold events twice, and which poles are far from where parameters seem to put them.
 
         No result is lost for that: Ctrl-C ends the search for poles, and so does anything that keeps it from ending.
         """
         from ctpwa.observables.poles import far_poles
 
-        try:
-            remarks = far_poles(result, self.model)
-        except (KeyboardInterrupt, ArithmeticError, PhysicsError):
-            return result
-        return replace(result, verdict=result.verdict.with_reasons(last=remarks))
+        remarks = [remark for data_set in self.data_sets for remark in self._repeated(data_set)]
+        with suppress(KeyboardInterrupt, ArithmeticError, PhysicsError):
+            remarks += far_poles(result, self.model)
+        return replace(result, verdict=result.verdict.with_reasons(last=remarks)) if remarks else result
+
+    def _repeated(self, data_set: DataSet) -> list[str]:
+        from ctpwa.fitting.remarks import repeated_events
+
+        read = [source.summary for source in self.read(data_set.name).sources[: len(data_set.data)]]
+        return repeated_events([summary for summary in read if summary is not None])
 
     def with_origin(self, result: FitResult) -> FitResult:
         """A result with everything needed to repeat the fit.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 HEAVY = "numpy"  # what every command needs that does anything
+COUNTED = "triton"  # its C++ part complains at the end about each of its objects that is still there
 
 
 @contextmanager
@@ -21,9 +22,14 @@ def imported_for_good() -> Iterator[None]:
         yield
         return
     gc.disable()
-    atexit.register(gc.freeze)
+    atexit.register(_leave_garbage)
     try:
         yield
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _leave_garbage() -> None:
+    if COUNTED not in sys.modules:
+        gc.freeze()

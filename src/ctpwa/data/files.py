@@ -27,6 +27,7 @@ from ctpwa.data.naming import MomentaNames
 from ctpwa.data.options import CHUNK, ORDERS, ColumnFiles, ColumnSources, FilePath, ReadOptions, check_chunk, expand
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.regular import check_regular, refuse_repeated
+from ctpwa.data.repeated import count_repeated, event_keys
 from ctpwa.data.stream import Piece
 from ctpwa.data.summary import FileRecord, SampleSummary
 from ctpwa.data.weights import read_number_files
@@ -154,6 +155,7 @@ class Found:
         checks:          what was remembered while events were checked
         weights:         sums and ranges of weights, chunk by chunk; None if there are none
         weight_notes:    weights that were found although not asked for
+        keys:            of the events of this process, by which repeated ones are found; None: nobody looks for them
     """
 
     name: str
@@ -163,6 +165,7 @@ class Found:
     checks: SampleChecks
     weights: Sequence[WeightRange] | None
     weight_notes: tuple[str, ...]
+    keys: np.ndarray | None = None
 
     def summary(self, ranks: Ranks) -> SampleSummary:
         """Of the whole sample; files are hashed by the first process alone."""
@@ -172,7 +175,12 @@ class Found:
             records = tuple(replace(record, sha256=sha256) for record, sha256 in zip(records, hashes, strict=True))
         weights = None if self.weights is None else joined_weights(self.weights, ranks)
         notes = (*checks.notes, *self.weight_notes)
-        return SampleSummary(self.name, records, self.n_events, weights, checks.mass, self.weight_records, notes)
+        return SampleSummary(self.name, records, self.n_events, weights, checks.mass, self.weight_records, notes, self._repeated(ranks))
+
+    def _repeated(self, ranks: Ranks) -> int:
+        if self.keys is None:
+            return 0
+        return count_repeated([np.frombuffer(content, dtype=np.int64) for content in ranks.gather(self.keys.tobytes())])
 
 
 class SampleReader:
@@ -240,7 +248,7 @@ class SampleReader:
                     start = into.stop
                     bar.advance(piece.n_events)
             ranges = None if weights is None else ([weight_range(weights)] if len(weights) else [])
-            found = self.found(located, name, checks, ranges)
+            found = replace(self.found(located, name, checks, ranges), keys=event_keys(momenta.values()))
         return Events(momenta, weights, columns, part=located.part if self.ranks.size > 1 else None), found
 
     def new_checks(self) -> SampleChecks:

@@ -62,6 +62,7 @@ class SampleSummary:
         weights:       None if every weight is 1
         mass:          the mass of the parent; None if there is no event
         notes:         what was decided or changed on reading
+        repeated:      how many events have the momenta of an earlier one; not counted of files that are read in pieces
     """
 
     name: str
@@ -71,12 +72,15 @@ class SampleSummary:
     mass: MassSummary | None = None
     weight_files: tuple[FileRecord, ...] = ()
     notes: tuple[str, ...] = ()
+    repeated: int = 0
 
     def __str__(self) -> str:
         n_events = counted(self.n_events, "event", shown=grouped(self.n_events)) if self.n_events or not self.notes else ""
         parts = [_file_names(self.files), n_events, self.weights, self.mass]
         line = ", ".join(str(part) for part in parts if part)
-        return (f"{self.name}: " if self.name else "") + "; ".join([line, *self.notes])
+        twice = counted(self.repeated, "event repeats", "events repeat", grouped(self.repeated)) + " the momenta of others"
+        notes = [*self.notes, *([twice] if self.repeated else [])]
+        return (f"{self.name}: " if self.name else "") + "; ".join([line, *notes])
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain numbers, texts, lists and mappings."""
@@ -94,6 +98,7 @@ class SampleSummary:
             mass=None if mass is None else MassSummary(**mass),
             weight_files=tuple(FileRecord(**file) for file in values["weight_files"]),
             notes=tuple(values["notes"]),
+            repeated=values.get("repeated", 0),  # unknown to earlier versions
         )
 
 

@@ -235,7 +235,7 @@ def _minima(result: FitResult) -> None:
     if not result.minima:
         raise ValueError("minima is empty")
     for i, minimum in enumerate(result.minima):
-        _at_least(minimum.starts, 1, f"minima[{i}].starts")
+        _at_least(minimum.starts, 0, f"minima[{i}].starts")
         _length(minimum.values, len(result.names), f"minima[{i}].values")
 
 
@@ -324,7 +324,7 @@ def _asymmetries(result: FitResult, found: CPAsymmetries) -> None:
 
 
 def _sample(sample: Mapping[str, Any], where: str) -> None:
-    summary: SampleSummary = build(SampleSummary, sample, where)
+    summary: SampleSummary = build(SampleSummary, {"repeated": 0} | dict(sample), where)  # which earlier versions did not count
     _at_least(summary.n_events, 0, f"{where}.n_events")
     for kind in ("files", "weight_files"):
         for i, file in enumerate(getattr(summary, kind)):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ctpwa.base.words import counted
+from ctpwa.data.summary import SampleSummary
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.model.model import Model
@@ -72,6 +73,20 @@ def events_without_background(counts: Mapping[str, int], n_events: int, data_set
         " correct it if it could be there"
         for name, count in counts.items()
         if count
+    ]
+
+
+def repeated_events(data: Sequence[SampleSummary]) -> list[str]:
+    """Measured events that are in a file several times, which makes errors too small and is seen nowhere else.
+
+    Args:
+        data:  the samples of measured events
+    """
+    return [
+        f"{counted(sample.repeated, 'event repeats', 'events repeat')} the momenta of others among the {sample.n_events} of {sample.name}:"
+        " if these are the same events, errors are too small; keep each of them once"
+        for sample in data
+        if sample.repeated
     ]
 
 

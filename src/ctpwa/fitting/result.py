@@ -102,7 +102,7 @@ class FoundMinimum:
 
     Attributes:
         nll:      −ln L; if it was not refined, that of the best one plus the difference with part of the events
-        starts:   how many starts ended there
+        starts:   how many starts ended there; 0 of a point that was known before, or where a search was interrupted
         refined:  whether the whole fit was run from it
         values:   free parameters
     """

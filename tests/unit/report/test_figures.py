@@ -1,6 +1,7 @@
 """All figures of a fit are written, as PDF and PNG."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from ctpwa.report.figures.all_figures import draw_figures, write_figures
 from ctpwa.report.figures.interference import draw_interference
 from ctpwa.report.figures.projections import draw_projections
 from ctpwa.report.figures.style import Figure
+from ctpwa.report.html.charts import _data_set
+from ctpwa.report.palette import strongest
 from unit.report.made_up import model, projected, projection
 
 
@@ -35,6 +38,22 @@ def test_several_data_sets_pages_and_others(tmp_path):
     files = write_figures(tmp_path, model(), {"3.1 GeV": projected(projections=()), "b": many}, more={"argand": figure}, rows=1)
     stems = ["dalitz-3.1_GeV", "projections-b-1", "projections-b-2", "argand"]
     assert names(files) == [f"{stem}{suffix}" for stem in stems for suffix in (".png", ".pdf")]
+
+
+def test_a_resonance_has_one_line_in_all_data_sets():
+    """Also where another one is stronger: on the page and in figures."""
+    p = projection()
+    weak = replace(p, matrix=p.matrix * np.diag([0.01, 1.0, 0.1]), total=p.total)
+    strong = replace(p, matrix=p.matrix * np.diag([100.0, 1.0, 10.0]), total=p.total)
+    data_sets = {name: projected(projections=(own,), grids=()) for name, own in (("a", weak), ("b", strong))}
+    figures = draw_figures(model(), data_sets, {})
+    lines = [{line.get_label(): line.get_edgecolor() for line in figure.axes[0].patches} for figure in figures.values()]
+    assert len(lines[0]) == 4
+    assert lines[0] == lines[1]
+    views = [SimpleNamespace(projected=own) for own in data_sets.values()]
+    order = strongest([weak, strong])
+    shown = [{group["name"]: group["line"] for group in _data_set(view, model(), order)["groups"]} for view in views]
+    assert shown == [{name: k for k, name in enumerate(order)}] * 2
 
 
 def test_data_sets_whose_names_differ_in_signs_only():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ctpwa.base.errors import DataError
-from ctpwa.report.figures.projections import draw_projections, strongest
+from ctpwa.report.figures.projections import draw_projections
+from ctpwa.report.palette import strongest
 from unit.report.made_up import NAMES, model, projection
 
 

@@ -21,6 +21,7 @@ from ctpwa.report.figures.interference import draw_interference
 from ctpwa.report.figures.moments import draw_moments
 from ctpwa.report.figures.projections import ROWS, draw_projections
 from ctpwa.report.figures.style import Figure, figure_label, save_figure
+from ctpwa.report.palette import DRAWN, strongest
 
 LONGEST = 200  # bytes of the name of a file, without what comes after it
 
@@ -60,10 +61,11 @@ def draw_figures(
 
 def _figures(model: Model, projected: Mapping[str, Projected], interference: bool, rows: int) -> Iterator[tuple[str, Figure]]:
     boundary = decay_boundary(model.decay)
+    drawn = strongest([projection for found in projected.values() for projection in found.projections], DRAWN)  # alike in all data sets
     for name, found in projected.items():
         end = "-" + _file_name(name) if name else ""
         title = figure_label(decay_label(model.decay)) + (", " + name.replace("$", r"\$") if name else "")
-        pages = draw_projections(found.projections, model, interference=interference, title=title, rows=rows)
+        pages = draw_projections(found.projections, model, components=drawn, interference=interference, title=title, rows=rows)
         for k, page in enumerate(pages):
             yield f"projections{end}" + (f"-{k + 1}" if len(pages) > 1 else ""), page
         for k, grid in enumerate(found.grids):

@@ -16,22 +16,13 @@ from ctpwa.fitting.labels import group_label
 from ctpwa.model.model import Model
 from ctpwa.observables.histograms import Projection
 from ctpwa.report.figures.style import STYLE, WIDTH, Figure, axis_label, figure_label
-from ctpwa.report.palette import FILLS, FIT_COLOUR, line_style
+from ctpwa.report.palette import DRAWN, FILLS, FIT_COLOUR, line_style, strongest
 
 ROW_HEIGHT = 2.55  # inches, pulls included
 LEGEND_ROW, LEGEND_COLUMNS = 0.19, 5
 ROWS = 3  # on a page
-DRAWN = 6  # contributions
 GUIDE, PULL_RANGE = 2, 3.4  # σ; the axis is longer where a pull needs it
 BACKGROUND_COLOUR, PULL_COLOUR, INTERFERENCE_COLOUR = "#D4D4D4", "#7F8FA6", "#444444"
-
-
-def strongest(projections: Sequence[Projection], n: int = DRAWN) -> tuple[str, ...]:
-    """Names of the groups that contribute most."""
-    if not projections:
-        return ()
-    size = np.max([np.einsum("bgg->g", projection.matrix) for projection in projections], axis=0)
-    return tuple(projections[0].groups[k] for k in np.argsort(-size, kind="stable")[:n])
 
 
 def draw_projections(
@@ -55,7 +46,7 @@ def draw_projections(
         title:         above every page
         rows:          of panels on a page
     """
-    names = strongest(projections) if components is None else tuple(components)
+    names = strongest(projections, DRAWN) if components is None else tuple(components)
     columns = _columns(len(projections))
     pages = [projections[k : k + rows * columns] for k in range(0, len(projections), rows * columns)]
     with mpl.rc_context(STYLE):

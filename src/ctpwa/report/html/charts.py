@@ -19,9 +19,8 @@ from ctpwa.report.dalitz_plane import decay_boundary, drawn_cells
 from ctpwa.report.html.mathml import labelled, math
 from ctpwa.report.html.runs import Run, label_runs, plain_label
 from ctpwa.report.html.small_charts import amplitude_charts, moment_charts, rounded
-from ctpwa.report.palette import FILLS, line_style
+from ctpwa.report.palette import DRAWN, FILLS, line_style, strongest
 
-DRAWN = 6  # the strongest groups, at first
 DASHES = {"-": "", "--": "6 3", ":": "2 2.5", "-.": "7 2.5 2 2.5"}
 
 
@@ -44,26 +43,23 @@ def page_data(content: ReportContent) -> dict[str, Any]:
             labels = [f"${group_latex(content.model, name)}$" for name in group.names]
             top = float(np.abs(values).max(initial=1e-9))
             matrices[f"interference{k}{kind}"] = _matrix(f"interference of {kind}", group.names, labels, values, top, 1) | {"root": True}
+    order = strongest([p for view in content.data_sets for p in view.projected.projections])  # of lines, as in figures
     most = max((len(view.projected.groups) for view in content.data_sets), default=0)
     return {
         "lines": [[colour, DASHES[style]] for colour, style in map(line_style, range(most))],
-        "data_sets": [_data_set(view, content.model) for view in content.data_sets],
+        "data_sets": [_data_set(view, content.model, order) for view in content.data_sets],
         "matrices": matrices,
         "charts": charts,
     }
 
 
-def _data_set(view: DataSetView, model: Model) -> dict[str, Any]:
+def _data_set(view: DataSetView, model: Model, order: Sequence[str]) -> dict[str, Any]:
     projected = view.projected
     names = list(projected.groups)
-    strength = np.zeros(len(names))
-    for projection in projected.projections:
-        strength = np.maximum(strength, np.einsum("bgg->g", projection.matrix))
-    order = np.argsort(-strength, kind="stable")  # lines in this order, as in figures
-    lines = np.argsort(order)
+    lines = {name: line for line, name in enumerate(order or names)}
     return {
-        "groups": [_group(model, name, int(line)) for name, line in zip(names, lines, strict=True)],
-        "drawn": [int(k) for k in order[:DRAWN]],
+        "groups": [_group(model, name, lines[name]) for name in names],
+        "drawn": [names.index(name) for name in list(lines)[:DRAWN]],
         "projections": [_projection(projection) for projection in projected.projections],
         "grids": [_grid(grid, model) for grid in projected.grids],
     }
@@ -146,7 +142,7 @@ def starts_chart(result: FitResult) -> dict[str, Any]:
         "xLabel": "starts, best first",
         "yLabel": "above the best minimum",
         "xRange": [0, len(values) + 1],
-        "yRange": [5e-4, float(max(values.max() * 2, 1e-2))],
+        "yRange": [5e-4, float(max(values.max(initial=0.0) * 2, 1e-2))],
         "log": True,
         "series": [{"kind": "points", "x": list(range(1, len(values) + 1)), "y": rounded(values), "colour": "ink"}],
         "note": "Points at the bottom reached the best minimum.",
