@@ -1,29 +1,29 @@
-"""Hermitian forms of couplings, c† Q c / c† A c, whose errors are of second order where a group of waves is near 0.
+"""Fractions of groups of waves as forms of couplings, f = c† Q c / c† A c, whose errors are of second order where a group is near 0.
 
-    Var f = gᵀ V g + ½ tr(H C H C),     H = ∂²f over (Re c, Im c),     C = covariance of c across what f does not depend on
+    f = |z|²,   z = √Q c / √(c† A c),   K = covariance of (Re z, Im z):     Var f = gᵀ V g + 2 tr(S K S K)
 
-To first order the error of |c|² vanishes where c does, however uncertain c is. The second term is exact for a quadratic form of Gaussian
-couplings. f does not depend on the common size of all couplings, nor on the common phase of a coherent set: C is projected on what is
-orthogonal to them. Couplings that move along a curved valley of −ln L are not Gaussian: where f is far from 0, and the term small if it
-were right, it is left out.
+To first order the error of |z|² vanishes where z does, however uncertain z is; the second term is exact for Gaussian couplings at z = 0.
+Straight lines along which couplings move are tangents of what they follow, which counts in three places:
+
+* f does not depend on the common size of all couplings, nor on the common phase of a coherent set: they do not move.
+* c/√(c† A c) is on a sphere. A variance λ along a tangent is that of an angle θ: it counts as (1 − exp(−4λ))/4, since
+  Var sin²θ = 2 ((1 − exp(−4λ))/4)².
+* z itself may turn, by a phase or among the waves of a group, while |z| stays. S shrinks all directions but that of z by v/(v + |z|²),
+  with the variance v of |z|: they count where z is near 0, and nothing far from there.
+
+The normalisation c† A c is never near 0, and is of first order only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 
-FAR = 3.0  # standard deviations of first order from 0, where the first order is enough
-
-
-def nearness(f: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """How much the second order counts: 1 at 0, and nothing ``FAR`` standard deviations of first order from there."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        d2 = np.where(f == 0, 0.0, f**2 / variance.clip(min=0))
-    return np.asarray((1 - d2 / FAR**2).clip(0, 1))
+NOTHING = 1e-12  # of the largest eigenvalue: what is less is 0
 
 
 def form_of(integrals: WaveIntegrals, n: int, waves: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -33,41 +33,95 @@ def form_of(integrals: WaveIntegrals, n: int, waves: Sequence[int] | None = None
     return adding @ integrals.matrix @ adding.T, adding @ integrals.slopes @ adding.T if len(integrals.slopes) else integrals.slopes
 
 
-def curvature(Q: np.ndarray, A: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Hessian of c† Q c / c† A c over (Re c, Im c)."""
-    z = np.concatenate([c.real, c.imag])
-    Q, A = (np.block([[M.real, -M.imag], [M.imag, M.real]]) for M in (Q, A))
-    sigma = z @ A @ z
-    f = z @ Q @ z / sigma
-    mixed = np.outer(2 * (Q @ z - f * (A @ z)) / sigma, 2 * A @ z)
-    return np.asarray((2 * (Q - f * A) - mixed - mixed.T) / sigma)
+@dataclass(frozen=True, eq=False)
+class FormOfGroup:
+    """Q of a group of waves, and which couplings it is of.
 
-
-def projection(c: np.ndarray, sets: Sequence[int]) -> np.ndarray:
-    """Onto changes of (Re c, Im c) that are orthogonal to those of the common size, and of the common phase of every coherent set."""
-    of_set = np.array(sets)[:, None] == np.arange(max(sets) + 1)
-    turned = 1j * c[:, None] * of_set
-    lost = np.concatenate([c[:, None], turned], axis=1)
-    lost = np.concatenate([lost.real, lost.imag])  # all orthogonal to each other
-    length = np.sqrt((lost**2).sum(axis=0))
-    lost = lost[:, length > 0] / length[length > 0]
-    return np.asarray(np.eye(len(lost)) - lost @ lost.T)
-
-
-def without_own_phase(a: np.ndarray, C: np.ndarray) -> np.ndarray:
-    """What shrinks changes of the common phase of the couplings of a group, [re | im · coupling, same].
-
-    |Σ c A|² does not depend on it, but a straight line along it leads away from 0, so that a phase that is hardly known would be an error
-    of the size. Where the group is d standard deviations from 0 that direction counts 1/(1 + d²), all of it at 0, where there is no phase:
-    the error of |c|² of a Gaussian coupling is right at 0 and far from it, and at most a tenth too small between.
-
-    Args:
-        a:  the couplings of the group, 0 elsewhere
-        C:  covariance of (Re c, Im c)
+    Attributes:
+        couplings:  their numbers
+        matrix:     Q, [own coupling, own coupling]
     """
-    size = float(np.sqrt((np.abs(a) ** 2).sum()))
-    if not size > 0:
-        return np.eye(2 * len(a))
-    along, around = (np.concatenate([own.real, own.imag]) / size for own in (a, 1j * a))
-    variance = max(float(along @ C @ along), 0.0)
-    return np.asarray(np.eye(2 * len(a)) - (1 - np.sqrt(variance / (variance + size**2))) * np.outer(around, around))
+
+    couplings: np.ndarray
+    matrix: np.ndarray
+
+    @classmethod
+    def of(cls, integrals: WaveIntegrals, waves: Sequence[int], sizes: np.ndarray) -> FormOfGroup:
+        """From integrals of waves; sizes are the units of 1/coupling."""
+        members = np.flatnonzero(np.isin(integrals.wave, list(waves)))
+        couplings, own = np.unique(integrals.coupling[members], return_inverse=True)
+        Q = np.zeros((len(couplings), len(couplings)), dtype=complex)
+        np.add.at(Q, (own[:, None], own), integrals.matrix[np.ix_(members, members)])
+        return cls(couplings, Q / np.outer(sizes[couplings], sizes[couplings]))
+
+    def root(self) -> np.ndarray:
+        """R with R† R = Q, [amplitude, own coupling]."""
+        values, vectors = np.linalg.eigh(self.matrix)
+        kept = values > NOTHING * values.max(initial=0.0)
+        return np.asarray((vectors[:, kept] * np.sqrt(values[kept])).conj().T)
+
+
+@dataclass(frozen=True, eq=False)
+class CouplingSpread:
+    """How couplings scatter, in units in which c† A c is 1.
+
+    Attributes:
+        c:           couplings
+        directions:  in which they move, each by one standard deviation, [direction, coupling]; not along their common size, nor phases
+    """
+
+    c: np.ndarray
+    directions: np.ndarray
+
+    @classmethod
+    def of(cls, A: np.ndarray, c: np.ndarray, dc: np.ndarray, covariance: np.ndarray, sets: Sequence[int]) -> CouplingSpread:
+        """From the covariance of free parameters.
+
+        Args:
+            A:           the form of everything
+            c, dc:       couplings, and their derivatives over the free parameters, [coupling, free]
+            covariance:  of the free parameters
+            sets:        coherent set of each coupling
+        """
+        sigma = float((c.conj() @ A @ c).real)
+        moved = (dc @ _root(covariance)).T
+        for lost in [c, *(1j * np.where(np.array(sets) == own, c, 0) for own in set(sets))]:
+            length = float((lost.conj() @ A @ lost).real)
+            if length > NOTHING * sigma:
+                moved = moved - np.outer((moved.conj() @ A @ lost).real / length, lost)
+        angles2, axes = np.linalg.eigh((moved.conj() @ A @ moved.T).real / sigma)
+        return cls(c / np.sqrt(sigma), np.sqrt(on_sphere(angles2.clip(min=0)))[:, None] * (axes.T @ moved) / np.sqrt(sigma))
+
+    def second_order(self, groups: Iterable[FormOfGroup]) -> np.ndarray:
+        """What the second order adds to the covariance of f of groups of waves, [group, group]: 2 tr(S K S K)."""
+        moved = [self._amplitude(own) for own in groups]
+        group = np.repeat(np.arange(len(moved)), [len(own) for own in moved])
+        every = np.concatenate([np.zeros((0, len(self.directions))), *moved])
+        of_group = (group == np.arange(len(moved))[:, None]).astype(float)
+        return np.asarray(2 * of_group @ (every @ every.T) ** 2 @ of_group.T)
+
+    def _amplitude(self, group: FormOfGroup) -> np.ndarray:
+        """How (Re z, Im z) of a group moves, with S, [part of z, direction]: S K S is the product of it with itself."""
+        root = group.root()
+        z, moved = root @ self.c[group.couplings], root @ self.directions[:, group.couplings].T
+        z, moved = np.concatenate([z.real, z.imag]), np.concatenate([moved.real, moved.imag])
+        f = float(z @ z)
+        if not f > 0:
+            return moved
+        along = np.outer(z, z @ moved) / f
+        variance = float(((z @ moved) ** 2).sum()) / f
+        return np.asarray(along + np.sqrt(variance / (variance + f)) * (moved - along))
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """R with R Rᵀ = covariance, however different the units of parameters are."""
+    errors = np.sqrt(np.diag(covariance).clip(min=0))
+    units = np.where(errors > 0, errors, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.outer(units, units))
+    return np.asarray(errors[:, None] * vectors * np.sqrt(values.clip(min=0)))
+
+
+def on_sphere(angle2: np.ndarray) -> np.ndarray:
+    """√(½ Var sin²θ)/λ of Gaussian angles θ with variance λ: 1 if that is small."""
+    safe = np.where(angle2 > 0, angle2, 1.0)
+    return np.asarray(np.where(angle2 > 0, -np.expm1(-4 * safe) / (4 * safe), 1.0))

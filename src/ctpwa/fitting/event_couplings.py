@@ -8,13 +8,7 @@ A likelihood of shapes leaves the common size of all couplings open; the number 
 inverse Hessian in whatever parameters it is written: the covariance of c̃ is exact where that of the fit is.
 
 Events of a group of waves are n = N_all f, f = c̃† Q c̃ / c̃† A c̃. To first order their error vanishes where the group does, so errors are
-of second order in the couplings:
-
-    Var n = gᵀ V g + N_all² ½ tr(H C H C),     H = ∂²f over (Re c̃, Im c̃),     C = covariance of c̃ across what f does not depend on
-
-The second term, 2 tr(QCQC) for a weak group, is exact for a quadratic form of Gaussian couplings, and counts where a coupling is not many
-standard deviations from 0 in every direction. f does not depend on the common size of all couplings, nor on the common phase of a coherent
-set: C is projected on what is orthogonal to them, and so does not depend on reference waves either.
+of second order in the couplings where it is near 0 (``coupling_forms.py``).
 
 V counts how a finite phase-space sample moves parameters. What its events do to the integrals here (``direct_effect.py``) is not counted:
 errors of numbers of events are too large where hardly more simulated events than data count.
@@ -31,7 +25,7 @@ from ctpwa.base.errors import PhysicsError
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
-from ctpwa.fitting.coupling_forms import curvature, form_of, projection
+from ctpwa.fitting.coupling_forms import CouplingSpread, FormOfGroup, form_of
 from ctpwa.fitting.fractions import SignalEvents
 
 Number = tuple[float, float]  # value and standard deviation
@@ -108,16 +102,13 @@ def event_couplings(
     along = np.concatenate([values.real, values.imag]) / (2 * signal.value)
     C = real @ covariance @ real.T + signal.variance * np.outer(along, along)
 
-    across = projection(values, likelihood.amplitude.sets)
-    of_shape = across @ C @ across
-    units = np.outer(known, known)
+    spread = CouplingSpread.of(A[0] / np.outer(known, known), values, slopes, covariance, likelihood.amplitude.sets)
+    added = np.diag(spread.second_order(FormOfGroup.of(everywhere, waves, known) for waves in groups.values()))
     events = {}
-    for name, waves in groups.items():
-        Q, dQ = form_of(everywhere, n, waves)
-        q, d_q = _quadratic((Q, dQ), c, dc, dtheta)
+    for (name, waves), second in zip(groups.items(), added, strict=True):
+        q, d_q = _quadratic(form_of(everywhere, n, waves), c, dc, dtheta)
         slope = s2 * (d_q + 2 * q * d_ln_s)
-        HC = signal.value * ratio * curvature(Q / units, A[0] / units, values) @ of_shape
-        variance = slope @ covariance @ slope + (s2 * q / signal.value) ** 2 * signal.variance + (HC * HC.T).sum() / 2
+        variance = slope @ covariance @ slope + (s2 * q / signal.value) ** 2 * signal.variance + (signal.value * ratio) ** 2 * second
         events[name] = float(s2 * q), float(np.sqrt(max(variance, 0.0)))
     total = _quadratic((B, dB), c, dc, dtheta)[0]
     sizes = np.sqrt(everywhere.weight) * size

@@ -18,7 +18,7 @@ from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
-from ctpwa.fitting.coupling_forms import curvature, form_of, nearness, projection, without_own_phase
+from ctpwa.fitting.coupling_forms import CouplingSpread, FormOfGroup, form_of
 from ctpwa.fitting.direct_effect import AskedFractions, DirectEffect, SampleInfluence
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model, Wave
@@ -178,12 +178,7 @@ class FractionCalculator:
         C = own @ covariance @ own.T
         if direct is not None:
             variances, C = variances + direct.to_variances(grads), C + direct.to_covariance(own)
-        near = nearness(values[every, every], np.diag(C))
-        here = np.flatnonzero(near)
-        if len(here):
-            names = list(groups)
-            weights = np.sqrt(near[here])
-            C[np.ix_(here, here)] += self._second_order({names[k]: groups[names[k]] for k in here}, covariance) * np.outer(weights, weights)
+        C = C + self._second_order(groups, covariance)
         variances[every, every] = np.diag(C)
         return Fractions(tuple(groups), np.diag(values).copy(), C, values, np.sqrt(variances.clip(min=0)))
 
@@ -225,7 +220,7 @@ class FractionCalculator:
         return {name: (float(N * f[k]), float(errors[k])) for k, name in enumerate(groups)}
 
     def _second_order(self, groups: Mapping[str, Sequence[int]], covariance: np.ndarray) -> np.ndarray:
-        """What the curvature of fractions adds to their covariance [group, group]: ½ tr(H_G C H_H C)."""
+        """What the second order of the couplings adds to the covariance of fractions, [group, group]."""
         if not np.isfinite(covariance).all():
             return np.zeros((len(groups), len(groups)))
         n, names = len(self._couplings), self._likelihood.coupling_names
@@ -236,16 +231,8 @@ class FractionCalculator:
         c = size * self._couplings
         dc = size[:, None] * self._d_couplings + c[:, None] * d_ln_size
         sets = [self._likelihood.amplitude.sets[k // (n // len(names))] for k in range(n)]
-        real = projection(c, sets) @ np.concatenate([dc.real, dc.imag])
-        C, units = real @ covariance @ real.T, np.outer(size, size)
-        products = np.zeros((len(groups), 2 * n, 2 * n))
-        for k, waves in enumerate(groups.values()):
-            inside = np.zeros(n)
-            inside[self.integrals.coupling[np.isin(self.integrals.wave, list(waves))]] = 1.0
-            P = without_own_phase(inside * c, C)
-            products[k] = P @ curvature(form_of(self.integrals, n, waves)[0] / units, A / units, c) @ P @ C
-        flat, turned = (own.reshape(len(groups), 4 * n * n) for own in (products, products.swapaxes(1, 2)))
-        return np.asarray(flat @ turned.T / 2)
+        spread = CouplingSpread.of(A / np.outer(size, size), c, dc, covariance, sets)
+        return spread.second_order(FormOfGroup.of(self.integrals, waves, size) for waves in groups.values())
 
     def _matrix(self, groups: Mapping[str, Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Fractions and interferences [group, group], and their gradients over the free parameters."""
