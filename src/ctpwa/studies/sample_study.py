@@ -190,6 +190,7 @@ def sample(
     warm_up: int = WARM_UP,
     shown: Sequence[str] = (),
     seed: int = 0,
+    rounds: Sequence[int] = ROUNDS,
     **run: Unpack[RunOptions],
 ) -> Sample:
     """Draw points from the posterior of a fit: L within the limits of the parameters.
@@ -199,15 +200,16 @@ def sample(
 
     Args:
         fit:      a reopened fit, a result, its file, or a model file, which is fitted first
-        n:        number of points of every chain; default: until they have converged, 4000 at most
+        n:        number of points of every chain; default: ``rounds``
         chains:   number of chains
         warm_up:  points of every chain that are thrown away, while the size of its steps is found
         shown:    parameters of the corner plot; default: masses and widths
         seed:     of the random numbers
+        rounds:   numbers of points of every chain after each of which it stops if the chains have converged
         run:      how to run it, see ``RunOptions``
     """
     chains, seed = checked_count("chains", chains), checked_seed(seed)
-    rounds = ROUNDS if n is None else (checked_count("points", n, 4),)
+    rounds = [checked_count("points", own, 4) for own in (rounds if n is None else [n])]
     warm_up = checked_count("points to warm up", warm_up, 10)
     opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     known = {*opened.result.names}
