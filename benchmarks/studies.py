@@ -1,12 +1,14 @@
 """Studies of the demonstration's fit: how long they take, and whether the errors that they give agree.
 
-    python benchmarks/studies.py [--device cpu|cuda] [--quick] [--only toys,scan] [--agreement] [--out FILE.json]
+    python benchmarks/studies.py [--device cpu|cuda] [--quick] [--only toys,scan] [--agreement] [--events N] [--out FILE.json]
 
 J/psi -> K+ K- eta as in ``ctpwa demo``, 15 000 events and 75 000 of phase space, 24 free parameters. 500 toys, a scan of 40 points,
 significances of all resonances and 100 bootstrap replicas. Times of a fit are compared with that of a single warm fit: a toy from the
 truth, errors and fractions included, spin amplitudes and kernels not; those without a resonance, each from several starts, with the fit of
 a model file that lacks it, from as many starts. Times of the processor are given as well, for computers that do other things. With
-``--agreement`` the table of errors follows, of every parameter: Hessian, MINOS, profile, bootstrap, toys and posterior side by side.
+``--agreement`` the table of errors follows, of every parameter: Hessian, MINOS, profile, bootstrap, toys and posterior side by side,
+with the Monte Carlo error of each (``error_agreement.py``); ``--only '' --agreement --events 8000 --toys 300 --replicas 300`` prints it
+alone.
 """
 
 from __future__ import annotations
@@ -17,12 +19,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 import ctpwa
@@ -32,13 +33,12 @@ from ctpwa.cli.demonstration import MODEL
 from ctpwa.config.changes import Changes
 from ctpwa.fitting.fittable import terms_of
 from ctpwa.fitting.take_over import take_over
-from ctpwa.minimise.minos import minos
-from ctpwa.minimise.objective import Scaled
-from ctpwa.studies import Study, bootstrap, sample, scan, significance, toys
+from ctpwa.studies import Study, bootstrap, scan, significance, toys
 from ctpwa.studies.baseline import Baseline, baseline
 from ctpwa.studies.removal import named_resonances
 from ctpwa.studies.significance_study import STARTS
 from ctpwa.studies.toy_data import ToySource
+from error_agreement import agreement, print_agreement
 
 MOST_TIMES, MOST_SECONDS = 1.2, 600.0  # of a single warm fit; of all studies on two cores
 SCANNED = "K*(1410).mass"
@@ -54,10 +54,9 @@ class Size:
     toys: int
     points: int
     replicas: int
-    draws: int
 
 
-WHOLE, QUICK = Size(15_000, 75_000, 500, 40, 100, 500), Size(4_000, 20_000, 10, 9, 6, 100)
+WHOLE, QUICK = Size(15_000, 75_000, 500, 40, 100), Size(4_000, 20_000, 10, 9, 6)
 
 
 def make_fit(folder: Path, size: Size, device: str) -> OpenedFit:
@@ -141,31 +140,6 @@ def measure(
     return rows, found
 
 
-def agreement(opened: OpenedFit, size: Size, device: str, done: dict[str, Study]) -> list[dict[str, Any]]:
-    """Errors of every parameter in units of that of the Hessian, by every way there is."""
-    run: dict[str, Any] = {"device": device, "progress": None}
-    own = baseline(opened, device=device)
-    names = own.likelihood.names
-    spreads = {
-        "bootstrap": (done.get("bootstrap") or bootstrap(opened, size.replicas, **run)).spreads,
-        "toys": (done.get("toys") or toys(opened, size.toys, **run)).spreads,
-    }
-    widths = {kind: {one.name: one.width for one in found if one.kind == "parameter"} for kind, found in spreads.items()}
-    posterior = sample(opened, size.draws, **run)
-    widths["posterior"] = {one.name: one.width for one in posterior.marginals if one.kind == "parameter"}
-    limits = minos(Scaled(own.likelihood, own.likelihood.unit), own.x, names)
-    rows = []
-    for name, sigma in zip(names, np.sqrt(np.diag(own.result.statistical_covariance)), strict=True):
-        profile = [one.value for one in scan(opened, name, points=3, sigmas=1, **run).crossings]
-        row: dict[str, Any] = {"parameter": name, "fitted": own.result.value(name), "Hessian": float(sigma)}
-        found = limits[name]
-        row["MINOS"] = (found.upper - found.lower) / 2 / sigma if found.valid else None
-        row["profile"] = None if None in profile else (profile[1] - profile[0]) / 2 / sigma
-        rows.append(row | {kind: of_kind[name] / sigma for kind, of_kind in widths.items()})
-    print(posterior.headline)
-    return rows
-
-
 def main() -> None:
     """Run everything, print the tables, write them as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -175,9 +149,15 @@ def main() -> None:
         "--only", default="toys,scan,significance,bootstrap", help="names of studies with commas between them; may be empty"
     )
     parser.add_argument("--agreement", action="store_true", help="also the table of errors by all ways")
+    parser.add_argument("--events", type=int, help="measured events, with five times as many of phase space")
+    parser.add_argument("--toys", type=int, help="how many")
+    parser.add_argument("--replicas", type=int, help="of the bootstrap")
     parser.add_argument("--out", type=Path, help="write all numbers as JSON")
     arguments = parser.parse_args()
     device, size = arguments.device, QUICK if arguments.quick else WHOLE
+    given = {"events": arguments.events, "toys": arguments.toys, "replicas": arguments.replicas}
+    given["phase_space"] = arguments.events and 5 * arguments.events
+    size = replace(size, **{name: number for name, number in given.items() if number})
     print(hardware(device), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         opened = make_fit(Path(folder), size, device)
@@ -190,10 +170,11 @@ def main() -> None:
             names, opened, size, device, lambda name: fits_without(own, Path(folder), device) if name == "significance" else single
         )
         total = sum(row["whole s"] for row in rows)
-        print_table(f"studies, {total:.1f} s in all", rows)
-        errors = agreement(opened, size, device, done) if arguments.agreement else []
+        if rows:
+            print_table(f"studies, {total:.1f} s in all", rows)
+        errors = agreement(opened, size.toys, size.replicas, device, done) if arguments.agreement else []
         if errors:
-            print_table("errors in units of those of the Hessian", errors)
+            print_agreement(errors)
     if arguments.out is not None:
         content = {
             "hardware": hardware(device),

@@ -6,8 +6,10 @@ import pytest
 from ctpwa.base.errors import DataError
 from ctpwa.studies import Sample, load_study, sample
 from ctpwa.studies.baseline import baseline
+from ctpwa.studies.convergence import Convergence
 from ctpwa.studies.diagnostics import effective_size, split_r_hat
 from ctpwa.studies.posterior import Limited, Posterior, draw
+from ctpwa.studies.sample_study import Marginal
 
 BOUNDS = np.array([[-np.inf, np.inf], [0.0, np.inf], [-np.inf, 2.0], [-1.0, 3.0]])
 X = np.array([1000.0, 0.5, 1.5, 2.0])
@@ -60,7 +62,43 @@ def points(bounds, n=1500):
     return np.array([posterior.x(own) for own in z])
 
 
+class Banana:
+    """a is normal, and b normal about a²."""
+
+    names = ("a", "b")
+    unit = 1.0
+    bounds = np.array([[-np.inf, np.inf]] * 2)
+    width = 1.0
+
+    def value(self, x):
+        return x[0] ** 2 / 2 + ((x[1] - x[0] ** 2) / self.width) ** 2 / 2
+
+    def value_and_grad(self, x):
+        d = (x[1] - x[0] ** 2) / self.width**2
+        return self.value(x), np.array([x[0] - 2 * x[0] * d, d])
+
+    def value_grad_hessian(self, x):
+        w = 1 / self.width**2
+        H = np.array([[1 - 2 * w * (x[1] - x[0] ** 2) + 4 * w * x[0] ** 2, -2 * w * x[0]], [-2 * w * x[0], w]])
+        return *self.value_and_grad(x), H
+
+
 class TestPosterior:
+    def test_a_banana(self):
+        """Means of a, a², b, b² and (b − a²)² within four of their Monte Carlo errors, from chains that have converged."""
+        posterior, width = Posterior(Banana(), np.zeros(2)), Banana.width
+        chains = []
+        for k in range(4):
+            z, _, _ = draw(posterior, np.random.default_rng(k).normal(size=2), 500, [k], None, 100)
+            chains.append([posterior.x(own) for own in z])
+        a, b = np.array(chains).transpose(2, 0, 1)
+        expected = {"a": (a, 0.0), "aa": (a**2, 1.0), "b": (b, 1.0), "bb": (b**2, 3 + width**2), "d": ((b - a**2) ** 2, width**2)}
+        for name, (values, mean) in expected.items():
+            error = values.std() / np.sqrt(effective_size(values))
+            assert abs(values.mean() - mean) < 4 * error, name
+            assert error < 0.1 * (1 + mean)
+            assert split_r_hat(values) < 1.05
+
     def test_a_normal_distribution(self):
         x = points([[-np.inf, np.inf]] * 2)
         assert np.cov(x.T) == pytest.approx(np.linalg.inv(Quadratic.H), abs=0.06)
@@ -110,12 +148,46 @@ class TestDiagnostics:
         assert split_r_hat(np.ones((2, 10))) == 1
 
 
+class TestConvergence:
+    """What is said about chains, the reason and the advice."""
+
+    def marginal(self, shift=0.0, width=1.0, memory=0.0, name="a", n=500):
+        random = np.random.default_rng(0)
+        noise = width * random.normal(size=(4, n))
+        for t in range(1, n):
+            noise[:, t] = memory * noise[:, t - 1] + np.sqrt(1 - memory**2) * noise[:, t]
+        return Marginal(name, "parameter", (0.0, 1.0), noise + shift * np.arange(4)[:, None])
+
+    def test_they_have(self):
+        found = Convergence([self.marginal()], 500)
+        assert found.reached
+        assert not Convergence([], 0).reached
+
+    def test_they_are_short(self):
+        found = Convergence([self.marginal(), self.marginal(memory=0.98, name="slow")], 500)
+        assert not found.reached
+        assert [own.name for own in found.bad] == ["slow"]
+        assert "for slow and must not be above 1.01" in found.warning
+        assert "points are needed: --points " in found.warning
+
+    def test_they_are_apart(self):
+        assert (
+            "Chains stay at different values of far, as between several minima"
+            in Convergence([self.marginal(shift=1.0, name="far")], 500).warning
+        )
+
+    def test_they_are_wide(self):
+        warning = Convergence([self.marginal(width=9.0, memory=0.97, name="wide")], 500).warning
+        assert "wide: up to " in warning
+        assert "Give it limits or a constraint in the model file" in warning
+
+
 class TestSample:
     def test_chains_go_on_with_nothing_lost(self, plain, tmp_path):
         options = {"chains": 1, "warm_up": 10, "progress": False}
         short = sample(plain, 25, path=tmp_path / "s.parquet", **options)
         longer = sample(plain, 50, path=tmp_path / "s.parquet", **options)
-        whole = sample(plain, 50, **options)
+        whole = sample(plain, rounds=(25, 50), **options)  # which have not converged after 25
         assert [len(chain) for chain in longer.chains] == [50]
         values = [[point.values for point in chain] for chain in longer.chains]
         assert [own[:25] for own in values] == [[point.values for point in chain] for chain in short.chains]
@@ -124,7 +196,8 @@ class TestSample:
         assert isinstance(loaded, Sample)
         assert str(loaded) == str(longer)
         assert set(longer.figures()) == {"sample-corner", "sample-chains"}
-        assert "NOT converged" in longer.headline
+        assert longer.headline.startswith("NOT converged, do not use the intervals: R-hat is ")
+        assert "which continues" in longer.headline
         widths = [own.width / own.fitted[1] for own in longer.marginals if own.kind == "parameter"]
         assert np.mean(widths) == pytest.approx(1, abs=0.5)
 

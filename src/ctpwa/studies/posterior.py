@@ -1,20 +1,22 @@
 """The posterior density of a likelihood with flat priors, in coordinates in which it is nearly a normal distribution.
 
-    p(x) ∝ L(x)   within the limits of the parameters, 0 outside
+    p(y) ∝ L(x(y))   within the limits of the parameters, 0 outside
 
-A sampler sees z: x = T(u), u = u₀ + A z. T maps all real numbers to what limits allow, and A Aᵀ is the inverse Hessian at the minimum, so
-that the metric of the sampler is the Hessian. The density of z has the factor |∂x/∂z|.
+y are the parameters x, but for the couplings of waves whose lineshapes float: of these it has what they add to the amplitude
+(``wave_projections.py``). A sampler sees z: y = T(u), u = u₀ + A z. T maps all real numbers to what limits allow, and A Aᵀ is the inverse
+Hessian at the minimum, so that the metric of the sampler is the Hessian. The density of z has the factor |∂y/∂z|.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ctpwa.fitting.fittable import Fittable
+from ctpwa.studies.wave_projections import WaveProjections
 
 SMALLEST = 1e-6  # curvature, relative to the largest: less is not determined, and gets this
 INSIDE = 1e-3  # of the room between limits, or of the size of a value: how far from a limit a chain begins at least
@@ -72,43 +74,78 @@ class Limited:
         return x, slope, log, dlog
 
 
+@dataclass(frozen=True)
+class Point:
+    """A point of the parameters.
+
+    Attributes:
+        x:       the free parameters
+        pulled:  the gradient over z, given that over x
+        log:     ln|∂y/∂z|, y being what the density is flat in
+        dlog:    its gradient over z
+    """
+
+    x: np.ndarray
+    pulled: Callable[[np.ndarray], np.ndarray]
+    log: float
+    dlog: np.ndarray
+
+
 class Posterior:
     """−ln of the density of z, and its gradient.
 
     Args:
-        likelihood:  with the minimum at ``x``
-        x:           its free parameters
+        likelihood:   with the minimum at ``x``
+        x:            its free parameters
+        projections:  of waves whose lineshapes float; None: their couplings are coordinates like all others
     """
 
-    def __init__(self, likelihood: Fittable, x: np.ndarray) -> None:
-        self._likelihood, self._limited = likelihood, Limited(likelihood.bounds)
-        centre = self._limited.inside(np.asarray(x, dtype=float))
-        self._u = self._limited.to_real(centre)
-        _, slope, _, _ = self._limited.from_real(self._u)
-        H = likelihood.value_grad_hessian(centre)[2] / likelihood.unit
-        self._A = _inverse_root(H * np.outer(slope, slope))
-        self._highest = float(likelihood.value(centre))
+    def __init__(self, likelihood: Fittable, x: np.ndarray, projections: WaveProjections | None = None) -> None:
+        self._likelihood, self._projections = likelihood, projections
+        bounds = likelihood.bounds.copy()
+        if projections is not None:
+            bounds[projections.places.ravel()] = -np.inf, np.inf  # of sizes: a point with another phase, not one below 0
+        self._limited = Limited(bounds)
+        self._u, self._A = self._to_real(np.asarray(x, dtype=float)), np.eye(len(x))
+        point = self._point(np.zeros(len(x)))
+        f, _, H = likelihood.value_grad_hessian(point.x)
+        J = np.array([point.pulled(row) for row in np.eye(len(x))])
+        self._A, self._highest = _inverse_root(J.T @ H @ J / likelihood.unit), float(f)
+
+    def _to_real(self, x: np.ndarray) -> np.ndarray:
+        x = self._limited.inside(x)
+        return self._limited.to_real(x if self._projections is None else self._projections.to_projections(x))
+
+    def _point(self, z: np.ndarray) -> Point:
+        y, slope, log, dlog = self._limited.from_real(self._u + self._A @ z)
+        at = None if self._projections is None else self._projections.from_projections(y)
+        over_y = (lambda g: g) if self._projections is None or at is None else partial(self._projections.pulled, at)
+        return Point(y if at is None else at.x, lambda g: self._A.T @ (slope * over_y(g)), float(log.sum()), self._A.T @ dlog)
 
     def x(self, z: np.ndarray) -> np.ndarray:
         """The free parameters."""
-        return self._limited.from_real(self._u + self._A @ z)[0]
+        return self._point(z).x
 
     def z(self, x: np.ndarray) -> np.ndarray:
         """Where a point of the parameters is."""
-        return np.linalg.solve(self._A, self._limited.to_real(self._limited.inside(x)) - self._u)
+        return np.linalg.solve(self._A, self._to_real(x) - self._u)
 
     def value(self, z: np.ndarray) -> float:
         """−ln p(z), up to a constant."""
         return self.gradient(z)[1]
 
     def gradient(self, z: np.ndarray) -> tuple[np.ndarray, float]:
-        """The gradient of −ln p(z), and −ln p(z)."""
-        x, slope, log, dlog = self._limited.from_real(self._u + self._A @ z)
-        f, g = self._likelihood.value_and_grad(x)
+        """The gradient of −ln p(z), and −ln p(z); infinite where there is no likelihood."""
+        nowhere = np.zeros_like(z), np.inf
+        try:
+            point = self._point(z)
+        except np.linalg.LinAlgError:  # waves are the same there
+            return nowhere
+        f, g = self._likelihood.value_and_grad(point.x)
         f, g = (f - self._highest) / self._likelihood.unit, g / self._likelihood.unit
         if not (np.isfinite(f) and np.isfinite(g).all()):
-            return np.zeros_like(z), np.inf
-        return self._A.T @ (g * slope - dlog), float(f - log.sum())
+            return nowhere
+        return point.pulled(g) - point.dlog, float(f - point.log)
 
 
 def _inverse_root(H: np.ndarray) -> np.ndarray:

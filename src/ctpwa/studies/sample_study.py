@@ -16,25 +16,29 @@ from ctpwa.fitting.fractions import FractionCalculator, wave_groups
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
+from ctpwa.studies.convergence import Convergence
 from ctpwa.studies.diagnostics import effective_size, split_r_hat
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.opened import Fit, opened_fit
 from ctpwa.studies.posterior import Posterior, draw
 from ctpwa.studies.run import FitTask, RunOptions, StudyRun
 from ctpwa.studies.study import Study
+from ctpwa.studies.wave_projections import wave_projections
 
 if TYPE_CHECKING:
     from ctpwa.report.figures.style import AnyFigure
 
-CHAINS, POINTS, WARM_UP, PIECE = 4, 250, 100, 25  # a piece of a chain is done at a time
+CHAINS, WARM_UP, PIECE = 4, 150, 25  # a piece of a chain is done at a time
+ROUNDS = (250, 500, 1000, 2000, 4000)  # points of every chain, until they have converged
 WARM = "warm-up"
 STEP, ACCEPTED = "step", "accepted"
 INTERVALS = (2.275, 15.8655, 50, 84.1345, 97.725)  # percentiles
-AGREE, ENOUGH = 1.05, 100  # largest R-hat, and smallest number of independent points
+HOPELESS = 1000  # points of a chain after which chains at different places stay there
 NEAR = 4.5  # of −ln L in units: other minima that chains begin at
 SHOWN = 8  # parameters in a corner plot
 NOTES = (
-    "priors are flat in the parameters within their limits; Gaussian constraints count as they do in the fit",
+    "priors are flat in the parameters within their limits, but for couplings of waves whose lineshapes float: in what these add to the"
+    " amplitude; Gaussian constraints count as they do in the fit",
     "the size of the simulation is not counted",
 )
 
@@ -114,10 +118,15 @@ class Sample(Study):
                 found.append(Marginal(name, kind, (getattr(base, of_values).get(name, np.nan), errors.get(name)), points))
         return tuple(found)
 
+    @cached_property
+    def convergence(self) -> Convergence:
+        """Whether they have converged, and what to do if not."""
+        return Convergence(self.marginals, len(self.chains[0]) if self.chains else 0)
+
     @property
     def converged(self) -> bool:
         """Whether chains agree, and are long enough to say so."""
-        return bool(self.marginals) and all(own.r_hat < AGREE and own.size > ENOUGH for own in self.marginals)
+        return self.convergence.reached
 
     @property
     def headline(self) -> str:
@@ -125,10 +134,11 @@ class Sample(Study):
         if not self.marginals:
             return "no points yet."
         n = sum(map(len, self.chains))
+        words = f"{counted(n, 'point')} in {counted(len(self.chains), 'chain')}"
+        if not self.converged:
+            return f"{self.convergence.warning} So far there are {words}."
         r_hat, size = max(own.r_hat for own in self.marginals), min(own.size for own in self.marginals)
-        words = f"{counted(n, 'point')} in {counted(len(self.chains), 'chain')}, at least {size:.0f} independent; R-hat up to {r_hat:.3f}."
-        advice = "" if self.converged else f" NOT converged: take more points, until R-hat is below {AGREE} and {ENOUGH} are independent."
-        return words + advice
+        return f"{words}, at least {size:.0f} independent; R-hat up to {r_hat:.3f}."
 
     def sections(self) -> tuple[Section, ...]:
         """One table for parameters, one for fractions."""
@@ -174,79 +184,111 @@ def _row(own: Marginal) -> tuple[str, ...]:
 
 def sample(
     fit: Fit,
-    n: int = POINTS,
+    n: int | None = None,
     *,
     chains: int = CHAINS,
     warm_up: int = WARM_UP,
     shown: Sequence[str] = (),
     seed: int = 0,
+    rounds: Sequence[int] = ROUNDS,
     **run: Unpack[RunOptions],
 ) -> Sample:
     """Draw points from the posterior of a fit: L within the limits of the parameters.
 
     The metric of the sampler is the exact Hessian at the minimum. Chains begin near the minimum, and near other minima of the fit that
-    are almost as good. With more points later the chains go on.
+    are almost as good. With more points later the chains go on. Look at ``converged`` before anything else.
 
     Args:
         fit:      a reopened fit, a result, its file, or a model file, which is fitted first
-        n:        number of points of every chain
+        n:        number of points of every chain; default: ``rounds``
         chains:   number of chains
         warm_up:  points of every chain that are thrown away, while the size of its steps is found
         shown:    parameters of the corner plot; default: masses and widths
         seed:     of the random numbers
+        rounds:   numbers of points of every chain after each of which it stops if the chains have converged
         run:      how to run it, see ``RunOptions``
     """
-    n, chains, seed = checked_count("points", n, 4), checked_count("chains", chains), checked_seed(seed)
+    chains, seed = checked_count("chains", chains), checked_seed(seed)
+    rounds = [checked_count("points", own, 4) for own in (rounds if n is None else [n])]
     warm_up = checked_count("points to warm up", warm_up, 10)
     opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     known = {*opened.result.names}
     for name in shown:
         if name not in known:
             raise DataError(f"no free parameter is called {name!r}\n fix: {suggest(name, known)}")
-    about = about_fit(opened, Sample.name, {"seed": seed, "warm_up": warm_up}, NOTES, points=n, chains=chains, shown=list(shown))
+    options = {"seed": seed, "warm_up": warm_up, "prior": "amplitude"}
+    about = about_fit(opened, Sample.name, options, NOTES, chains=chains, shown=list(shown))
     with StudyRun(opened, about, run) as study:
-        pieces = -(-n // PIECE)
-        wanted = [[f"{chain}.{WARM}", *(f"{chain}.{(piece + 1) * PIECE - 1}" for piece in range(pieces))] for chain in range(chains)]
-        if not study.has([key for keys in wanted for key in keys]):
-            own = study.baseline
-            posterior = Posterior(own.likelihood, own.x)
-            starts = _starts(own)
-            first = {chain: partial(_warm_up, own, posterior, starts[chain % len(starts)], seed, chain, warm_up) for chain in range(chains)}
-            study.fits(
-                [
-                    [
-                        FitTask(keys[0], first[chain]),
-                        *(FitTask(key, partial(_piece, own, posterior, study, seed, chain, piece)) for piece, key in enumerate(keys[1:])),
-                    ]
-                    for chain, keys in enumerate(wanted)
-                ],
-                "points of the posterior, in pieces",
-            )
+        sampler = _Sampler(study, seed, warm_up)
+        for points in rounds:
+            sampler.draw(chains, points)
+            found = Sample.of(study.store)
+            if found.converged or (points >= HOPELESS and found.convergence.apart):
+                break
     return Sample.of(study.store)
 
 
-def _starts(own: Baseline) -> list[np.ndarray]:
-    """The minimum, and others that are almost as good."""
-    near = [m for m in own.result.minima[1:] if m.refined and m.nll - own.result.nll < NEAR * own.likelihood.unit]
-    return [own.x, *(np.array(minimum.values) for minimum in near)]
+@dataclass(frozen=True)
+class _Sampler:
+    """Draws the points.
 
+    Attributes:
+        study:    where they are kept
+        seed:     of the random numbers
+        warm_up:  points of every chain that are thrown away
+    """
 
-def _warm_up(own: Baseline, posterior: Posterior, start: np.ndarray, seed: int, chain: int, n: int, before: FitRecord | None) -> FitRecord:
-    """The first points of a chain; the last of them is kept, with the size of steps."""
-    begin = posterior.z(start) + np.random.default_rng([seed, chain, 0]).normal(size=len(start))
-    z, step, accepted = draw(posterior, begin, 1, [seed, chain, 1], None, n)
-    return _point(own, f"{chain}.{WARM}", posterior.x(z[-1]), step, accepted)
+    study: StudyRun
+    seed: int
+    warm_up: int
 
+    @cached_property
+    def own(self) -> Baseline:
+        """The fit."""
+        return self.study.baseline
 
-def _piece(own: Baseline, posterior: Posterior, study: StudyRun, seed: int, chain: int, piece: int, before: FitRecord | None) -> FitRecord:
-    """More points of a chain, which begin where those before ended; all but the last are kept here."""
-    assert before is not None
-    x = np.array([before.values[name] for name in own.likelihood.names])
-    step = before.numbers[STEP]
-    points, _, accepted = draw(posterior, posterior.z(x), PIECE, [seed, chain, 2 + piece], step)
-    records = [_point(own, f"{chain}.{piece * PIECE + k}", posterior.x(z), step, accepted) for k, z in enumerate(points)]
-    study.store.add(*records[:-1])
-    return records[-1]
+    @cached_property
+    def posterior(self) -> Posterior:
+        """What is sampled."""
+        own = self.own
+        term, phase_space = terms_of(own.likelihood)[0], own.analysis.read(own.analysis.data_sets[0].name).phase_space
+        return Posterior(own.likelihood, own.x, wave_projections(term, own.likelihood.names, own.x, phase_space))
+
+    @cached_property
+    def starts(self) -> list[np.ndarray]:
+        """The minimum, and others that are almost as good."""
+        result, most = self.own.result, NEAR * self.own.likelihood.unit
+        near = [m for m in result.minima[1:] if m.refined and m.nll - result.nll < most]
+        return [self.own.x, *(np.array(minimum.values) for minimum in near)]
+
+    def draw(self, chains: int, n: int) -> None:
+        """So many points of every chain, of which some may be there."""
+        tasks = [self._chain(chain, -(-n // PIECE)) for chain in range(chains)]
+        if not self.study.has([task.key for own in tasks for task in own]):
+            self.study.fits(tasks, "points of the posterior, in pieces")
+
+    def _chain(self, chain: int, pieces: int) -> list[FitTask]:
+        first = FitTask(f"{chain}.{WARM}", lambda before: self._warm_up(chain))
+        more = (FitTask(f"{chain}.{(piece + 1) * PIECE - 1}", partial(self._piece, chain, piece)) for piece in range(pieces))
+        return [first, *more]
+
+    def _warm_up(self, chain: int) -> FitRecord:
+        """The first points of a chain; the last of them is kept, with the size of steps."""
+        start = self.posterior.z(self.starts[chain % len(self.starts)])
+        begin = start + np.random.default_rng([self.seed, chain, 0]).normal(size=len(start))
+        z, step, accepted = draw(self.posterior, begin, 1, [self.seed, chain, 1], None, self.warm_up)
+        return _point(self.own, f"{chain}.{WARM}", self.posterior.x(z[-1]), step, accepted)
+
+    def _piece(self, chain: int, piece: int, before: FitRecord | None) -> FitRecord:
+        """More points of a chain, which begin where those before ended; all but the last are kept here."""
+        assert before is not None
+        x = np.array([before.values[name] for name in self.own.likelihood.names])
+        step = before.numbers[STEP]
+        points, _, accepted = draw(self.posterior, self.posterior.z(x), PIECE, [self.seed, chain, 2 + piece], step)
+        first = piece * PIECE
+        records = [_point(self.own, f"{chain}.{first + k}", self.posterior.x(z), step, accepted) for k, z in enumerate(points)]
+        self.study.store.add(*records[:-1])
+        return records[-1]
 
 
 def _point(own: Baseline, key: str, x: np.ndarray, step: float, accepted: float) -> FitRecord:

@@ -7,15 +7,22 @@ from typing import Annotated
 import typer
 
 from ctpwa.cli.study_command import SeedOption, StudyCall, study_command
-from ctpwa.studies.sample_study import CHAINS, POINTS, WARM_UP
+from ctpwa.studies.sample_study import CHAINS, ROUNDS, WARM_UP
 from ctpwa.studies.sample_study import sample as study
 
 
 def sample(
     call: StudyCall,
     n: Annotated[
-        int, typer.Option("-n", "--points", min=4, help="points of every chain, in pieces of 25; more later go on with those that exist")
-    ] = POINTS,
+        int | None,
+        typer.Option(
+            "-n",
+            "--points",
+            min=4,
+            help="points of every chain, in pieces of 25; more later go on with those that exist; default: until they have converged,"
+            f" at most {ROUNDS[-1]}",
+        ),
+    ] = None,
     chains: Annotated[int, typer.Option("--chains", min=1, help="how many chains")] = CHAINS,
     warm_up: Annotated[int, typer.Option("--warm-up", min=10, help="points of every chain that are thrown away first")] = WARM_UP,
     shown: Annotated[
