@@ -178,7 +178,7 @@ class TestBins:
         assert "<table" in study._repr_html_()
         view = study.view()
         assert view.title == "Fits in bins"
-        assert [own.alt for own in view.figures] == [f"Fits in bins: bins {what}" for what in ("events", "moments", "phases")]
+        assert [own.alt for own in view.figures] == [f"Fits in bins: bins {what}" for what in ("events", "moments", "goodness", "phases")]
 
     def test_moments(self, study):
         total, own = study.events(), study.moments(0, 0, 0)
@@ -254,7 +254,8 @@ class TestBins:
         t = (k[:, 1:] ** 2).sum(dim=1) - k[:, 0] ** 2
         counted = [int(((t >= low) & (t < high)).sum()) for low, high in ((0, 6), (6, 20))]
         assert [own.by_key[bin.key].numbers["data"] for bin in own.bins] == counted
-        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "phases") for k in (1, 2)}
+        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "goodness", "phases") for k in (1, 2)}
+        assert own.by_key["0,1 goodness"].numbers["ndf inside"] > own.by_key["0,0"].numbers["solutions"]
 
     def test_moments_that_are_0_for_all_couplings_have_no_panel(self, study):
         """Waves have |m| up to 1, so that moments of M = 3 and 4 are 0."""
