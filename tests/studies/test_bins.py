@@ -283,6 +283,21 @@ class TestBins:
         assert result.exit_code == 0, result.output
         assert "2 fits, 2 good" in result.stdout
 
+    def test_a_report_needs_no_fit(self, folder, study):
+        run, path = CliRunner().invoke, str(folder / "model.bins.parquet")
+        result = run(make_app(), ["report", path, "--figures", str(folder / "figures")])
+        assert result.exit_code == 0, result.output
+        assert (folder / "figures" / "bins-goodness.pdf").exists()
+        page = (folder / "model.bins.html").read_text(encoding="utf-8")
+        assert "X -&gt; eta pi0" in page
+        assert f'<span title="{study.references[0]}"><math' in page
+        assert page.count("<img") == 4
+        assert run(make_app(), ["report", path]).exit_code != 0  # it is there already
+        for option in (["--paper", str(folder / "paper")], ["--set", "a=1"]):
+            refused = run(make_app(), ["report", path, "--force", *option])
+            assert refused.exit_code == 2
+            assert not (folder / "paper").exists()
+
     def test_a_truth_that_is_too_small_is_refused(self, folder, tmp_path):
         (tmp_path / "model.yml").write_text(
             MODEL.replace("data.npz", str(folder / "data.npz"))
