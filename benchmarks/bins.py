@@ -82,7 +82,7 @@ def main() -> None:
     where = hardware(given.device or "cpu")
     print(where)
     results: dict[str, Any] = {"hardware": where, "options": {k: str(v) for k, v in vars(given).items()}}
-    pulls = Pulls()
+    pulls, p_values = Pulls(), []
     for toy in range(given.toys if given.closure else 1):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -94,10 +94,13 @@ def main() -> None:
                 results["ctpwa"] = times
             if given.closure:
                 add_pulls(pulls, study, binned, truth)
+                p_values.append([study.tests.p_values(kind) for kind in ("decay", "inside")])
     if given.closure:
         print("\n" + markdown(["pulls", "of", "number", "mean", "width", "largest"], pulls.rows()))
         print(pulls.text())
         print(f"2 Δ(−ln L) of the true couplings: mean {np.mean(pulls.joint):.2f}, largest {np.max(pulls.joint):.2f}")
+        for kind, own in zip(("decay", "inside"), np.concatenate(p_values, axis=1), strict=True):
+            print(f"p {kind}: {len(own)} bins, mean {own.mean():.3f}, {(own < 0.05).sum()} below 0.05, {(own < 0.01).sum()} below 0.01")
         results["closure"], results["pulls"] = pulls.rows(), {" ".join(key): own for key, own in pulls.values.items()}
     if given.out is not None:
         given.out.write_text(json.dumps(results, indent=1), encoding="utf-8")

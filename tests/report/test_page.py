@@ -20,7 +20,7 @@ from ctpwa.report.html.charts import _matrix, rounded, starts_chart
 from ctpwa.report.html.labels import Labels
 from ctpwa.report.html.sections import head
 
-VOID = {"meta", "link", "input", "br"}
+VOID = {"meta", "link", "input", "br", "img"}
 
 
 class Outline(HTMLParser):

@@ -9,9 +9,12 @@ import pytest
 
 import ctpwa
 from ctpwa.studies import Bins, bins
+from ctpwa.studies.bin_fit import BinFit, BinOptions
 from ctpwa.studies.bin_intervals import Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
 from ctpwa.studies.bin_profiles import BinProfiles
-from ctpwa.studies.bin_records import interval_numbers, intervals_key, intervals_of
+from ctpwa.studies.bin_records import TOTAL, interval_numbers, intervals_key, intervals_of
+from ctpwa.studies.bin_samples import BinnedSamples
+from ctpwa.studies.bin_solutions import Solution
 from ctpwa.studies.bins_study import _with_interval
 from ctpwa.studies.fit_record import FitRecord
 from studies.produced import MODEL, write_samples
@@ -111,6 +114,13 @@ def study(folder):
     return bins(folder / "model.yml", IN, starts=4, progress=False)
 
 
+@pytest.fixture
+def fit(folder, study):
+    """Of the first bin."""
+    analysis = ctpwa.load_analysis(folder / "model.yml")
+    return BinFit(BinnedSamples(analysis, study.axes), BinOptions(4), 0, study.bins[0])
+
+
 class Ends:
     """A walk that ends there, of a quantity with this value."""
 
@@ -188,6 +198,31 @@ class TestEvents:
         assert value == pytest.approx(objective.value(x), rel=1e-12)
         np.testing.assert_allclose(gradient, objective.value_and_grad(x)[1], rtol=1e-9, atol=1e-9)
         assert H[-1, -1] == pytest.approx(1500**2 / 1800 * math.exp(0.1))
+
+
+class TestGroups:
+    def test_every_group_has_a_profile(self, fit, study):
+        solutions = [Solution.of(fit.bin, 0, study.by_key["0"], study.couplings, study.about.extent["sets"])]
+        walks = BinProfiles(fit, solutions, study.references).event_walks
+        assert set(walks) == set(study.groups) - {TOTAL}
+        assert any(n > 1 for name, n in study.groups.items() if name != TOTAL)
+        for name, walk in walks.items():
+            assert walk.places[0].value ** 2 == pytest.approx(solutions[0].events[name][0], rel=1e-6)
+
+    def test_ends_are_where_the_profile_has_risen(self, fit, study):
+        """Of waves of positive reflectivity: with their events held, −ln L of the rest is ½ (1 + r) above the best."""
+        solutions = [Solution.of(fit.bin, 0, study.by_key["0"], study.couplings, study.about.extent["sets"])]
+        profiles = BinProfiles(fit, solutions, study.references)
+        walk, value = profiles.event_walks["e=+"], math.sqrt(solutions[0].events["e=+"][0])
+        found = walk.interval(value - 0.01, value + 0.01, (0.0, math.inf))  # errors that are far too small
+        for end in (value - found.lower, value + found.upper):
+            assert walk.root(end, walk.places[0].x) == pytest.approx(walk.sigmas, rel=0.03)
+
+    def test_they_are_shown(self, study):
+        numbers = interval_numbers("events", {"e=+": Interval(12.0, 30.0)})
+        changed = FitRecord(intervals_key("0"), 0.0, True, numbers=numbers)
+        own = Bins(study.about, (*(record for record in study.records if record.key != changed.key), changed))
+        assert (own.events("e=+").lower[0], own.events("e=+").upper[0]) == (12.0, 30.0)
 
 
 class TestStudies:

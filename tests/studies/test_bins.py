@@ -181,7 +181,7 @@ class TestBins:
         assert "<table" in study._repr_html_()
         view = study.view()
         assert view.title == "Fits in bins"
-        assert [own.alt for own in view.figures] == [f"Fits in bins: bins {what}" for what in ("events", "moments", "phases")]
+        assert [own.alt for own in view.figures] == [f"Fits in bins: bins {what}" for what in ("events", "moments", "goodness", "phases")]
 
     def test_moments(self, study):
         total, own = study.events(), study.moments(0, 0, 0)
@@ -257,7 +257,8 @@ class TestBins:
         t = (k[:, 1:] ** 2).sum(dim=1) - k[:, 0] ** 2
         counted = [int(((t >= low) & (t < high)).sum()) for low, high in ((0, 6), (6, 20))]
         assert [own.by_key[bin.key].numbers["data"] for bin in own.bins] == counted
-        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "phases") for k in (1, 2)}
+        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "goodness", "phases") for k in (1, 2)}
+        assert own.by_key["0,1 goodness"].numbers["ndf inside"] > own.by_key["0,0"].numbers["solutions"]
 
     def test_moments_that_are_0_for_all_couplings_have_no_panel(self, study):
         """Waves have |m| up to 1, so that moments of M = 3 and 4 are 0."""
@@ -284,6 +285,21 @@ class TestBins:
         result = CliRunner().invoke(make_app(), ["bins", str(folder / "model.yml"), "--in", IN, "--starts", "4", "--bootstrap", "3"])
         assert result.exit_code == 0, result.output
         assert "2 fits, 2 good" in result.stdout
+
+    def test_a_report_needs_no_fit(self, folder, study):
+        run, path = CliRunner().invoke, str(folder / "model.bins.parquet")
+        result = run(make_app(), ["report", path, "--figures", str(folder / "figures")])
+        assert result.exit_code == 0, result.output
+        assert (folder / "figures" / "bins-goodness.pdf").exists()
+        page = (folder / "model.bins.html").read_text(encoding="utf-8")
+        assert "X -&gt; eta pi0" in page
+        assert f'<span title="{study.references[0]}"><math' in page
+        assert page.count("<img") == 4
+        assert run(make_app(), ["report", path]).exit_code != 0  # it is there already
+        for option in (["--paper", str(folder / "paper")], ["--set", "a=1"]):
+            refused = run(make_app(), ["report", path, "--force", *option])
+            assert refused.exit_code == 2
+            assert not (folder / "paper").exists()
 
     def test_a_truth_that_is_too_small_is_refused(self, folder, tmp_path):
         (tmp_path / "model.yml").write_text(

@@ -89,9 +89,15 @@ def picture(png: bytes, alt: str, scale: float = 1.0) -> Html:
     Raises:
         ValueError: if it is not a whole PNG file and nothing else
     """
-    width, height = (round(scale * pixels) for pixels in _png_size(png))
+    width, height = picture_size(png, scale)
     sized = _attribute("alt", alt) + _attribute("width", width) + _attribute("height", height)
     return Html(f'<img src="data:image/png;base64,{b64encode(png).decode()}"{sized}>')
+
+
+def picture_size(png: bytes, scale: float = 1.0) -> tuple[int, int]:
+    """Width and height of an image on the page, as of ``picture``."""
+    width, height = (round(scale * pixels) for pixels in _png_size(png))
+    return width, height
 
 
 def _png_size(png: bytes) -> tuple[int, int]:

@@ -348,9 +348,12 @@ def _instead(path: str | os.PathLike[str]) -> str:
     """What to give in place of a file that is not a result."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix in (".yml", ".yaml"):
-        return "this looks like a model file: fit it with  ctpwa fit,  and give the result, .result.json, that it writes"
+        return (
+            "this looks like a model file: fit it with  ctpwa fit,  and give the result, .result.json, that it writes;"
+            " of studies that need no fit, such as bins, give ctpwa report the .parquet"
+        )
     if suffix == ".parquet":
-        return "this looks like a study or a sample: give the result of a fit, .result.json; ctpwa report finds studies that lie next to it"
+        return "this looks like a study or a sample: give the result of a fit, .result.json; only ctpwa report takes studies"
     return "give a file that ctpwa fit wrote"
 
 

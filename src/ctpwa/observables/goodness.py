@@ -143,7 +143,7 @@ def adaptive_chi2(
         raise DataError(f"the weights of the data add up to {w.sum():.6g}\n fix: give data with a positive total weight")
     depth = int(np.floor(np.log2(max(w.sum() ** 2 / (w @ w) / per_bin, 1.0))))
     scale = w.sum() / v.sum()
-    cells = _cells(x, y, v, depth)
+    cells = equal_cells(x, y, v, depth)
     if len(cells) - 1 - n_parameters < 1:
         raise DataError(
             f"{counted(len(cells), 'cell is', 'cells are')} too few for {counted(n_parameters, 'parameter')}\n"
@@ -163,8 +163,14 @@ def adaptive_chi2(
 Cell = tuple[Array, Array, Array]  # indices of data, indices of model, edges [variable, 2]
 
 
-def _cells(x: Array, y: Array, v: Array, depth: int) -> list[Cell]:
-    """Cells of equal model weight, cut ``depth`` times along the variables in turn."""
+def equal_cells(x: Array, y: Array, v: Array, depth: int) -> list[Cell]:
+    """Cells of equal model weight, cut ``depth`` times along the variables in turn.
+
+    Args:
+        x, y:   values of data and of model events, [event, variable]
+        v:      weights of the latter
+        depth:  how often to cut
+    """
     box = np.stack([np.minimum(x.min(axis=0), y.min(axis=0)), np.maximum(x.max(axis=0), y.max(axis=0))], axis=1)
     cells: list[Cell] = [(np.arange(len(x)), np.arange(len(y)), box)]
     for level in range(depth):

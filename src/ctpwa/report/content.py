@@ -119,6 +119,25 @@ class StudyView:
 
 
 @dataclass(frozen=True)
+class StudyPage:
+    """A study on a page of its own.
+
+    Attributes:
+        study:    what there is to see
+        decay:    what was fitted, in words
+        labels:   LaTeX of parameters, waves and resonances, between dollar signs, by their names
+        version:  of ctpwa that made the study
+        created:  date and time
+    """
+
+    study: StudyView
+    decay: str
+    labels: Mapping[str, str]
+    version: str = ""
+    created: str = ""
+
+
+@dataclass(frozen=True)
 class SystematicErrors:
     """Systematic errors of a fit.
 

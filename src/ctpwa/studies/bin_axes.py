@@ -85,9 +85,13 @@ class BinAxis:
         """The middle of every bin."""
         return (np.array(self.edges[1:]) + np.array(self.edges[:-1])) / 2
 
+    def values(self, events: Events, model: Model) -> np.ndarray:
+        """The variable in every event."""
+        return _values(self.text, model)(events)
+
     def numbers(self, events: Events, model: Model) -> np.ndarray:
         """The bin of every event, −1 outside; lower edges belong to their bins, and so does the highest edge."""
-        values = _values(self.text, model)(events)
+        values = self.values(events, model)
         found = np.searchsorted(self.edges, values, side="right") - 1
         found[values == self.edges[-1]] = self.n - 1
         found[(values < self.edges[0]) | (values > self.edges[-1])] = -1

@@ -222,17 +222,17 @@ class BinFit:
         found: list[_Found] = []
         for minimum in near:
             x = np.array(minimum.values)
-            self._collect(found, _Found(likelihood, x, self._event_values(likelihood, x), minimum.nll, minimum.starts))
+            self._collect(found, _Found(likelihood, x, self.event_values(likelihood, x), minimum.nll, minimum.starts))
         return self._concluded(found[:MOST])
 
     def _more(self, starts: Sequence[FitRecord], known: Sequence[FitRecord]) -> list[_Concluded]:
         """Solutions that starts from those of other bins lead to, without those that are known."""
-        values = [self._event_values(*self.at(own)) for own in known]
+        values = [self.event_values(*self.at(own)) for own in known]
         found: list[_Found] = []
         for start in starts:
             likelihood, x = self.at(start)
             result = self.fitted(likelihood, x[None])
-            own = self._event_values(likelihood, result.x)
+            own = self.event_values(likelihood, result.x)
             if result.verdict.good and not any(self._same(own, one) for one in values):
                 self._collect(found, _Found(likelihood, result.x, own, result.nll, 1))
         best = min([known[0].nll, *(own.nll for own in found)])
@@ -246,7 +246,7 @@ class BinFit:
         likelihood = self._with_strong_references(self.likelihood, c * self._sizes)
         return likelihood, free_parameters(likelihood, bare, theta)
 
-    def _event_values(self, likelihood: Likelihood, x: np.ndarray) -> np.ndarray:
+    def event_values(self, likelihood: Likelihood, x: np.ndarray) -> np.ndarray:
         """Couplings in measured events."""
         return event_couplings(likelihood, x, np.zeros((len(x), len(x))), {}).values
 

@@ -17,7 +17,7 @@ from ctpwa.fitting.fractions import SignalEvents
 from ctpwa.fitting.result import FitResult
 from ctpwa.studies.bin_fit import BinFit
 from ctpwa.studies.bin_intervals import Interval, ProfileWalk, RootOfEvents, WithTotal, events_walk, phase_walk, scaled_error
-from ctpwa.studies.bin_records import couplings_of, fitted_at, interval_numbers, intervals_key
+from ctpwa.studies.bin_records import TOTAL, couplings_of, fitted_at, interval_numbers, intervals_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution
 from ctpwa.studies.fit_record import FitRecord
 
@@ -80,7 +80,7 @@ class BinProfiles:
 
     @cached_property
     def event_walks(self) -> dict[str, ProfileWalk]:
-        """Along the roots of numbers of events of all waves; empty if these numbers depend on more than couplings."""
+        """Along the roots of numbers of events of all waves and groups of them; empty if these depend on more than couplings."""
         likelihood, result = self._at_best
         if len(likelihood.coupling_index) < len(likelihood.names) or likelihood.mixture is not None:
             return {}
@@ -90,9 +90,9 @@ class BinProfiles:
         objective, of_total = WithTotal(likelihood, signal.value, signal.variance), signal.variance / signal.value**2
         whole, own = (np.block([[V, np.zeros((len(x), 1))], [np.zeros((1, len(x))), of_total]]) for V in self._covariances)
         walks = {}
-        for name in self.solutions[0].names:
-            if name in self.fit.groups:
-                quantity = RootOfEvents(likelihood, signal.value, accepted, everywhere, self.fit.groups[name])
+        for name, waves in self.fit.groups.items():
+            if name != TOTAL:  # whose error is that of a Poisson number
+                quantity = RootOfEvents(likelihood, signal.value, accepted, everywhere, waves)
                 slope = quantity.at(np.append(x, 0.0))[1]
                 walks[name] = events_walk(objective, quantity, self._points, scaled_error(slope, whole, own))
         return walks

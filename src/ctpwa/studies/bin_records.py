@@ -15,14 +15,17 @@ from ctpwa.fitting.event_couplings import EventCouplings, Number
 from ctpwa.fitting.fractions import spin_parity, wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model, Wave
+from ctpwa.observables.residual_test import ResidualTest
 from ctpwa.studies.bin_intervals import Interval
 from ctpwa.studies.fit_record import FitRecord
 
 TOTAL = "total"
 OPEN_SIGN = "open sign"  # of all phases of a coherent set
 EVENTS, ERROR, COVARIANCE, AT, SIZE = "events", "error", "covariance", "at", "size"
-SOLUTION, REPLICA, SWEEP, INTERVALS = "solution", "replica", "sweep", "intervals"
+SOLUTION, REPLICA, SWEEP, INTERVALS, GOODNESS = "solution", "replica", "sweep", "intervals", "goodness"
 LOWER, UPPER = "lower", "upper"
+P_VALUE, MOVES = "p", "moves"
+DECAY, INSIDE = "decay", "inside"  # what is tested: what X decays to, and how it changes within the bin
 
 
 def solution_key(key: str, k: int) -> str:
@@ -43,6 +46,11 @@ def sweep_key(key: str, sweep: int) -> str:
 def sweep_solution_key(key: str, sweep: int, k: int) -> str:
     """Of a solution that a sweep has added to a bin, the first being number 0."""
     return f"{sweep_key(key, sweep)} {SOLUTION} {k + 1}"
+
+
+def goodness_key(key: str) -> str:
+    """Of the tests of the best solution of a bin."""
+    return f"{key} {GOODNESS}"
 
 
 def intervals_key(key: str) -> str:
@@ -160,6 +168,26 @@ def intervals_of(record: FitRecord | None, kind: str) -> dict[str, Interval]:
     begin = f"{LOWER} {kind} "
     names = [name.removeprefix(begin) for name in numbers if name.startswith(begin)]
     return {name: Interval(float(numbers[begin + name]), float(numbers[f"{UPPER} {kind} {name}"])) for name in names}
+
+
+def goodness_numbers(tests: Mapping[str, ResidualTest], moves: Mapping[str, float]) -> dict[str, float]:
+    """What tests leave: ``p decay``, ``chi2 decay`` and ``ndf decay``, the same of ``inside``, and ``moves NAME``.
+
+    Args:
+        tests:  ``decay`` and ``inside``
+        moves:  name of a wave → by how many of its errors its number of events would differ if couplings had slopes
+    """
+    found = {f"{MOVES} {name}": value for name, value in moves.items()}
+    for kind, own in tests.items():
+        if own.ndf:
+            found |= {f"{P_VALUE} {kind}": own.p_value, f"chi2 {kind}": own.chi2, f"ndf {kind}": float(own.ndf)}
+    return found
+
+
+def moves_of(record: FitRecord) -> dict[str, float]:
+    """What ``goodness_numbers`` says of waves."""
+    begin = f"{MOVES} "
+    return {name.removeprefix(begin): float(value) for name, value in record.numbers.items() if name.startswith(begin)}
 
 
 def events_of(record: FitRecord) -> dict[str, Number]:

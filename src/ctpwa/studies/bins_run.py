@@ -24,8 +24,9 @@ from ctpwa.studies.about import About
 from ctpwa.studies.baseline import BASE
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
 from ctpwa.studies.bin_fit import SWEEPS, BinFit, BinOptions
+from ctpwa.studies.bin_goodness import BinGoodness
 from ctpwa.studies.bin_profiles import BinProfiles
-from ctpwa.studies.bin_records import TOTAL, bin_groups, group_names, intervals_key, replica_key, sweep_key
+from ctpwa.studies.bin_records import TOTAL, bin_groups, goodness_key, group_names, intervals_key, replica_key, sweep_key
 from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_solutions import Solution
 from ctpwa.studies.bin_sweeps import solutions_of, starts_of
@@ -94,8 +95,7 @@ def bins(
             if not (chains := work.sweep(sweep)):
                 break
             study.fits(chains, f"sweep {sweep}")
-        if intervals:
-            study.fits(work.intervals(), "intervals")
+        study.fits(work.after(intervals), "goodness of fit and intervals" if intervals else "goodness of fit")
         if replicas:
             study.fits(work.replicas(replicas), "replicas")
     return Bins.of(study.store)
@@ -122,14 +122,20 @@ class _Work:
             if own.key in starts
         ]
 
-    def intervals(self) -> list[Chain]:
-        """Profiles of all bins that have a fit."""
+    def after(self, intervals: bool) -> list[Chain]:
+        """Tests of all bins that have a fit, and their profiles.
+
+        Args:
+            intervals:  whether profiles are wanted
+        """
         references = Bins.of(self.study.store).references
-        return [
-            [FitTask(intervals_key(own.key), partial(self._profiles, number, own, references))]
-            for number, own in enumerate(self._all)
-            if self._known(own, self.options.sweeps)
-        ]
+        chains: list[Chain] = []
+        for number, own in enumerate(self._all):
+            if self._known(own, self.options.sweeps):
+                tests = FitTask(goodness_key(own.key), partial(self._goodness, number, own))
+                profiles = FitTask(intervals_key(own.key), partial(self._profiles, number, own, references))
+                chains.append([tests, profiles] if intervals else [tests])
+        return chains
 
     def replicas(self, n: int) -> list[Chain]:
         """Replicas of all bins."""
@@ -154,6 +160,9 @@ class _Work:
         if others:
             self.study.store.add(*others)
         return head
+
+    def _goodness(self, number: int, own: Bin, before: FitRecord | None) -> FitRecord:
+        return BinGoodness(self._of(number, own), self._known(own, self.options.sweeps)[0]).record()
 
     def _profiles(self, number: int, own: Bin, references: Mapping[int, str], before: FitRecord | None) -> FitRecord:
         names, sets = (self.study.store.about.extent[what] for what in ("couplings", "sets"))

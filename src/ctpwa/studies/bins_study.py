@@ -20,9 +20,10 @@ from ctpwa.observables.photon_density import PhotonState
 from ctpwa.report.content import BinCurve
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
 from ctpwa.studies.bin_intervals import Interval
-from ctpwa.studies.bin_records import INTERVALS, SWEEP, TOTAL, couplings_of, events_of, intervals_key, replica_key
+from ctpwa.studies.bin_records import DECAY, GOODNESS, INSIDE, INTERVALS, SWEEP, TOTAL, couplings_of, events_of, intervals_key, replica_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution, followed, near_angle, unwrapped
 from ctpwa.studies.bin_sweeps import solutions_of
+from ctpwa.studies.bin_tests import FOOT, TESTED, BinTests
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.study import Study
 
@@ -175,6 +176,11 @@ class Bins(Study):
         centres, widths, values, errors, branch, is_best, lowers, uppers = np.array(found, dtype=float).reshape(-1, 8).T
         return BinCurve(centres, widths, values, errors, branch.astype(int), is_best.astype(bool), lowers, uppers)
 
+    @cached_property
+    def tests(self) -> BinTests:
+        """Whether the best solutions describe their bins."""
+        return BinTests(self.bins, self.by_key)
+
     # what is printed
 
     @property
@@ -202,11 +208,11 @@ class Bins(Study):
             " solution, and each bin has the sign that is nearer to the bin before it"
             for own in sorted(sets)
         )
-        return (*self.about.notes, *signs, *self._not_gaussian(), *self._not_found())
+        return (*self.about.notes, *self.tests.notes(), *signs, *self._not_gaussian(), *self._not_found())
 
     def _not_found(self) -> tuple[str, ...]:
-        """Sweeps and intervals that failed."""
-        failed = [own for own in self.records if {SWEEP, INTERVALS} & set(own.key.split()) and not np.isfinite(own.nll)]
+        """Sweeps, tests and intervals that failed."""
+        failed = [own for own in self.records if {SWEEP, INTERVALS, GOODNESS} & set(own.key.split()) and not np.isfinite(own.nll)]
         return tuple(f"bin {own.key}: {own.reasons}" for own in failed)
 
     def _not_gaussian(self) -> tuple[str, ...]:
@@ -226,22 +232,22 @@ class Bins(Study):
         return tuple(own for own in (self._overview(), *self._events(), *self._phases(), *self._others(), *self._bootstrap()) if own.rows)
 
     def _overview(self) -> Section:
-        rows = []
-        for own, row in zip(self.bins, self.solutions, strict=True):
+        rows, tested = [], len(TESTED) if self.tests.known else 0
+        for own, row, tests in zip(self.bins, self.solutions, self.tests.cells(), strict=True):
             record = self.by_key.get(own.key)
             if record is None:
                 continue
             events, simulated = (f"{record.numbers.get(name, 0):.0f}" for name in ("data", "simulated"))
             if not row:
-                rows.append((own.words, events, simulated, "", "", "", record.reasons))
+                rows.append((own.words, events, simulated, *[""] * (3 + tested), record.reasons))
                 continue
             record = row[0].record
             number, error = row[0].events[TOTAL]
             starts = _origin(record) if SWEEP in record.numbers else f"{_origin(record)} of {self.about.options['starts']}"
             remark = "" if record.good else record.reasons.partition(";")[0]
-            rows.append((own.words, events, simulated, with_error(number, error), f"{record.nll:.3f}", starts, remark))
-        columns = ("bin", "measured", "simulated", "events", "−ln L", "starts", "")
-        return Section("bins", columns, tuple(rows))
+            rows.append((own.words, events, simulated, with_error(number, error), f"{record.nll:.3f}", starts, *tests[:tested], remark))
+        columns = ("bin", "measured", "simulated", "events", "−ln L", "starts", *TESTED[:tested], "")
+        return Section("bins", columns, tuple(rows), FOOT if tested else "")
 
     def _tables(self, title: str, names: Sequence[str], cell: Any, foot: str = "") -> list[Section]:
         """Tables with a row for every bin and a column for every name, a few columns each."""
@@ -330,7 +336,7 @@ class Bins(Study):
 
     def figures(self) -> dict[str, AnyFigure]:
         """Events and phases against the first axis; one figure of each for every bin of the second."""
-        from ctpwa.report.figures.bins import Panel, draw_bins
+        from ctpwa.report.figures.bins import Panel, draw_bins, draw_p_values
 
         if not any(self.solutions):
             return {}
@@ -352,11 +358,19 @@ class Bins(Study):
                 panels = [Panel(f"$H^0({L}{M})$", self.moments(0, L, M, second, best=False)) for alpha, L, M in own if alpha == 0]
                 panels = [panel for panel in panels if np.nan_to_num(panel.points.values).any()]  # the waves leave no others
                 found[f"bins-moments{end}"] = draw_bins(panels, label, _per_bin(axis), limits)
+            if self.tests.known:
+                found[f"bins-goodness{end}"] = draw_p_values(*self._p_values(second), label, limits, self.tests.threshold)
             if turned:
                 found[f"bins-phases{end}"] = draw_bins(
                     turned, label, "phase difference [deg]", (axis.edges[0], axis.edges[-1]), most_error=HALF_TURN / 2
                 )
         return found
+
+    def _p_values(self, second: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Centres of the bins of one bin of the second axis, and their p-values."""
+        own = [len(one.place) == 1 or one.place[1] == second for one in self.bins]
+        kinds = {"masses and angles": DECAY, "constant in the bin": INSIDE}
+        return self.axes[0].centres, {title: self.tests.p_values(kind)[own] for title, kind in kinds.items()}
 
 
 def _per_bin(axis: BinAxis) -> str:

@@ -14,7 +14,7 @@ from ctpwa.base.errors import CtpwaError, printable
 from ctpwa.base.markup import element, simple_table, together
 from ctpwa.fitting.text import Section
 from ctpwa.model.short_names import is_long, shorten
-from ctpwa.report.content import FigureView, StudyView
+from ctpwa.report.content import FigureView, StudyPage, StudyView
 from ctpwa.studies.about import About
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.store import StudyStore, read_study, save_study
@@ -127,6 +127,13 @@ class Study(ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all fits to a Parquet file, whole or not at all; ``load_study`` reads it."""
         save_study(path, self.about, self.records)
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page of this study alone, one HTML file that needs no network and no other file."""
+        from ctpwa.report.html.page import write_study_page
+
+        about = self.about
+        write_study_page(StudyPage(self.view(), about.decay, about.labels, about.version, about.created), path)
 
     def write_figures(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write all figures as PDF and PNG into a folder, which is made if it does not exist."""

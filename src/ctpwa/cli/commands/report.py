@@ -19,12 +19,13 @@ from ctpwa.cli.console import echo
 from ctpwa.cli.output_kinds import FIGURES, PAPER, REPORT
 from ctpwa.report.content import StudyView
 from ctpwa.studies.files import find_studies
-from ctpwa.studies.study import Study
+from ctpwa.studies.store import is_study
+from ctpwa.studies.study import Study, load_study
 from ctpwa.studies.systematics_study import Systematics
 
 
 def report(
-    result: Annotated[Path, typer.Argument(help="a file that ctpwa fit wrote")],
+    result: Annotated[Path, typer.Argument(help="a file that ctpwa fit wrote, or a study")],
     output: Annotated[Path | None, typer.Option("--out", "-o", help="the HTML file; default: next to the result")] = None,
     figures: Annotated[Path | None, typer.Option("--figures", help="a folder for all figures as PDF and PNG")] = None,
     paper: Annotated[
@@ -43,11 +44,17 @@ def report(
 ) -> None:
     """Write a report with tables, projections, Dalitz plots and more: one HTML file that works offline.
 
-    Studies of the fit that lie next to its file, such as model.toys.parquet next to model.result.json, get a chapter each.
+    Studies of the fit that lie next to its file, such as model.toys.parquet next to model.result.json, get a chapter each. Of the file
+    of a study, such as model.bins.parquet, the report is of that study alone.
 
     With --set, --without or --data what follows from them is computed again; nothing is fitted, and studies are left out.
     """
     changes = read_changes(values=values, without=without, data=data)
+    if is_study(result):
+        if changes.in_place or paper is not None:
+            raise typer.BadParameter("--paper, --set, --without and --data are of a fit, and this is the file of a study: leave them out")
+        _report_of_study(result, output, figures, force)
+        return
     if changes.in_place and paper is not None:
         raise typer.BadParameter("--paper writes tables of a fit: leave out --set, --without and --data, or fit again")
     path = output if output is not None else result.with_suffix(".changed.html" if changes.in_place else ".html")
@@ -65,6 +72,17 @@ def report(
     if paper is not None:
         written += _tables(opened, paper, list(studies))
     echo("\n".join(map(str, written)))
+
+
+def _report_of_study(path: Path, output: Path | None, figures: Path | None, force: bool) -> None:
+    """The page of one study, and its figures."""
+    page = output if output is not None else path.with_suffix(".html")
+    check_output(page, REPORT, [path], force)
+    if figures is not None:
+        check_folder(figures, FIGURES, force)
+    study = load_study(path)
+    study.write_report(page)
+    echo("\n".join(map(str, [page, *(study.write_figures(figures) if figures is not None else [])])))
 
 
 def _studies(path: Path, opened: OpenedFit) -> dict[Study, StudyView]:

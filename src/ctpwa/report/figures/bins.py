@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from ctpwa.report.palette import COLOURS
 
 ACROSS, HEIGHT = 3, 1.75  # panels in a row, inches of one
 OTHER_ALPHA = 0.75
+BELOW = COLOURS[5]
 NEXT = 1.001  # of the distance of neighbouring bins
 
 
@@ -63,6 +64,35 @@ def draw_bins(
             grid[shown[-1], column].tick_params(labelbottom=True)
         figure.supxlabel(figure_label(x_label), fontsize=10)
         figure.supylabel(y_label, fontsize=10)
+    return figure
+
+
+def draw_p_values(
+    centres: np.ndarray, p_values: Mapping[str, np.ndarray], x_label: str, limits: tuple[float, float], threshold: float
+) -> Figure:
+    """p-values of bins on a logarithmic axis, a panel for every test; triangles are below it, and the line is where they are too small.
+
+    Args:
+        centres:    of the bins
+        p_values:   title → p-value of every bin, NaN where there is none
+        x_label:    what the bins are of
+        limits:     first and last edge
+        threshold:  where the line is
+    """
+    lowest = threshold**2
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH * len(p_values) / ACROSS, 0.2 + HEIGHT), layout="constrained")
+        for axes, (title, values) in zip(figure.subplots(1, len(p_values), sharey=True, squeeze=False).flat, p_values.items(), strict=True):
+            below = values < lowest
+            axes.semilogy(centres[~below], values[~below], "k.", markersize=4)
+            axes.semilogy(centres[below], np.full(int(below.sum()), 2 * lowest), "v", color=BELOW, markersize=4)
+            axes.axhline(threshold, color=BELOW, linewidth=0.7, linestyle="--")
+            axes.set_xlabel(figure_label(x_label), fontsize=8)
+            axes.set_title(title, fontsize=8, pad=5)
+            axes.set_xlim(*limits)
+            axes.set_ylim(lowest, 1.5)
+            axes.tick_params(labelsize=7)
+        figure.axes[0].set_ylabel("p-value", fontsize=8)
     return figure
 
 

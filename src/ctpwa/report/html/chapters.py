@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-from ctpwa.base.markup import Html, element, picture
+from ctpwa.base.markup import Html, element, picture, picture_size
 from ctpwa.fitting.text import Section
-from ctpwa.report.content import ReportContent, StudyView
-from ctpwa.report.html.labels import Labels
+from ctpwa.report.content import FigureView, ReportContent, StudyView
+from ctpwa.report.html.labels import Labels, NamedFormulas
 from ctpwa.report.html.marks import Cell, note, section, table
 
+WIDE = 450  # pixels of a page: on a phone letters of wider pictures would be smaller than three quarters of their size
+Formulas = Labels | NamedFormulas
 _NUMBER = re.compile(r"[(±–/\s]*([-+−]?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
 _WORDS = re.compile(r"[^\W\d_]{4}")  # in no number with its error and unit
 
@@ -20,12 +22,19 @@ def study_chapters(content: ReportContent) -> dict[str, tuple[str, Html]]:
     found = {}
     for k, study in enumerate(content.studies):
         identifier = f"study{k + 1}"
-        found[identifier] = (study.title, _chapter(identifier, study, labels))
+        found[identifier] = (study.title, study_chapter(identifier, study, labels))
     return found
 
 
-def _chapter(identifier: str, study: StudyView, labels: Labels) -> Html:
-    figures = [element("figure", picture(own.png, own.alt, own.scale), class_="picture") for own in study.figures]
+def study_chapter(identifier: str, study: StudyView, labels: Formulas) -> Html:
+    """One chapter.
+
+    Args:
+        identifier:  of its element
+        study:       what there is to see
+        labels:      makes formulas of names
+    """
+    figures = [element("figure", picture(own.png, own.alt, own.scale), class_=_kind(own)) for own in study.figures]
     return section(
         identifier,
         study.title,
@@ -36,7 +45,12 @@ def _chapter(identifier: str, study: StudyView, labels: Labels) -> Html:
     )
 
 
-def _table(identifier: str, own: Section, labels: Labels) -> tuple[Html, ...]:
+def _kind(own: FigureView) -> str:
+    """Wide pictures would have letters too small to read on a phone: there they are moved sideways."""
+    return "picture wide" if picture_size(own.png, own.scale)[0] > WIDE else "picture"
+
+
+def _table(identifier: str, own: Section, labels: Formulas) -> tuple[Html, ...]:
     numeric = [k > 0 and all(_is_number(row[k]) for row in own.rows) for k in range(len(own.columns))]
     rows = [[_cell(text, labels, number=numeric[k]) for k, text in enumerate(row)] for row in own.rows]
     below = (note(labels.text(own.foot)),) if own.foot else ()
@@ -47,7 +61,7 @@ def _is_number(text: str) -> bool:
     return not text.strip("– /") or (_NUMBER.match(text) is not None and not _WORDS.search(text))
 
 
-def _cell(text: str, labels: Labels, *, number: bool) -> Cell:
+def _cell(text: str, labels: Formulas, *, number: bool) -> Cell:
     if not number:
         return Cell(labels.text(text) if text else "", text, "text")
     match = _NUMBER.match(text)

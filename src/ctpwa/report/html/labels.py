@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from ctpwa.base.markup import Content, Html, element, together
@@ -10,6 +11,22 @@ from ctpwa.fitting.labels import chain_name, group_latex, parameter_label
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model
 from ctpwa.report.html.mathml import labelled, math
+
+
+class NamedFormulas:
+    """Formulas for names in sentences.
+
+    Args:
+        labels:  LaTeX between dollar signs, by names
+    """
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self._labels = dict(labels)
+        self._names = any_of(self._labels)
+
+    def text(self, words: str) -> Html:
+        """A sentence, in which names are formulas; each is seen when the pointer rests on its formula."""
+        return _with_formulas(words, self._names, lambda name: element("span", labelled(self._labels[name]), title=name))
 
 
 class Labels:
@@ -41,13 +58,7 @@ class Labels:
 
     def text(self, words: str) -> Html:
         """A sentence, in which names of parameters, waves and resonances are formulas."""
-        parts: list[Content] = []
-        at = 0
-        for match in self._names.finditer(words):
-            name = match[0]
-            parts += [words[at : match.start()], self.parameter(name) if name in self._parameters else self.group(name)]
-            at = match.end()
-        return together(parts, words[at:])
+        return _with_formulas(words, self._names, lambda name: (self.parameter if name in self._parameters else self.group)(name))
 
     @cached_property
     def _parameters(self) -> frozenset[str]:
@@ -56,5 +67,19 @@ class Labels:
     @cached_property
     def _names(self) -> re.Pattern[str]:
         groups = {name for wave in self.model.waves for name in (wave.name, chain_name(wave)) if wave.resonances}
-        names = sorted({*self._parameters, *groups, *self._couplings, *self.model.resonances}, key=len, reverse=True)
-        return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)")
+        return any_of({*self._parameters, *groups, *self._couplings, *self.model.resonances})
+
+
+def any_of(names: Iterable[str]) -> re.Pattern[str]:
+    """What finds names in a sentence, the longest first."""
+    longest = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in longest) or "(?!)")
+
+
+def _with_formulas(words: str, names: re.Pattern[str], formula: Callable[[str], Html]) -> Html:
+    parts: list[Content] = []
+    at = 0
+    for match in names.finditer(words):
+        parts += [words[at : match.start()], formula(match[0])]
+        at = match.end()
+    return together(parts, words[at:])
