@@ -13,6 +13,7 @@ from ctpwa.studies import Bins, bins, load_study
 from ctpwa.studies.bin_axes import BinAxis, all_bins
 from ctpwa.studies.bin_densities import EventDensities
 from ctpwa.studies.bin_fit import BinFit, BinOptions
+from ctpwa.studies.bin_goodness import BinGoodness
 from ctpwa.studies.bin_records import goodness_key
 from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_tests import FALSE_ALARM, BinTests
@@ -128,6 +129,17 @@ class TestStudy:
         assert found.by_key["0"].numbers["data"] < 50
         assert np.isfinite(found.tests.p_values("inside")).all()
         assert "nan" not in str(found.sections()[0])
+
+    def test_nothing_stops_a_study(self, folder, study):
+        """Not even numbers that are none."""
+        analysis = ctpwa.load_analysis(folder / f"{abs(hash((MODEL, IN)))}.yml")
+        fit = BinFit(BinnedSamples(analysis, study.axes), BinOptions(1), 0, study.bins[0])
+        best = study.by_key["0"]
+        broken = replace(best, numbers=dict(best.numbers) | {f"at {D}.re": float("inf")})
+        with np.errstate(all="ignore"):
+            record = BinGoodness(fit, broken).record()
+        assert not record.good
+        assert record.reasons
 
     def test_a_test_that_cannot_be_done_says_why(self, study):
         key = goodness_key("2")

@@ -49,7 +49,7 @@ class BinGoodness:
         try:
             inside = self.inside()
             numbers = goodness_numbers({DECAY: self.decay(), INSIDE: inside}, self._moved(inside))
-        except CtpwaError as error:
+        except (CtpwaError, np.linalg.LinAlgError) as error:
             return FitRecord.failed(key, error, time.perf_counter() - begin)
         return FitRecord(key, self.best.nll, True, numbers=numbers, seconds=time.perf_counter() - begin)
 
