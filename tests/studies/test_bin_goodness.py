@@ -13,6 +13,7 @@ from ctpwa.studies import Bins, bins, load_study
 from ctpwa.studies.bin_axes import BinAxis, all_bins
 from ctpwa.studies.bin_densities import EventDensities
 from ctpwa.studies.bin_fit import BinFit, BinOptions
+from ctpwa.studies.bin_goodness import BinGoodness
 from ctpwa.studies.bin_records import goodness_key
 from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_tests import FALSE_ALARM, BinTests
@@ -129,6 +130,17 @@ class TestStudy:
         assert np.isfinite(found.tests.p_values("inside")).all()
         assert "nan" not in str(found.sections()[0])
 
+    def test_nothing_stops_a_study(self, folder, study):
+        """Not even numbers that are none."""
+        analysis = ctpwa.load_analysis(folder / f"{abs(hash((MODEL, IN)))}.yml")
+        fit = BinFit(BinnedSamples(analysis, study.axes), BinOptions(1), 0, study.bins[0])
+        best = study.by_key["0"]
+        broken = replace(best, numbers=dict(best.numbers) | {f"at {D}.re": float("inf")})
+        with np.errstate(all="ignore"):
+            record = BinGoodness(fit, broken).record()
+        assert not record.good
+        assert record.reasons
+
     def test_a_test_that_cannot_be_done_says_why(self, study):
         key = goodness_key("2")
         records = tuple(own for own in study.records if own.key != key)
@@ -178,3 +190,23 @@ class TestVariables:
         x = cell_variables(model, ctpwa.generate_phase_space(model, 20, seed=1))
         assert x.shape[0] == 20
         assert x.shape[1] >= 6
+        assert cell_variables(model, ctpwa.generate_phase_space(model, 20, seed=1), ["mass(K+, K-)"]).shape[1] == x.shape[1] - 1
+
+    def test_of_a_state_that_is_held(self):
+        """Direction of omega and of the normal of its decay, polarisation, angles; neither m(X) nor angles in the laboratory."""
+        production = {"kind": "photoproduction", "polarisation": {"degree": 0.3, "angle": 0.5}, "waves": {"1+": {"m": [0, 1]}}}
+        production["generate"] = {"energy": 8.5, "recoil": "p", "mass": [1.1, 1.4], "slope": 5}
+        line, resonances = "X -> omega pi0; omega -> pi+ pi- pi0", {"NR1": {"in": "pi+ pi-", "JP": "1-", "lineshape": "constant"}}
+        model = ctpwa.load_model({"decay": line, "production": production, "resonances": resonances})
+        events = ctpwa.generate_phase_space(model, 30, seed=1)
+        x = cell_variables(model, events)
+        assert x.shape == (30, 8)
+        assert np.isfinite(x).all()
+        assert len(set(x[:, 0].tolist())) == 30  # of omega
+
+    def test_of_three_particles_that_a_beam_made(self):
+        generate = {"energy": 190, "beam": "pi-", "recoil": "p", "mass": [1.1, 1.4], "slope": 8}
+        production = {"kind": "diffraction", "waves": {"1+": {"m": 0, "reflectivity": 1}}, "generate": generate}
+        model = ctpwa.load_model({"decay": "X -> pi- pi- pi+", "production": production, "resonances": {"rho(770)": {"in": "pi- pi+"}}})
+        events = ctpwa.generate_phase_space(model, 30, seed=1)
+        assert cell_variables(model, events).shape == (30, 6)  # a direction, two masses, two helicity angles; twins have none

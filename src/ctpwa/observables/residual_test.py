@@ -68,39 +68,56 @@ def residual_test(data: EventFunctions, model: EventFunctions) -> ResidualTest:
         model:  simulated events
     """
     w, omega = data.weights, model.weights / model.weights.sum()
-    centre, slopes, mixing = _residuals(model.functions, model.scores, omega)
-    if not mixing.shape[1]:
-        return ResidualTest(0.0, 0, 1.0, np.zeros(len(slopes)))
-    r, s = ((own.functions - centre - own.scores @ slopes) @ mixing for own in (data, model))
+    own = _residuals(model.functions, model.scores, omega)
+    if not len(own.sizes):
+        return ResidualTest(0.0, 0, 1.0, np.zeros(len(own.slopes)))
     N, b = w.sum(), (w**3).sum() / (w**2).sum()
-    expected = N * _products(s, omega)
-    V = _products(r, w**2) - b * (_products(r, w) - expected)
+    D = (w @ data.functions - N * own.centre - w @ data.scores @ own.slopes) @ own.mixing
+    expected = N * np.diag(own.sizes)
+    uneven = w**2 - b * w  # 0 if all weights are the same
+    V = b * expected + (own.products(data, uneven) if uneven.any() else 0.0)
     if np.linalg.eigvalsh(V)[0] <= 0:  # of weights of all sizes
-        V = _products(r, w**2)
-    V = V + N**2 * _products(s, omega**2)
-    D = w @ r
+        V = own.products(data, w**2)
+    V = V + N**2 * own.products(model, omega**2)
     chi2 = float(D @ np.linalg.solve(V, D))
-    moves = -slopes @ mixing @ np.linalg.solve(expected, D)
+    moves = -own.slopes @ own.mixing @ np.linalg.solve(expected, D)
     return ResidualTest(chi2, len(D), float(stats.chi2.sf(chi2, len(D))), moves)
 
 
-def _residuals(h: Array, g: Array, omega: Array) -> tuple[Array, Array, Array]:
-    """What is subtracted from functions, and combinations of what is left, which have variance 1 before and more than ``LEFT`` after it.
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """r of combinations of functions, which have variance 1 before what was fitted is taken away.
 
-    Returns:
-        a constant [function] and slopes B over scores [parameter, function]; combinations [function, combination]
+    Attributes:
+        centre:  ⟨h⟩ − B ⟨g⟩, [function]
+        slopes:  B, [parameter, function]
+        mixing:  combinations, [function, combination]
+        sizes:   variances of r of these, more than ``LEFT``; they are not correlated
     """
-    means = omega @ g
-    g = g - means
-    known = _inverse(_products(g, omega))
-    slopes = known @ (g * omega[:, None]).T @ h
-    centre = omega @ h - means @ slopes
-    spread = h - omega @ h
-    spread[:, omega @ spread**2 <= NOTHING * (omega @ h**2)] = 0.0  # the same at all events but for rounding
-    white = _whitening(_products(spread, omega))
-    left = (h - centre - (g + means) @ slopes) @ white
-    sizes, turn = np.linalg.eigh(_products(left, omega))
-    return centre, slopes, white @ turn[:, sizes > LEFT]
+
+    centre: Array
+    slopes: Array
+    mixing: Array
+    sizes: Array
+
+    def products(self, events: EventFunctions, weights: Array) -> Array:
+        """Σ w r rᵀ over events."""
+        r = events.functions - self.centre - events.scores @ self.slopes
+        return np.asarray(self.mixing.T @ _products(r, weights) @ self.mixing)
+
+
+def _residuals(h: Array, g: Array, omega: Array) -> _Residuals:
+    mean_h, mean_g = omega @ h, omega @ g
+    from_mean = h - mean_h
+    from_mean[:, omega @ from_mean**2 <= NOTHING * (omega @ h**2)] = 0.0  # the same at all events but for rounding
+    known = _inverse(_products(g - mean_g, omega))
+    crossed = ((g - mean_g) * omega[:, None]).T @ from_mean
+    slopes = known @ crossed
+    before = _products(from_mean, omega)
+    white = _whitening(before)
+    sizes, turn = np.linalg.eigh(white.T @ (before - slopes.T @ crossed) @ white)
+    kept = sizes > LEFT
+    return _Residuals(mean_h - mean_g @ slopes, slopes, white @ turn[:, kept], sizes[kept])
 
 
 def _products(f: Array, weights: Array) -> Array:

@@ -49,15 +49,16 @@ class BinGoodness:
         try:
             inside = self.inside()
             numbers = goodness_numbers({DECAY: self.decay(), INSIDE: inside}, self._moved(inside))
-        except CtpwaError as error:
+        except (CtpwaError, np.linalg.LinAlgError) as error:
             return FitRecord.failed(key, error, time.perf_counter() - begin)
         return FitRecord(key, self.best.nll, True, numbers=numbers, seconds=time.perf_counter() - begin)
 
     def decay(self) -> ResidualTest:
         """Of the distribution of masses and angles."""
         model = self.fit.binned.analysis.model
-        data = np.concatenate([cell_variables(model, events) for events in self._densities.measured])
-        simulated = cell_variables(model, self._densities.simulated)
+        without = [axis.text for axis in self.fit.binned.axes]
+        data = np.concatenate([cell_variables(model, events, without) for events in self._densities.measured])
+        simulated = cell_variables(model, self._densities.simulated, without)
         depth = int(np.clip(np.log2(max(self._effective / PER_CELL, 1.0)), 0, DEEPEST))
         cells = equal_cells(data, simulated, self._omega.clip(min=0), depth)
         found = np.zeros((len(data), len(cells))), np.zeros((len(simulated), len(cells)))
