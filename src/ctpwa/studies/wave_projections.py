@@ -29,7 +29,7 @@ DEPENDENT = 1e-8  # smallest singular value of A(θ₀), columns of length 1: le
 
 
 @dataclass(frozen=True)
-class Projected:
+class ProjectedPoint:
     """A point.
 
     Attributes:
@@ -56,6 +56,10 @@ class WaveProjections:
         sample:      events that ψ is compared over
         numbers:     which complex numbers of its parameters are ζ
         x:           where the waves are those that ψ is projected on, [parameter]
+
+    Attributes:
+        places:       the two parameters of every ζ, among all of them
+        independent:  whether the waves differ over the sample; the map exists only then
     """
 
     def __init__(self, likelihood: Likelihood, names: Sequence[str], sample: Sample, numbers: Sequence[int], x: np.ndarray) -> None:
@@ -69,8 +73,9 @@ class WaveProjections:
         columns = self._columns(x).T
         A = columns[:, : len(self._members)] @ self._F[self._members]
         size = np.linalg.norm(A, axis=0)
-        self.independent = bool((size > 0).all() and np.linalg.svd(A / size, compute_uv=False)[-1] > DEPENDENT)
-        self._Q = np.linalg.qr(A)[0].conj().T if self.independent else A.T
+        enough = len(A) >= len(size) and bool((size > 0).all())
+        self.independent = enough and bool(np.linalg.svd(A / size, compute_uv=False)[-1] > DEPENDENT)
+        self._Q = np.linalg.qr(A)[0].conj().T
 
     @property
     def _members(self) -> np.ndarray:
@@ -84,7 +89,7 @@ class WaveProjections:
         y[re], y[im] = a.real, a.imag
         return y
 
-    def from_projections(self, y: np.ndarray) -> Projected:
+    def from_projections(self, y: np.ndarray) -> ProjectedPoint:
         """The free parameters, and what ``pulled`` needs."""
         x, (first, second) = y.copy(), self.places.T
         W, over = self._projected(y)  # they do not depend on couplings
@@ -92,9 +97,9 @@ class WaveProjections:
         size = np.where(self._cartesian, 1.0, np.abs(zeta))
         x[first] = np.where(self._cartesian, zeta.real, size)
         x[second] = np.where(self._cartesian, zeta.imag, np.angle(zeta))
-        return Projected(x, W, self._slopes(y, over, zeta), np.where(self._cartesian, 1.0, zeta / size), size)
+        return ProjectedPoint(x, W, self._slopes(y, over, zeta), np.where(self._cartesian, 1.0, zeta / size), size)
 
-    def pulled(self, at: Projected, g: np.ndarray) -> np.ndarray:
+    def pulled(self, at: ProjectedPoint, g: np.ndarray) -> np.ndarray:
         """The gradient over y of a function with gradient g over x: ∂ζ = W⁻¹ (∂a − ∂W ζ)."""
         first, second = self.places.T
         G = np.linalg.solve(at.W.conj().T, at.turn * (g[first] + 1j * g[second] / at.size))
@@ -129,8 +134,9 @@ class WaveProjections:
         likelihood, integrator = self._likelihood, self._likelihood.amplitude.integrator
         theta = likelihood.parameters.native(x[self._own])[1][likelihood.floating_order]
         CallbackValues(likelihood.plan, theta, likelihood.engine.device)(self._sample, 1)
-        found = []
-        for start, stop, piece in integrator.engine.raw_columns(self._sample, integrator.own_numbers(theta), 0):
+        found, numbers = [], integrator.own_numbers(theta)
+        integrator.engine.set_numbers(np.ones(len(self._members), dtype=complex), numbers)
+        for start, stop, piece in integrator.engine.raw_columns(self._sample, numbers, 0):
             values = piece.cpu().numpy().reshape(2, len(piece) // 2, -1, stop - start) * self._root[start:stop]
             found.append((values[0] + 1j * values[1]).reshape(len(piece) // 2, -1))
         return np.concatenate(found, axis=1)
