@@ -85,11 +85,11 @@ class BinTests:
             )
         if inside.any():
             large = inside & (self.moves > LARGE)
-            off = f"numbers of events are off by up to {np.max(self.moves[large], initial=0.0):.1f} of their errors in {self._named(large)}"
-            off = off if large.any() else "no number of events is off by more than half of its error"
+            where = f", most in {self._named(large)}" if large.any() else ""
             found.append(
                 f"couplings are not constant within {inside.sum()} of {counted(n, 'bin')} (p inside below {least}: {self._named(inside)});"
-                f" to first order {off}. Make bins narrower, or give waves lineshapes"
+                f" to first order numbers of events are off by up to {np.nan_to_num(self.moves[inside]).max():.1f} of their errors{where}, and"
+                " by more where resonances are narrower than bins. Compare with narrower bins, or give waves lineshapes"
             )
         return tuple(found)
 
