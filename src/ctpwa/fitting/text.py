@@ -80,7 +80,12 @@ def result_text(result: Any, waves: bool = False, correlations: bool = False, mo
         reasons:       all reasons of the verdict, not only the worst
     """
     head = [*changed_lines(result), headline(result), *verdict_lines(result, reasons), *minima_lines(result), *remarks(result)]
-    return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, more)])
+    return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, map(_headed, more))])
+
+
+def _headed(section: Section) -> Section:
+    """A table that says in its first row what its columns are, if there are several numbers in a row."""
+    return section if len(section.columns) < 3 else Section(section.title, section.columns, (section.columns, *section.rows), section.foot)
 
 
 def changed_lines(result: Any) -> list[str]:
