@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import ctpwa
+from ctpwa.cli import console
 from ctpwa.cli.console import Commands, print_json
 from ctpwa.cli.main import app
 
@@ -30,6 +31,17 @@ def test_an_error_of_ctpwa_ends_with_its_message_and_exit_code_1():
 
     result = runner.invoke(app_of(body), ["go"])
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", "event 7 has no momentum\n fix: give it one\n")
+
+
+def test_that_nobody_reads_any_more_is_no_error(monkeypatch):
+    """Of what is printed by others, such as help."""
+    monkeypatch.setattr(console, "redirected_to_nowhere", lambda stream: None)
+
+    def body():
+        raise BrokenPipeError(32, "Broken pipe")
+
+    result = runner.invoke(app_of(body), ["go"])
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_an_error_of_the_program_is_not_hidden():

@@ -191,12 +191,12 @@ def test_a_toy_of_nothing(small):
 def test_poles(fitted):
     text = show("--poles").stdout
     table = text.split("poles √s = mass − i width/2 in GeV")[1].splitlines()[1:]
-    assert [line.split()[0] for line in table] == ["phi(1680)", "phi(3)(1850)", "K(2)*(1430)"]
+    assert [line.split()[0] for line in table] == ["resonance", "phi(1680)", "phi(3)(1850)", "K(2)*(1430)"]
     mine = ctpwa.poles(fitted, ctpwa.load_model("model.yml"))
     numbers = [with_error(mine[0].mass, mine[0].mass_error), with_error(mine[0].width, mine[0].width_error)]
-    assert table[0].split()[:13] == ["phi(1680)", "K+", "K-", "(−)", "of", "K+", "K-", *" ".join(numbers).split()]
+    assert table[1].split()[:13] == ["phi(1680)", "K+", "K-", "(−)", "of", "K+", "K-", *" ".join(numbers).split()]
     assert 0 < mine[0].mass_error < 1
-    assert "(fixed)" in table[1]
+    assert "(fixed)" in table[2]
     assert show("--poles").stdout.startswith(show().stdout.rstrip())
 
 

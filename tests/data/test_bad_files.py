@@ -27,6 +27,15 @@ def test_missing_file(refused, tmp_path, suffix):
     assert f"there is no file '{tmp_path}/data.{suffix}'" in refused(tmp_path / f"data.{suffix}")
 
 
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.7])
+def test_a_root_file_that_is_cut_short(refused, written, part):
+    path = written("root")
+    path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
+    message = refused(path)
+    assert f"cannot read '{path}' as a ROOT file: " in message
+    assert message.endswith(" fix: the file is damaged, cut short or of another kind; write it again")
+
+
 def test_missing_file_with_a_near_name(refused, written):
     assert "did you mean 'data.root'?" in refused(written("root").with_name("dat.root"))
 

@@ -74,6 +74,7 @@ def test_mev_are_recognised(saved, refused):
             p *= 1000
 
     assert "the momenta are in MeV: say unit: MeV" in refused(saved(change))
+    assert "the momenta are in GeV: leave out unit: MeV" in refused(saved(lambda momenta: None), unit="MeV")
 
 
 def test_four_momentum_is_not_conserved(saved, refused):

@@ -147,6 +147,13 @@ def test_given_stem_that_is_not_there(kk_eta):
     assert "did you mean 'kp'?" in message
 
 
+def test_given_stem_of_columns_with_other_names(kk_eta):
+    others = quadruples(["km", "eta"])
+    message = refused(kk_eta, Columns(["k_x", "k_y", "k_z", "k_ener", "k_chi2", *others]), {"K+": "k"})
+    assert message.endswith(" fix: say where it is: momenta: {K+: [k_ener, k_x, k_y, k_z]}")
+    assert "momenta: {K+: …}" in refused(kk_eta, Columns(["k_x", "k_y", "k_z", "k_e", "k_eta", *others]), {"K+": "k"})
+
+
 def test_missing_energy(kk_eta):
     message = refused(kk_eta, Columns([name for name in quadruples(["kp", "km", "eta"]) if name != "kp_E"]))
     assert "no energy of 'K+' to go with kp_px, kp_py, kp_pz" in message

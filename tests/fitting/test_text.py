@@ -39,6 +39,13 @@ def test_everything(golden):
     golden("fit_result.txt", result_text(make_result(), waves=True, correlations=True))
 
 
+def test_rounding_of_a_phase_that_is_0_is_not_shown():
+    result = make_result()
+    first, *others = result.couplings
+    noisy = replace(result, couplings=(replace(first, phase=-5.8e-17, phase_error=0.0), *others))
+    assert "  0 (fixed)" in next(line for line in result_text(noisy).split("couplings: ")[1].splitlines() if first.name in line)
+
+
 def test_a_good_fit_from_one_start():
     good = Verdict(True, (), 1.2e-12, 1e-7, (0.5, 1.0, 1.5))
     minimum = FoundMinimum(-5.0, 1, True, (0.0, 0.0, 0.0))

@@ -173,6 +173,9 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
         except CtpwaError as error:
             fail(error)
+        except BrokenPipeError:  # of what prints by itself, such as help: nobody reads any more
+            redirected_to_nowhere(sys.stdout)
+            raise typer.Exit(0) from None
         except OSError as error:  # a file or folder that nobody looked at before
             place = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
             fail(f"{place}{error.strerror or error}\n fix: check paths, permissions and free space")

@@ -16,6 +16,8 @@ _OTHER_ENCODINGS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+_EVENTS = {b"root\0": "a ROOT file", b"PAR1": "a Parquet file", b"PK\3\4": "an npz file"}  # by their first bytes
+_RESULT = b'{\n "schema": '  # how results of fits begin
 
 
 def read_text(path: Path, what: str = "model file", fix: str = _FIX) -> str:
@@ -36,6 +38,11 @@ def read_text(path: Path, what: str = "model file", fix: str = _FIX) -> str:
     for mark, name in _OTHER_ENCODINGS.items():
         if data.startswith(mark):
             raise _refused(path, f"it is {name}, not UTF-8 text", "save it as UTF-8", what)
+    for mark, name in _EVENTS.items():
+        if data.startswith(mark):
+            raise _refused(path, f"it is {name}", "events are named in a model file, under samples; give that", what)
+    if data.startswith(_RESULT):
+        raise _refused(path, "it is the result of a fit", "give the model file that was fitted, or  ctpwa fit MODEL --from RESULT", what)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -18,6 +18,8 @@ _SYNTAX_ADVICE = {
     "character '\\t'": "indent with spaces, not with tabs",
     "mapping values are not allowed": "quote text that contains a colon followed by a space",
     "another document": "a model is one YAML document: remove the line ---",
+    "expected ',' or": "close the bracket or brace, and put commas between what is in it",
+    "could not find expected ':'": "write  key: value  in this line or the one before it",
     "stream end": "close the bracket, brace or quote",
     "end of stream": "close the bracket, brace or quote",
     "constructor for the tag": "remove the tag that starts with !",

@@ -138,6 +138,8 @@ class SampleChecks:
     def _mass_advice(self, label: str, m: float, m0: float) -> str:
         if abs(m / m0 / 1000 - 1) < 0.05:
             return "the momenta are in MeV: say unit: MeV"
+        if abs(m / m0 * 1000 - 1) < 0.05:
+            return "the momenta are in GeV: leave out unit: MeV"
         for other, particle in zip(self.decay.labels, self.decay.final, strict=True):
             if other != label and particle.mass is not None and abs(particle.mass - m) < MASS_TOLERANCE:
                 return f"this is the mass of {other!r}: exchange the two in 'momenta'"

@@ -126,9 +126,9 @@ def reading(path: Path, what: str) -> Iterator[None]:
             f"cannot read {str(path)!r} as {what}: it needs more memory than there is\n"
             " fix: the file is damaged, or has too much in one piece; write it again"
         ) from error
-    except OSError as error:
-        raise DataError(f"cannot read {str(path)!r}: {error.strerror or _first_line(error)}\n fix: check the path and the file") from error
     except Exception as error:
+        if isinstance(error, OSError) and error.strerror:  # else it is of a library, about what is in the file
+            raise DataError(f"cannot read {str(path)!r}: {error.strerror}\n fix: check the path and the file") from error
         raise DataError(
             f"cannot read {str(path)!r} as {what}: {_first_line(error)}\n"
             " fix: the file is damaged, cut short or of another kind; write it again"
@@ -137,7 +137,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
 
 def _first_line(error: Exception) -> str:
     text = str(error).strip()
-    return short(text.splitlines()[0]) if text else type(error).__name__
+    return short(text.splitlines()[0].rstrip(",:")) if text else type(error).__name__
 
 
 def short(text: str, most: int = 200) -> str:

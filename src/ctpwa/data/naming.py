@@ -362,8 +362,18 @@ def _not_found(file: EventFile, label: str, stems: Sequence[str]) -> DataError:
     hint = next((text for text in near if text.startswith("did you mean")), "")
     hint = hint or (f"four-momenta in it: {_listed(known)}." if known else "")
     what = f"no four-momentum of {label!r}" + (f" called {stems[0]!r}" if len(stems) == 1 and stems[0] != label else "")
-    advice = f"say where it is: momenta: {{{label}: …}}"
+    four = _likely_four(file, stems[0]) if len(stems) == 1 else []
+    hint = "" if four else hint
+    advice = f"say where it is: momenta: {{{label}: {f'[{_listed(four)}]' if four else '…'}}}"
     return DataError(f"{file.place}: {what}; its {_plural(file)}: {listed}\n fix: {advice}; {hint}".rstrip("; "))
+
+
+def _likely_four(file: EventFile, stem: str) -> list[str]:
+    """Columns that begin with a stem and could be E, px, py, pz under names that are not known, such as ``kp_ener``, ``kp_x``."""
+    ends = {name: name.removeprefix(stem).casefold() for name in file.of_kind(ColumnKind.NUMBER) if name.startswith(stem)}
+    parts = ("(e[a-z]*|t|0)", "x", "y", "z")
+    candidates = [[name for name, end in ends.items() if re.fullmatch(f"[_.]?p?_?{part}", end)] for part in parts]
+    return [own[0] for own in candidates] if all(len(own) == 1 for own in candidates) else []
 
 
 def _partial(file: EventFile, stems: Sequence[str]) -> str:

@@ -56,6 +56,11 @@ class Section:
         return "\n".join([self.title, *lines, *([f"  {self.foot}"] if self.foot else [])])
 
 
+def _degrees(phase: float) -> float:
+    """An angle without what rounding leaves of 0."""
+    return round(math.degrees(phase), 9) + 0.0
+
+
 def with_error(value: float, error: float | None) -> str:
     """Value and error with two digits of the error: ``1.6802 ± 0.0025``."""
     if error is None or not math.isfinite(error):
@@ -80,7 +85,12 @@ def result_text(result: Any, waves: bool = False, correlations: bool = False, mo
         reasons:       all reasons of the verdict, not only the worst
     """
     head = [*changed_lines(result), headline(result), *verdict_lines(result, reasons), *minima_lines(result), *remarks(result)]
-    return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, more)])
+    return "\n\n".join(["\n".join(head), *map(str, sections(result, waves, correlations)), *map(str, map(_headed, more))])
+
+
+def _headed(section: Section) -> Section:
+    """A table that says in its first row what its columns are, if there are several numbers in a row."""
+    return section if len(section.columns) < 3 else Section(section.title, section.columns, (section.columns, *section.rows), section.foot)
 
 
 def changed_lines(result: Any) -> list[str]:
@@ -218,7 +228,7 @@ def _couplings(result: Any) -> Section:
     rows, shown = [], shown_names(result)
     for c in result.couplings:
         degrees = None if c.phase_error is None else math.degrees(c.phase_error)
-        rows.append((shown[c.name], with_error(c.magnitude, c.magnitude_error), with_error(math.degrees(c.phase), degrees)))
+        rows.append((shown[c.name], with_error(c.magnitude, c.magnitude_error), with_error(_degrees(c.phase), degrees)))
     return Section("couplings: magnitude, phase in degrees", ("coupling", "magnitude", "phase"), tuple(rows))
 
 

@@ -196,7 +196,9 @@ class Systematics(Study):
         tables = []
         for start in range(0, len(self.variations), BESIDE):
             beside = self.variations[start : start + BESIDE]
-            part = f", {start + 1} to {start + len(beside)} of {len(self.variations)}" if len(self.variations) > BESIDE else ""
+            last = start + len(beside)
+            which = f"{start + 1} to {last}" if len(beside) > 1 else f"{last}"
+            part = f", {which} of {len(self.variations)}" if len(self.variations) > BESIDE else ""
             rows = tuple(
                 (own.name, *(_shown(self.shifts[varied.name][own.kind, own.name]) for varied in beside))
                 for own in self.quantities

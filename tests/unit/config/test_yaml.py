@@ -27,6 +27,21 @@ def test_file_that_is_not_text(tmp_path):
         load_model(tmp_path / "model.yml")
 
 
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        (b"root\x00\x00\xf7", "a ROOT file"),
+        (b"PAR1\x15", "a Parquet file"),
+        (b"PK\x03\x04-", "an npz file"),
+        (b'{\n "schema": 3,', "the result of a fit"),
+    ],
+)
+def test_another_file_of_an_analysis(tmp_path, start, what):
+    (tmp_path / "model.yml").write_bytes(start)
+    with pytest.raises(ConfigError, match=f"it is {what}\n fix: .*give"):
+        load_model(tmp_path / "model.yml")
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n"])
 def test_empty_file(problems, text):
     (problem,) = problems(text)
@@ -47,6 +62,8 @@ test_invalid_yaml = refusals(
         ("decay: !!python/name:os.system x\n", "1:8", "constructor for the tag", "remove the tag"),
         ("? [a, b]\n: 1\n", "1:3", "unhashable key", "plain text"),
         (DECAY + "resonances:\n    phi(1020): {in: K+ K-}\n  rho(770): {}\n", "4:3", "expected <block end>", "same indentation"),
+        (DECAY + "resonances:\n  a: {in: K+ K-\n  b: {in: K+ K-}\n", "3:6", "has no end", "close the bracket or brace"),
+        ("decay: J/psi -> K+ K- eta\npolarisation transverse\nresonances:\n  a: 1\n", "3:1", "could not find expected ':'", "key: value"),
         (DECAY + "radius: *other\n", "2:9", "undefined alias", "&name"),
     ],
 )
