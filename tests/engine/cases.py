@@ -306,7 +306,7 @@ def streamed_in(size: int, spill: bool) -> Iterator[None]:
             for k, n in arguments[1].items()
             if k in plan.placed
         }
-        return replace(plan, placed=placed, chunk_events=size, piece_events=size)
+        return replace(plan, placed=placed, chunk_events=size, piece_events=size, integrated=(*plan.integrated, *plan.small), small={})
 
     planned = memory_plan.plan_memory
     with pytest.MonkeyPatch.context() as patch:

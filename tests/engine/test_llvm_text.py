@@ -9,7 +9,8 @@ import pytest
 
 from ctpwa.engine.backends.cpu.threads import ThreadedKernel
 from ctpwa.engine.codegen.generated_modules import load_generated
-from ctpwa.engine.codegen.llvm_text import Argument, llvm_text
+from ctpwa.engine.codegen.llvm_text import llvm_text
+from ctpwa.engine.codegen.llvm_values import Argument
 from ctpwa.model.lineshapes.functions import FUNCTIONS
 
 HEAD = "import math\n\nimport numpy as np\n\nSIZE = 3\n\n\n"

@@ -185,7 +185,8 @@ def test_memory_is_that_of_what_is_stored():
     own, exact = mixed("fixed", "reference").memory(), double("fixed").memory()
     assert own.bytes_per_event < exact.bytes_per_event
     assert own.piece_events == exact.piece_events  # of the normalisation, which is in double precision until it has become a matrix
-    assert list(own.samples) == ["data", "background", "floor"]
+    assert list(own.samples) == ["data", "background", "floor", "phase space"]
+    assert own.samples["phase space"] == exact.samples["phase space"]  # kept in double precision
 
 
 def test_unknown_precision():

@@ -17,7 +17,7 @@ from ctpwa.base.errors import DataError
 from ctpwa.base.memory import parse_bytes
 from ctpwa.data.events import Events
 from ctpwa.engine.samples import memory_plan
-from ctpwa.engine.samples.memory_plan import Limits, Placement, plan_memory
+from ctpwa.engine.samples.memory_plan import MOST_SMALL, Limits, Placement, plan_memory
 from ctpwa.engine.samples.prepare import Preparation
 from ctpwa.engine.samples.scratch_file import ScratchFile, check_scratch
 from ctpwa.engine.samples.streamer import Streamer
@@ -118,6 +118,34 @@ def test_pieces_of_an_integrated_sample_are_dropped(monkeypatch):
     assert len(pieces) == 5
     assert max(alive) <= 1
     assert all(piece() is None for piece in pieces)
+
+
+def test_a_small_integrated_sample_is_kept(monkeypatch):
+    """Errors that count that it is finite read its events twice; they are not computed again."""
+    like, again = make("kk_eta fixed", "cpu"), make("kk_eta fixed", "cpu", chunk=32)
+    assert (like.memory().integrated, again.memory().integrated) == ((), ("phase space",))
+    n_bytes = like.memory().samples["phase space"]
+    assert n_bytes == sum(own.K.nbytes + own.E.nbytes + 8 * own.n_events for own in like.norm.events.resident)
+    assert like.memory().total == n_bytes + sum(like.memory().samples[name] for name in ("data", "background"))
+    x = point(like)
+    expected = again.simulation_scatter(x)
+    monkeypatch.delattr(Preparation, "sample")
+    found = like.simulation_scatter(x)
+    assert_close(found.products, expected.products, TOLERANCE)
+    assert found.sizes[0].total == pytest.approx(expected.sizes[0].total, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize(("room", "most"), [(None, MOST_SMALL), (80 * MOST_SMALL, MOST_SMALL), (8 * 10**6, 10**6)])
+def test_a_large_integrated_sample_is_not_kept(room, most):
+    plan = likelihood("kk_eta fixed", "cpu").plan
+    n, per_event = most // plan.exact_bytes_per_event, plan.exact_bytes_per_event
+    found = []
+    for more in (0, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(memory_plan, "available_bytes", lambda device: None)
+            limits = Limits(host=None if room is None else room + room // 3)  # a quarter is for work
+            found.append(plan_memory(plan, {"data": 10, "phase space": n + more}, torch.device("cpu"), limits, separate=False))
+    assert [(own.small, own.integrated) for own in found] == [({"phase space": n * per_event}, ()), ({}, ("phase space",))]
 
 
 def test_a_chunk_in_main_memory_is_not_copied_on_a_cpu():

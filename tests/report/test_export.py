@@ -16,6 +16,7 @@ import ctpwa
 from ctpwa.analysis.reopen import open_fit
 from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.output import write_texts
+from ctpwa.base.timing import TIMING
 from ctpwa.data.root_output import root_output
 from ctpwa.decay.latex import COMMANDS
 from ctpwa.report.export.csv_files import csv_tables
@@ -254,6 +255,11 @@ def test_projections_as_csv(exported):
     cells = table((folder / "csv" / "dalitz_b.csv").read_text(encoding="utf-8"))
     assert sum(float(cell["data"]) for cell in cells) == grid.data.sum()
     assert sum(float(cell["fit"]) for cell in cells) == pytest.approx(grid.expected.sum())
+
+
+@pytest.mark.usefixtures("exported")
+def test_it_is_told_how_long_projections_and_tables_take():
+    assert {"projections", "tables"} <= TIMING.seconds.keys()
 
 
 def test_tables_without_samples(fitted, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.base.output import write_texts
+from ctpwa.base.timing import phase
 from ctpwa.config.read import load_model
 from ctpwa.fitting.result import FitResult
 from ctpwa.report.content import SystematicErrors
@@ -59,7 +60,9 @@ def export(
         write_root(root, opened.intensity(engine, device), sets, progress=progress)
         files.append(Path(root))
     if csv is not None:
-        files += write_texts(csv, csv_tables(found, projected if projections else None))
+        with phase("tables"):
+            texts = csv_tables(found, projected if projections else None)
+        files += write_texts(csv, texts)
     if latex is not None:
         files += write_texts(latex, latex_tables(found, None if found.model is None else load_model(found.model), systematic))
     return files

@@ -13,6 +13,7 @@ from pathlib import Path
 from ctpwa.analysis.analysis import Analysis, analysis_of
 from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.errors import CtpwaError, DataError
+from ctpwa.base.timing import phase
 from ctpwa.base.words import counted
 from ctpwa.config.changes import Changes
 from ctpwa.config.read import load_document
@@ -157,6 +158,7 @@ class OpenedFit:
         value = self.result.values[data_set.amounts[name]]
         return value if data_set.yields is not None else samples.weight * value
 
+    @phase("projections")
     def project(
         self, engine: str = "auto", device: str | None = None, *, phase_space: int | None = None, progress: bool | None = None
     ) -> dict[str, Projected]:

@@ -74,8 +74,7 @@ def write_report(
 
     opened = result if isinstance(result, OpenedFit) else open_fit(result)
     with one_thread():
-        with phase("projections"):
-            projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
+        projected = opened.project(engine, device, phase_space=phase_space, progress=progress)
         with Progress("report", None, show=progress):
             with phase("tests and moments"):
                 chapters = (*photon_chapter(opened, None if engine == "auto" else engine, device), *studies)

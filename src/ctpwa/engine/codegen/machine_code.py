@@ -71,6 +71,7 @@ def _read(file: Path) -> bytes | None:
 def _compiled(text: str) -> bytes:
     """An object file."""
     module, target = llvm.parse_assembly(text), _machine().target()
+    module.verify()
     passes = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
     passes.getModulePassManager().run(module, passes)
     found: bytes = target.emit_object(module)

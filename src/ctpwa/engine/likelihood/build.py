@@ -32,7 +32,7 @@ from ctpwa.engine.samples.memory_plan import Limits, plan_memory
 from ctpwa.engine.samples.own_events import SampleInput, Share, count_distinct, own_share
 from ctpwa.engine.samples.precision import DOUBLE, MIXED, Rebuilt, checked_precision, planned
 from ctpwa.engine.samples.prepare import Preparation, points_of
-from ctpwa.engine.samples.stored_sample import StoredSample
+from ctpwa.engine.samples.stored_sample import SampleSource, StoredSample
 from ctpwa.engine.samples.streamer import Streamer
 from ctpwa.model.couplings import WAVE, CouplingMap, Ties, map_couplings
 from ctpwa.model.fixing import fixed_model, related_model
@@ -291,9 +291,11 @@ def _normalisation(
     sums = DensitySums(engine.plan, resources.preparation.densities)
     if engine.plan.collapses:
         pieces = resources.preparation.exact_pieces(shares["phase space"], progress)
-        integrals = amplitude.integrator.integrals(sums.passing(pieces), np.zeros(0), ranks)
-        again = Rebuilt(partial(resources.preparation.exact_pieces, shares["phase space"]))
-        norm = Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals, again)
+        events: SampleSource = Rebuilt(partial(resources.preparation.exact_pieces, shares["phase space"]))
+        if "phase space" in resources.memory.small:
+            events = StoredSample.on_device(list(pieces), resources.streamer)
+        integrals = amplitude.integrator.integrals(sums.passing(events.resident or pieces), np.zeros(0), ranks)
+        norm = Normalisation(collapsed(integrals, engine.plan.n_couplings), integrals.weight, integrals, events)
         return norm, sums.means(norm.weight, ranks)
     own = stored["phase space"].weights.total
     weight = float(ranks.sum(1, lambda: np.array([own]), b"phase space")[0])

@@ -194,7 +194,8 @@ class Normalisation:
         source:     the sample, or one matrix if no lineshape changes
         weight:     Σ w
         integrals:  of products of waves, if no lineshape changes
-        momenta:    of a sample that has become one matrix: its events, computed again whenever they are read; None if they are not known
+        momenta:    of a sample that has become one matrix: its events, which are computed again whenever they are read if they are not few;
+                    None if they are not known
     """
 
     source: SampleSource | Collapsed
@@ -203,8 +204,8 @@ class Normalisation:
     momenta: SampleSource | None = None
 
     @property
-    def rebuilt(self) -> bool:
-        """Whether its events are computed again whenever they are read."""
+    def exact(self) -> bool:
+        """Whether its events are in double precision, whatever that of the likelihood is."""
         return isinstance(self.source, Collapsed)
 
     @property

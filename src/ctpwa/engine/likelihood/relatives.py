@@ -106,7 +106,7 @@ def with_data(likelihood: Likelihood, data: SampleInput, background: SampleInput
         stored["data"], subtracted, own, totals, n_summed, distinct, floor=before.floor, bounded=before.bounded, resolution=resolution
     )
     kept = {name: placed for name, placed in resources.memory.placed.items() if name == "phase space"}  # shared with the other one
-    whole = replace(memory, placed={**memory.placed, **kept}, integrated=resources.memory.integrated)
+    whole = replace(memory, placed={**memory.placed, **kept}, integrated=resources.memory.integrated, small=resources.memory.small)
     return _floored(replace(likelihood, resources=replace(resources, preparation=preparation, memory=whole)), samples)
 
 

@@ -50,7 +50,7 @@ class SamplePass:
                 "a likelihood whose lineshapes stand still does not know its phase-space sample\n"
                 " fix: ask the one it was made from, or fit it with simulation=False, effective_sizes=False"
             )
-        own = likelihood.in_double() if likelihood.norm.rebuilt else likelihood
+        own = likelihood.in_double() if likelihood.norm.exact else likelihood
         c, theta = own.parameters.native(x)
         floating = theta[own.evaluation.theta_order]
         return cls(own, x, c, own.parameters.feed_factors(x), floating, own.plan.numbers(floating))
@@ -80,7 +80,7 @@ class SamplePass:
     def over_all_ranks(self, size: int, local: Callable[[], np.ndarray], key: bytes) -> np.ndarray:
         """The sum of what all processes have found."""
         found = self.likelihood.ranks.sum(size, in_turn(local), key + self.x.tobytes(), self.likelihood.engine.device)
-        if self.likelihood.norm.rebuilt:
+        if self.likelihood.norm.exact:
             self.likelihood.resources.preparation.stage.release()
         return found
 

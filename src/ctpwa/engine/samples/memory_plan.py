@@ -24,6 +24,7 @@ WORKING_SHARE, LEAST_WORKING = 24, 40 << 20  # on a GPU spin amplitudes work in 
 WORKING = 2 << 30  # bytes of a device that kernels need besides prepared events, or a quarter of it if that is less
 LARGEST_CHUNK = 256 << 20  # bytes; copies are at full speed long before
 LARGEST_PIECE = 64 << 20  # bytes of events that are not kept
+MOST_SMALL = 256 << 20  # bytes of a sample that is kept although it has become one matrix, or a part of the room if that is less
 SPIN_RATIO, TABLE_NUMBERS = 10, 50  # temporary memory of an event: so many times what is kept of it; so many numbers for its event table
 POWER_OF_TWO = 1 << 20  # bytes from which on chunks have such a size: locked memory is given out in these
 MULTIPLE = 128  # of events, if there are many of them: whole blocks of the kernels
@@ -80,6 +81,7 @@ class MemoryPlan:
         preparing:        about how many bytes the preparation takes besides what is kept
         scratch:          folder of what lies on disk
         integrated:       samples of which nothing is kept but a matrix
+        small:            bytes of samples that become a matrix as well, and are kept for what asks for their events later
         unused_limit:     whether a limit was given for a device that has no memory of its own
     """
 
@@ -94,11 +96,12 @@ class MemoryPlan:
     scratch: str
     integrated: tuple[str, ...] = ()
     unused_limit: bool = False
+    small: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def samples(self) -> dict[str, int]:
         """Bytes of each sample that is kept."""
-        return {name: (p.device + p.host + p.disk) * self.bytes_per_event for name, p in self.placed.items()}
+        return {name: (p.device + p.host + p.disk) * self.bytes_per_event for name, p in self.placed.items()} | dict(self.small)
 
     @property
     def total(self) -> int:
@@ -108,7 +111,7 @@ class MemoryPlan:
     @property
     def device(self) -> int:
         """Bytes on the device; on a CPU that is main memory."""
-        return sum(p.device for p in self.placed.values()) * self.bytes_per_event
+        return sum(p.device for p in self.placed.values()) * self.bytes_per_event + sum(self.small.values())
 
     @property
     def host(self) -> int:
@@ -154,6 +157,7 @@ class MemoryPlan:
             first.scratch,
             tuple(f"{name} {kind}".strip() for name, plan in plans.items() for kind in plan.integrated),
             any(plan.unused_limit for plan in plans.values()),
+            {f"{name} {kind}".strip(): size for name, plan in plans.items() for kind, size in plan.small.items()},
         )
 
 
@@ -181,7 +185,11 @@ def plan_memory(plan: Plan, events: Mapping[str, int], device: torch.device, lim
         if separate and working is not None and not plan.collapses:
             working = min(working, max(total // WORKING_SHARE, LEAST_WORKING))
         preparing = _preparing(plan, events, integrated, piece, working, on_gpu=device.type == "cuda")
-        return MemoryPlan(per_event, placed, where, separate, None, piece, working, preparing, limits.scratch, integrated, unused)
+        most = MOST_SMALL if room is None else min(MOST_SMALL, room // CHUNKS, room - total)
+        sizes = {name: events[name] * plan.exact_bytes_per_event for name in integrated}
+        small = {name: size for name, size in sizes.items() if size <= most}
+        left = tuple(name for name in integrated if name not in small)
+        return MemoryPlan(per_event, placed, where, separate, None, piece, working, preparing, limits.scratch, left, unused, small)
     chunk = _chunk_events(room / CHUNKS, per_event)
     buffers = N_BUFFERS + 1  # one is being built
     levels = [_chunks_in(room, chunk * per_event, buffers)]

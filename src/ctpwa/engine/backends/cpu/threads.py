@@ -19,7 +19,8 @@ import numpy as np
 
 from ctpwa.base.parts import get_num_threads, in_parts
 from ctpwa.base.timing import phase
-from ctpwa.engine.codegen.llvm_text import Argument, llvm_text
+from ctpwa.engine.codegen.llvm_text import llvm_text
+from ctpwa.engine.codegen.llvm_values import Argument
 from ctpwa.engine.codegen.machine_code import MachineCode, machine_code
 
 CALL = CFUNCTYPE(None, c_int64, c_int64, c_int64)  # other threads of Python need not wait for it meanwhile
