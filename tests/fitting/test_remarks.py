@@ -7,11 +7,11 @@ import numpy as np
 import ctpwa
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.fitting.fractions import Fractions, chain_groups
-from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range
+from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range, weak_reference
 from ctpwa.fitting.result import FittedCoupling, FittedParameter, FoundMinimum
 from ctpwa.fitting.simulation import few_for_parameters, too_few_events
 from ctpwa.observables.poles import far_poles, poles
-from fitting.cases import FLOATING, make, model, part, phase_space, result
+from fitting.cases import FIXED, FLOATING, K2, PHI, PHI3, make, model, part, phase_space, result
 from fitting.made_up import make_result
 
 
@@ -89,10 +89,44 @@ class TestMinima:
         assert several.startswith("another minimum is only 1.25 above in -ln L (part of the events), and 1 more within 3:")
         assert doubtful_minimum([self.best, *others], 9, unit=0.1) == []  # of weights of 0.1 each
 
+    def test_what_is_said_of_ambiguities_is_not_said_again(self):
+        others = [replace(self.best, nll=nll) for nll in (-100.0, -99.0)]
+        assert doubtful_minimum([self.best, *others], 9, same={1: "", 2: ""}) == []
+        (remark,) = doubtful_minimum([self.best, *others], 9, same={1: ""})
+        assert remark.startswith("another minimum is only 1.00 above in -ln L: the data")
+
     def test_it_is_part_of_the_verdict(self):
         found = ctpwa.fit(make("fixed"), 2, seed=5)
         expected = doubtful_minimum(found.minima, 2, 1.0)
         assert [reason for reason in found.verdict.reasons if "minimum" in reason] == expected
+
+
+class TestReference:
+    def test_a_weak_one_is_named_with_the_strongest(self):
+        (remark,) = weak_reference("A", {"A": 1.26, "B": 7.0, "C": 25.0})
+        assert remark.startswith("the reference wave A is weak: its fraction is 1.3 of its errors from 0")
+        assert remark.endswith("reference_wave: C")
+
+    def test_there_may_be_none_that_is_better(self):
+        assert weak_reference("A", {"A": 2.9, "B": 5.0}) == []
+        assert weak_reference("A", {"A": 3.1, "B": 50.0}) == []
+        assert weak_reference("A", {"B": 50.0}) == []  # another set, or a vertex
+        assert weak_reference("A", {}) == []
+
+    def test_a_fit_says_so(self):
+        """There is hardly any phi3 in these data."""
+        without = ctpwa.load_model(FIXED | {"couplings": {PHI: 1.0, PHI3: 1e-3, K2: [0.0, 12.0]}})
+        data = ctpwa.generate_toy(without, 1500, seed=8, engine="reference", progress=False)
+        flat = phase_space("fixed", 5000, 31)
+        weak, strong = (
+            ctpwa.fit(ctpwa.build_likelihood(without, data, flat, engine="reference", reference_wave=name)) for name in (PHI3, K2)
+        )
+        (remark,) = [reason for reason in weak.verdict.reasons if "is weak" in reason]
+        fractions = weak.fractions[0].groups["waves"]
+        size = dict(zip(fractions.names, fractions.values / fractions.errors, strict=True))
+        assert f"the reference wave {PHI3} is weak: its fraction is {size[PHI3]:.1f} of its errors" in remark
+        assert remark.endswith(max(PHI, K2, key=size.get))
+        assert not any("is weak" in reason for reason in strong.verdict.reasons)
 
 
 class TestPhaseSpace:

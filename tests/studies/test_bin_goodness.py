@@ -85,7 +85,7 @@ class TestPValues:
         assert found.tests.p_values("decay")[0] > 1e-3  # angles do not show it
         (note,) = (note for note in found.notes if "not constant" in note)
         assert "within 1 of 1 bin (p inside below 2.5e-02: 0.9 … 1.1)" in note
-        assert "Make bins narrower" in note
+        assert "Compare with narrower bins" in note
 
     def test_densities_and_scores_are_those_of_the_likelihood(self, folder):
         """Σ w ∂ ln p is the gradient of −ln L, once the mean over phase space is taken away."""

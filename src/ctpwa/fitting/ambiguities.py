@@ -17,8 +17,9 @@ SAME = 1e-3  # relative difference of couplings that counts as none
 SHOWN = 4  # couplings that are named
 
 
-def ambiguities(likelihood: Fittable, minima: Sequence[FoundMinimum], distance: float | None) -> list[str]:
-    """Which minima within a distance of the best have its intensity in every event, and how their couplings differ from its.
+def ambiguities(likelihood: Fittable, minima: Sequence[FoundMinimum], distance: float | None) -> dict[int, str]:
+    """Which minima within a distance of the best have its intensity in every event: their places among all, and how their couplings
+    differ from its.
 
     Args:
         likelihood:  what was fitted
@@ -26,17 +27,17 @@ def ambiguities(likelihood: Fittable, minima: Sequence[FoundMinimum], distance: 
         distance:    in −ln L; None: minima were not asked for
     """
     if distance is None:
-        return []
+        return {}
     best, *others = minima
-    found = []
-    for number, other in enumerate(others, start=2):
+    found = {}
+    for place, other in enumerate(others, start=1):
         if not (best.refined and other.refined and other.nll - best.nll <= distance):
             continue
         a, b = (np.array(minimum.values) for minimum in (best, other))
         apart = separation(likelihood, a, b)
         if apart is not None and apart < INVISIBLE:
-            found.append(
-                f"minimum {number} is an ambiguity: its intensity is that of the best one in every event, with"
+            found[place] = (
+                f"minimum {place + 1} is an ambiguity: its intensity is that of the best one in every event, with"
                 f" {_difference(likelihood, a, b)}; no number of events tells them apart, so quote both, or choose one by other knowledge"
             )
     return found

@@ -11,6 +11,7 @@ import numpy as np
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.progress import Progress
+from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
 from ctpwa.engine.likelihood.simulation import NormalisationSize, SimulationScatter
 from ctpwa.fitting.ambiguities import ambiguities
@@ -19,12 +20,12 @@ from ctpwa.fitting.counted_events import largest_of_couplings, normalisation_siz
 from ctpwa.fitting.derived import derived_parameters
 from ctpwa.fitting.direct_effect import SampleInfluence
 from ctpwa.fitting.fittable import Fittable, terms_of
-from ctpwa.fitting.fractions import FractionCalculator, SignalEvents, chain_groups, wave_groups
+from ctpwa.fitting.fractions import FractionCalculator, Fractions, SignalEvents, chain_groups, wave_groups
 from ctpwa.fitting.holes import hole
 from ctpwa.fitting.minimum import INTERRUPTED
 from ctpwa.fitting.physical import PhysicalEdge
 from ctpwa.fitting.precision import measure_bias
-from ctpwa.fitting.remarks import doubtful_minimum, events_without_background, large_fractions, masses_out_of_range
+from ctpwa.fitting.remarks import doubtful_minimum, events_without_background, large_fractions, masses_out_of_range, weak_reference
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, few_for_parameters, too_few_events
 from ctpwa.minimise.drive import Record
@@ -102,8 +103,8 @@ def conclude(
         ]
         if stop.reason != INTERRUPTED:
             remarks += dict.fromkeys(sentence for term in terms_of(likelihood) for sentence in open_signs(term.model))
-            remarks += ambiguities(likelihood, about.minima, about.settings.get("minima"))
-            remarks += doubtful_minimum(about.minima, len(about.points), likelihood.unit)
+            same = ambiguities(likelihood, about.minima, about.settings.get("minima"))
+            remarks += [*same.values(), *doubtful_minimum(about.minima, len(about.points), likelihood.unit, same)]
         verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
         if not endless and part is not None:
             verdict = _with_sizes(verdict, likelihood, part.sizes, found.sets, advice_on_errors(likelihood.names, errors, part.errors))
@@ -325,6 +326,7 @@ def _fractions(
         influences:    of phase-space events, for each data set, if the covariance counts that they are finite
     """
     result, remarks = [], []
+    known: dict[str, float] = {}
     asymmetries: CPAsymmetries | None = None
     for number, (term, truth) in enumerate(zip(terms_of(likelihood), truths, strict=True)):
         index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
@@ -339,10 +341,28 @@ def _fractions(
         over = "phase space" if truth is None else "truth"
         result.append(FractionSet(name, over, groups, yields))
         apart = chain_groups(term.model)
-        known = next((groups[kind] for kind, own_members in members.items() if own_members == apart), None)
-        remarks += large_fractions(calculator.fractions(apart, own) if known is None else known, name)
+        same = next((groups[kind] for kind, own_members in members.items() if own_members == apart), None)
+        remarks += large_fractions(calculator.fractions(apart, own) if same is None else same, name)
+        for coupling, size in _sizes_in_errors(term, members["waves"], groups["waves"]).items():
+            known[coupling] = max(size, known.get(coupling, 0.0))
         if asymmetries is None and term.model.asymmetries:
             couplings = coupling_asymmetries(term.parameters, x[index], own, undetermined)
             of_fractions = {kind: fraction_asymmetries(calculator, members[kind], own) for kind in ("resonances", "waves")}
             asymmetries = CPAsymmetries(couplings, over, of_fractions)
+    for reference in terms_of(likelihood)[0].coupling_map.fixed:
+        remarks += weak_reference(reference, known)
     return _FoundFractions(tuple(result), asymmetries, tuple(remarks))
+
+
+def _sizes_in_errors(term: Likelihood, members: Mapping[str, Sequence[int]], fractions: Fractions) -> dict[str, float]:
+    """By how many of its errors the fraction of a wave is above 0: of every coupling that could be 1 and interferes with the one that is,
+    that of its strongest wave.
+    """
+    names, sets = term.coupling_names, dict(zip(term.coupling_names, term.amplitude.sets, strict=True))
+    own = {sets[name] for name in term.coupling_map.fixed if name in sets}
+    found: dict[str, float] = {}
+    for group, value, error in zip(fractions.names, fractions.values, fractions.errors, strict=True):
+        coupling = term.model.waves[members[group][0]].coupling
+        if coupling in names and coupling not in term.coupling_map.tied and sets[coupling] in own and np.isfinite(error):
+            found[coupling] = max(float(value / error) if error > 0 else np.inf, found.get(coupling, 0.0))
+    return found

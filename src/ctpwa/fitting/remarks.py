@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ctpwa.fitting.result import FoundMinimum
 from ctpwa.model.model import Model
 
 LARGE_SUM = 1.5  # of fractions: more of them cancels
+WEAK = 3.0  # errors of its fraction: a wave that is nearer to 0 is no good unit for the couplings of others
 NEAR = 3.0  # in -ln L, in units in which one standard deviation adds ½: minima that the data hardly tell apart
 
 
@@ -34,13 +35,30 @@ def large_fractions(fractions: Fractions, data_set: str = "") -> list[str]:
     ]
 
 
-def doubtful_minimum(minima: Sequence[FoundMinimum], n_starts: int, unit: float = 1.0) -> list[str]:
+def weak_reference(reference: str, known: Mapping[str, float]) -> list[str]:
+    """Whether the wave whose coupling is 1 is hardly there: all others are then ratios to a number that may be 0.
+
+    Args:
+        reference:  its coupling
+        known:      coupling → by how many of its errors its fraction is above 0, of all that could be the reference
+    """
+    best = max(known, key=lambda name: known[name], default=reference)
+    if not (reference in known and known[reference] < WEAK and known[best] > 2 * WEAK):
+        return []
+    return [
+        f"the reference wave {reference} is weak: its fraction is {known[reference]:.1f} of its errors from 0, and couplings relative to it"
+        f" have large errors that are not Gaussian (fractions do not depend on it): take  reference_wave: {best}"
+    ]
+
+
+def doubtful_minimum(minima: Sequence[FoundMinimum], n_starts: int, unit: float = 1.0, same: Collection[int] = ()) -> list[str]:
     """Whether the search may have missed the best minimum, or found another one that is as good.
 
     Args:
         minima:    where the starts led to, the best first
         n_starts:  number of starts
         unit:      what counts as 1 in -ln L, see ``Scaled``
+        same:      places among them of ambiguities, of which all is said
     """
     if n_starts == 1:
         return []
@@ -48,7 +66,7 @@ def doubtful_minimum(minima: Sequence[FoundMinimum], n_starts: int, unit: float 
     remarks = []
     if best.starts <= 1:
         remarks.append(f"only {best.starts} of {n_starts} starts reached the best minimum, and there may be a better one: try more starts")
-    near = [other for other in others if other.nll - best.nll < NEAR * unit]
+    near = [other for place, other in enumerate(others, start=1) if other.nll - best.nll < NEAR * unit and place not in same]
     if near:
         more = f", and {len(near) - 1} more within {NEAR * unit:g}" if len(near) > 1 else ""
         part = "" if near[0].refined else " (part of the events)"

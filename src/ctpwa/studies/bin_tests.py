@@ -88,8 +88,8 @@ class BinTests:
             where = f", most in {self._named(large)}" if large.any() else ""
             found.append(
                 f"couplings are not constant within {inside.sum()} of {counted(n, 'bin')} (p inside below {least}: {self._named(inside)});"
-                f" to first order numbers of events are off by up to {np.nan_to_num(self.moves[inside]).max():.1f} of their errors{where}, and"
-                " by more where resonances are narrower than bins. Compare with narrower bins, or give waves lineshapes"
+                f" to first order numbers of events are off by up to {np.nan_to_num(self.moves[inside]).max():.1f} of their errors{where},"
+                " and by more where resonances are narrower than bins. Compare with narrower bins, or give waves lineshapes"
             )
         return tuple(found)
 
