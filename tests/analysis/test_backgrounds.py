@@ -217,9 +217,13 @@ def test_yields_are_of_the_signal(analysis, extended):
     variances = np.einsum("gi,ij,gj->g", slopes, result.covariance, slopes)
     own = events(x)
     fractions = result.fractions[0].groups["resonances"]
-    _, df = FractionCalculator(likelihood, x).values_and_slopes(groups)
+    calculator = FractionCalculator(likelihood, x)
+    _, df = calculator.values_and_slopes(groups)
     first = np.einsum("gi,ij,gj->g", df, result.covariance, df)
-    np.testing.assert_allclose(np.diag(fractions.covariance), first, rtol=1e-12)  # all of them are far from 0
+    second = np.diag(calculator._second_order(groups, result.covariance))
+    assert (second < 0.01 * first).all()  # all of them are far from 0
+    np.testing.assert_allclose(np.diag(fractions.covariance), first + second, rtol=1e-12)
+    variances += (own / fractions.values) ** 2 * second
     if not extended:
         variances += own**2 / 300
     found = result.fractions[0].yields

@@ -197,6 +197,8 @@ class Session:
             command = command[:at] + command[at + 2 :]
         if command[1] == "fit" and "--starts" not in command:
             command += ["--starts", str(FEW_STARTS)]
+        if command[1] == "sample" and "--warm-up" not in command:
+            command += ["--warm-up", "10"]
         if command[1] in ("init", "generate"):  # which replace only files of their own
             names = [word for before, word in pairwise(command) if before in ("-o", "--out")]
             (self.folder / (names or ["model.yml"])[0]).unlink(missing_ok=True)
