@@ -18,11 +18,6 @@ fit: {engine: reference, starts: 1}
 
 
 @pytest.fixture(scope="module")
-def model():
-    return ctpwa.load_model({"decay": "J/psi(1S) -> K+ K- eta", "resonances": {"phi(1020)": {"in": "K+ K-"}}})
-
-
-@pytest.fixture(scope="module")
 def events(model):
     return ctpwa.generate_phase_space(model, 300, seed=1)
 
