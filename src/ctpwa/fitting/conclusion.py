@@ -358,11 +358,11 @@ def _sizes_in_errors(term: Likelihood, members: Mapping[str, Sequence[int]], fra
     """By how many of its errors the fraction of a wave is above 0: of every coupling that could be 1 and interferes with the one that is,
     that of its strongest wave.
     """
-    names, sets = term.coupling_names, dict(zip(term.coupling_names, term.amplitude.sets, strict=True))
+    sets = dict(zip(term.coupling_names, term.amplitude.sets, strict=True))
     own = {sets[name] for name in term.coupling_map.fixed if name in sets}
     found: dict[str, float] = {}
     for group, value, error in zip(fractions.names, fractions.values, fractions.errors, strict=True):
         coupling = term.model.waves[members[group][0]].coupling
-        if coupling in names and coupling not in term.coupling_map.tied and sets[coupling] in own and np.isfinite(error):
+        if sets.get(coupling) in own and coupling not in term.coupling_map.tied and np.isfinite(error):
             found[coupling] = max(float(value / error) if error > 0 else np.inf, found.get(coupling, 0.0))
     return found

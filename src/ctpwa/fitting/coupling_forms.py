@@ -11,7 +11,7 @@ Straight lines along which couplings move are tangents of what they follow, whic
 * z itself may turn, by a phase or among the waves of a group, while |z| stays. S shrinks all directions but that of z by v/(v + |z|²),
   with the variance v of |z|: they count where z is near 0, and nothing far from there.
 
-The normalisation c† A c is never near 0, and is of first order only.
+The normalisation c† A c is never near 0, and is of first order only. ``docs/fitting.md`` says how large these errors are.
 """
 
 from __future__ import annotations

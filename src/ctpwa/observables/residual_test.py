@@ -13,7 +13,8 @@ To first order D does not depend on where parameters were found, so that none of
 others are N ⟨r rᵀ⟩; with them, b makes V independent of D, to first order. Combinations of functions of which the fit determines nearly
 all are left out: there D is small, and known to first order only.
 
-If p were p (1 + α h), parameters would be fitted elsewhere, to first order by −B α with α = ⟨r rᵀ⟩⁻¹ D / N.
+If p were p (1 + α h), parameters would be fitted elsewhere, to first order by −B α with α = ⟨r rᵀ⟩⁻¹ D / N. ``docs/studies.md`` says what
+is compared in bins.
 """
 
 from __future__ import annotations
