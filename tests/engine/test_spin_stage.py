@@ -120,18 +120,19 @@ def test_progress_counts_every_event_and_bad_momenta_are_named():
 
 @pytest.mark.parametrize("n", [1, 5, 99, 100, 101, 150, 200, 201, 999, 1000])
 @pytest.mark.parametrize("recorded", [None, 60, 100])
-def test_chunks_to_record(n, recorded):
-    chunks, records = chunks_to_record(n, 100, recorded)
-    assert sorted({i for start, stop in chunks for i in range(start, stop)}) == list(range(n))
-    assert all(stop - start <= 100 for start, stop in chunks)
-    assert [stop for _, stop in chunks] == sorted({stop for _, stop in chunks})
-    assert records is (n > 100 if recorded is None else n >= recorded)
-    if records:
-        assert len({stop - start for start, stop in chunks}) == 1
-        assert recorded in (None, chunks[0][1] - chunks[0][0])
-    if records and recorded is None:
+@pytest.mark.parametrize("again", [False, True])
+def test_chunks_to_record(n, recorded, again):
+    chunks, records = chunks_to_record(n, 100, recorded, again=again)
+    assert [i for start, stop in chunks for i in range(start, stop)] == list(range(n))
+    assert records is (recorded is not None or again or n > 100)
+    first, *_, last = sizes = [stop - start for start, stop in (*chunks, chunks[-1])]
+    assert set(sizes[:-2]) <= {first}
+    assert last <= first <= 100
+    if recorded is None:
         assert len(chunks) == -(-n // 100)  # as few as possible
-        assert len(chunks) * (chunks[0][1] - chunks[0][0]) < n + len(chunks)  # and hardly anything twice
+        assert len(chunks) * first < n + len(chunks)  # and hardly anything twice
+    else:
+        assert first == min(recorded, n)
 
 
 class Unrecorded:
@@ -142,16 +143,19 @@ class Unrecorded:
     def __init__(self, work, p4):
         Unrecorded.made += 1
         self.work, self.n_events, self.bytes = work, p4[0].shape[1], 1
+        self.inputs = [torch.full_like(p, torch.nan) for p in p4]
         self.results = None
 
     def __call__(self, p4):
-        assert p4[0].shape[1] == self.n_events
-        found = self.work([p.contiguous() for p in p4])
+        n = p4[0].shape[1]
+        for own, values in zip(self.inputs, p4, strict=True):
+            own[:, :n] = values
+        found = self.work([p.contiguous() for p in self.inputs])
         if self.results is None:
             self.results = found
         for own, new in zip(self.results, found, strict=True):
             own.copy_(new)
-        return self.results
+        return self.results[0][..., :n], self.results[1]
 
 
 @pytest.mark.parametrize("name", ["jpsi_kk_eta", "jpsi_p_pbar_eta", "polarised"])

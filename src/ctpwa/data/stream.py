@@ -36,6 +36,11 @@ class Piece:
         """Number of events."""
         return len(self.p4[0])
 
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that it holds."""
+        return [*self.p4, *([] if self.weights is None else [self.weights]), *self.columns.values()]
+
     def part(self, start: int, stop: int) -> Piece:
         """The events from one number to another."""
         here = slice(start, stop)

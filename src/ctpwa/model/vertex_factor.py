@@ -11,7 +11,7 @@ from ctpwa.decay.chain import Chain, Node
 from ctpwa.decay.spin import LS
 from ctpwa.model.lineshapes.barrier import barrier_polynomial, breakup_q2, effective_q2
 from ctpwa.model.lineshapes.breit_wigner import MASS
-from ctpwa.model.lineshapes.formula import RADIUS, Formula, LineshapeParameter, q2
+from ctpwa.model.lineshapes.formula import RADIUS, Formula, LineshapeParameter, q2, symbols_of
 from ctpwa.model.placing import Places, UnknownMassError
 
 
@@ -63,7 +63,7 @@ class VertexFactors:
                 expression = expression / damping(q0_2)
             if barrier.normalised == "all":
                 expression = expression / q0_2 ** sp.Rational(l, 2)
-        used = [(p, name) for p, name in names.items() if p.symbol in expression.free_symbols]
+        used = [(p, name) for p, name in names.items() if p.symbol in symbols_of(expression)]
         key = tuple(name for _, name in used), expression
         if key not in self._known:
             self._known[key] = VertexFactor(Formula("barrier", expression, tuple(p for p, _ in used)), key[0])

@@ -27,7 +27,7 @@ from ctpwa.spin.storage import Storage
 
 StructureParts = tuple[tuple[Structure, int], ...]
 
-GPU_CHUNK_BYTES = 128 << 20  # temporary memory of a chunk; recorded ones need no more
+GPU_CHUNK_BYTES = 256 << 20  # temporary memory of a chunk; in shorter ones an operation takes as long
 CPU_CHUNK_BYTES = 32 << 20  # that of a chunk on a CPU, where every thread has one
 MIN_CHUNK, MAX_CHUNK = 1024, 1 << 20
 # with hundreds of structures an event takes so much that chunks would be short, and most of the time spent between operations: all
@@ -77,6 +77,7 @@ class SpinStage:
         self._expiring: list[list[Hashable]] | None = None
         self._on_gpu = device.type == "cuda"
         self._graph: _Recorded | None = None
+        self._filled_events = 0  # of the last piece
         self.recorded_bytes = 0
         self._threads = 0  # that have worked on chunks at a time
         self._left: list[Tensor] = []  # of every chunk, what a rotation has left in rows that should be zero
@@ -134,7 +135,9 @@ class SpinStage:
         inputs = [*p4, *(columns[name] for name in self.rows.columns)]
         size, on_gpu = self._plan(inputs, first), self._on_gpu
         if on_gpu:
-            chunks, recorded = chunks_to_record(n_events, size, None if self._graph is None else self._graph.n_events)
+            again = n_events == self._filled_events  # then more such pieces are likely
+            self._filled_events = n_events
+            chunks, recorded = chunks_to_record(n_events, size, None if self._graph is None else self._graph.n_events, again=again)
             self._check(inputs, 0, n_events, first)  # all at once: every look at a result makes the GPU wait
         else:
             chunks, recorded = [(start, min(start + size, n_events)) for start in range(0, n_events, size)], False
@@ -264,7 +267,7 @@ class _Recorded:
         inputs:  those of such a chunk
 
     Attributes:
-        n_events:  in such a chunk
+        n_events:  in such a chunk, at most
         bytes:     memory set aside for it
     """
 
@@ -275,32 +278,34 @@ class _Recorded:
         with torch.cuda.device(inputs[0].device):
             torch.cuda.empty_cache()
             before = torch.cuda.memory_reserved()
-            with torch.cuda.graph(self._graph):
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):  # another thread may copy the next events
                 self._results = work(self._inputs)
             self.bytes = torch.cuda.memory_reserved() - before
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Results that stay as they are until the next call."""
+        """Results that stay as they are until the next call; fewer events leave the last ones of an earlier call in the recording."""
+        n = inputs[0].shape[-1]
         for own, values in zip(self._inputs, inputs, strict=True):
-            own.copy_(values)
+            own[..., :n].copy_(values)
         self._graph.replay()
-        return self._results
+        found, rest = self._results
+        return found[..., :n], rest
 
 
-def chunks_to_record(n_events: int, most: int, recorded: int | None) -> tuple[list[tuple[int, int]], bool]:
-    """Chunks for a GPU, and whether they run as a recording: all have the same size then, and the last one may overlap the one before.
+def chunks_to_record(n_events: int, most: int, recorded: int | None, *, again: bool) -> tuple[list[tuple[int, int]], bool]:
+    """Chunks for a GPU, and whether they run as a recording: all have the same size then, but the last one, which may be shorter.
 
     Args:
         n_events:  to be cut
         most:      events of a chunk
-        recorded:  events of a chunk that is recorded already; None: nothing is, which is worth it from two chunks on
+        recorded:  events of a chunk that is recorded already; None: nothing is
+        again:     whether as many events have come before: a recording is worth it from two chunks on
     """
-    if recorded is None and n_events > most:
+    if recorded is None:
+        if n_events <= most and not again:
+            return [(0, n_events)], False
         recorded = -(-n_events // -(-n_events // most))
-    if recorded is None or n_events < recorded:
-        return [(0, n_events)], False
-    starts = [min(start, n_events - recorded) for start in range(0, n_events, recorded)]
-    return [(start, start + recorded) for start in starts], True
+    return [(start, min(start + recorded, n_events)) for start in range(0, n_events, recorded)], True
 
 
 def events_per_thread(per_event: int, most_bytes: int | None = None) -> int:
@@ -331,12 +336,10 @@ def _for_chunks(
 ) -> None:
     """All chunks, in order on a GPU; on a CPU one thread per core, since a chunk is too small to split inside torch."""
     if workers == 1:
-        done = 0
         with one_torch_thread():
             for start, stop in chunks:
                 compute(start, stop)
-                advance(stop - done)  # the last chunk may overlap the one before
-                done = stop
+                advance(stop - start)
         return
     threads = torch.get_num_threads()
     with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:

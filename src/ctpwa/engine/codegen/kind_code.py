@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ctpwa.engine.codegen.lowering import Dialect, Lowering, Value
 from ctpwa.engine.plan.plan import FormulaKind
@@ -28,6 +29,7 @@ class KindCode:
     second: tuple[Value, ...]
 
 
+@lru_cache(maxsize=256)
 def kind_code(kind: FormulaKind, dialect: Dialect, order: int) -> KindCode:
     """Code of F and its derivatives up to ``order``."""
     names = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import sympy as sp
 
@@ -234,7 +235,12 @@ class Lowering:
 
 
 def _cheap_first(arguments: Sequence[sp.Expr]) -> list[sp.Expr]:
-    return sorted(arguments, key=lambda a: (a.count_ops(), str(a)))
+    return sorted(arguments, key=_cost)
+
+
+@lru_cache(maxsize=4096)
+def _cost(expression: sp.Expr) -> tuple[int, str]:
+    return expression.count_ops(), str(expression)
 
 
 def _negated(code: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 from ctpwa.engine.plan.forward_mode import Numbers, compiled
+from ctpwa.model.lineshapes.formula import symbols_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class IterationNumber:
     @classmethod
     def of(cls, expression: sp.Expr, names: Mapping[sp.Symbol, str], *, centred: bool = False) -> IterationNumber:
         """A formula with the names that it needs."""
-        return cls(expression, tuple((symbol, names[symbol]) for symbol in sorted(expression.free_symbols, key=str)), centred)
+        return cls(expression, tuple((symbol, names[symbol]) for symbol in sorted(symbols_of(expression), key=str)), centred)
 
     def depends_on(self, parameters: Collection[str]) -> bool:
         """Whether it changes with any of these parameters."""
@@ -199,36 +200,51 @@ class _Templates:
 
     def use(self, number: IterationNumber) -> _Use:
         """A number as a template and what to put into it."""
-        outline = _Outline()
-        shape = outline.visit(number.expression)
+        outline = _outline(number.expression)
         name_of = dict(number.names)
         names = tuple(name_of[symbol] for symbol in outline.symbols)
         floating = tuple(i for i, name in enumerate(names) if name in self.floating)
-        key = (shape, floating)
+        key = (outline.shape, floating)
         if key not in self._known:
-            new = {constant: sp.Symbol(f"c{i}", real=True) for constant, i in outline.constants.items()}
-            new |= {symbol: sp.Symbol(f"x{i}", real=True) for symbol, i in outline.symbols.items()}
-            arguments = tuple(new[old] for old in (*outline.symbols, *outline.constants))
-            self._known[key] = _template(number.expression.xreplace(new), arguments, floating)
+            self._known[key] = _template(*_renamed(number.expression), floating)
         return _Use(self._known[key], names, tuple(float(constant) for constant in outline.constants))
+
+
+@lru_cache(maxsize=1 << 12)
+def _outline(expression: sp.Expr) -> _Outline:
+    return _Outline(expression)
+
+
+@lru_cache(maxsize=1 << 12)
+def _renamed(expression: sp.Expr) -> tuple[sp.Expr, tuple[sp.Symbol, ...]]:
+    """An expression in the symbols of a template, and these: those of its symbols, then those of its constants."""
+    outline = _outline(expression)
+    new = {constant: sp.Symbol(f"c{i}", real=True) for constant, i in outline.constants.items()}
+    new |= {symbol: sp.Symbol(f"x{i}", real=True) for symbol, i in outline.symbols.items()}
+    return expression.xreplace(new), tuple(new[old] for old in (*outline.symbols, *outline.constants))
 
 
 class _Outline:
     """What is left of an expression when its symbols and constants are numbered in the order in which they come.
 
-    Two expressions of one outline are the same formula with other symbols and constants. Whole numbers and fractions belong to the formula.
+    Two expressions of one shape are the same formula with other symbols and constants. Whole numbers and fractions belong to the formula.
+
+    Attributes:
+        shape:      what is left
+        symbols:    the number of every symbol
+        constants:  that of every constant
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expression: sp.Expr) -> None:
         self.symbols: dict[sp.Symbol, int] = {}
         self.constants: dict[sp.Float, int] = {}
+        self.shape = self._visit(expression)
 
-    def visit(self, node: sp.Basic) -> Hashable:
-        """The outline of a part of the expression."""
+    def _visit(self, node: sp.Basic) -> Hashable:
         if isinstance(node, sp.Symbol):
             return "x", self.symbols.setdefault(node, len(self.symbols))
         if isinstance(node, sp.Float):
             return "c", self.constants.setdefault(node, len(self.constants))
         if not node.args:
             return node
-        return node.func, *(self.visit(argument) for argument in node.args)
+        return node.func, *(self._visit(argument) for argument in node.args)

@@ -21,7 +21,7 @@ from ctpwa.engine.plan.plan import (
     n_callback_quantities,
 )
 from ctpwa.engine.plan.staging import Staged, is_complex, stage
-from ctpwa.model.lineshapes.formula import Callback, event_variables, q2, s
+from ctpwa.model.lineshapes.formula import Callback, event_variables, q2, s, symbols_of
 
 CHEAP_OPERATIONS = 10  # a fixed propagator with more than this per event is cached instead of computed again
 
@@ -120,7 +120,7 @@ class _Planner:
         if isinstance(lineshape, BasisMember):
             return self._cached(lineshape, propagator)
         own = {parameter.symbol: name for parameter, name in zip(lineshape.parameters, propagator.names, strict=True)}
-        if not lineshape.expression.free_symbols:
+        if not symbols_of(lineshape.expression):
             return lineshape.expression, [], [], []
         if lineshape.expression not in self.staged:
             self.staged[lineshape.expression] = stage(lineshape.expression)

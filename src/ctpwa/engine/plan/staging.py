@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from ctpwa.model.lineshapes.formula import csqrt, event_variables
+from ctpwa.model.lineshapes.formula import csqrt, event_variables, symbols_of
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _Stager:
 
 
 def _dependence(node: sp.Expr) -> str:
-    symbols = node.free_symbols
+    symbols = symbols_of(node)
     if not symbols:
         return "number"
     of_event = event_variables(node)

@@ -12,6 +12,7 @@ from torch import Tensor
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.events import Events
+from ctpwa.data.on_device import on_device
 from ctpwa.data.own_part import OwnPart
 from ctpwa.data.resolution import Resolution, checked_points
 from ctpwa.data.stream import Piece
@@ -88,7 +89,7 @@ def sample_of(
         stage:     computes spin amplitudes
         plan:      the tables of the model
         n_events:  in all pieces together
-        pieces:    the events; each piece is used before the next is asked for, and only one is on the device
+        pieces:    the events; only two are on the device
         progress:  whether to show a progress bar
         exact:     K in double precision, also if the plan is for mixed precision
         one_weight: keep one number instead of weights that are all 1
@@ -109,8 +110,7 @@ def sample_of(
     inputs = {callback.inputs: E.new_empty(2 + len(callback.lineshape.columns), n_points) for callback in plan.callbacks}
     start = 0
     with Progress("spin amplitudes", n_points, show=progress) as bar:
-        for given in pieces:
-            whole = given.to(stage.device)
+        for whole in on_device(pieces, stage.device):
             events = slice(start, start + whole.n_events)
             piece = whole
             if v is not None and resolution is not None:
@@ -129,7 +129,7 @@ def sample_of(
                 w = w.contiguous()  # one for each event from now on
                 w[events] = whole.weights
             start = events.stop
-            del piece, whole, given  # before the next one takes as much again
+            del piece, whole  # before the next one takes as much again
         stage.finish()
     return build_sample(K, E, w if one_weight else w.contiguous(), {place: tuple(table) for place, table in inputs.items()}, v)
 

@@ -20,7 +20,6 @@ from ctpwa.spin.stage import GPU_CHUNK_BYTES, events_per_thread
 
 USED_FRACTION = 0.9  # of the free memory is used if no limit is given
 CHUNKS = 8  # the memory of the device holds so many chunks
-WORKING_SHARE, LEAST_WORKING = 24, 40 << 20  # on a GPU spin amplitudes work in this part of what is kept, or in so many bytes
 WORKING = 2 << 30  # bytes of a device that kernels need besides prepared events, or a quarter of it if that is less
 LARGEST_CHUNK = 256 << 20  # bytes; copies are at full speed long before
 LARGEST_PIECE = 64 << 20  # bytes of events that are not kept
@@ -182,8 +181,6 @@ def plan_memory(plan: Plan, events: Mapping[str, int], device: torch.device, lim
     where = f"on {device}" if separate else "in main memory"
     if room is None or total <= room:
         placed = {name: Placement(n) for name, n in kept.items()}
-        if separate and working is not None and not plan.collapses:
-            working = min(working, max(total // WORKING_SHARE, LEAST_WORKING))
         preparing = _preparing(plan, events, integrated, piece, working, on_gpu=device.type == "cuda")
         most = MOST_SMALL if room is None else min(MOST_SMALL, room // CHUNKS, room - total)
         sizes = {name: events[name] * plan.exact_bytes_per_event for name in integrated}
@@ -211,7 +208,7 @@ def _preparing(plan: Plan, events: Mapping[str, int], integrated: tuple[str, ...
     on_cpu = 2 * min(most, torch.get_num_threads() * events_per_thread(per_event, working)) * per_event  # what is freed leaves gaps
     spin = min(most * per_event, GPU_CHUNK_BYTES, GPU_CHUNK_BYTES if working is None else working) if on_gpu else on_cpu
     pieces = max((min(events[name], piece) for name in integrated), default=0) * plan.exact_bytes_per_event
-    return spin + min(most, TABLE_EVENTS) * 8 * TABLE_NUMBERS + pieces
+    return spin + min(most, TABLE_EVENTS["cuda" if on_gpu else "cpu"]) * 8 * TABLE_NUMBERS + pieces
 
 
 def _room(limit: int | None, device: torch.device) -> int | None:

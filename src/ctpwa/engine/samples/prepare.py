@@ -31,7 +31,6 @@ from ctpwa.spin.rotate import RowsNeeded
 from ctpwa.spin.stage import SpinStage
 
 HAPPENED = ("phase space", "truth")  # samples of what happened, not of what was measured: each event is one point
-MANY_PIECES, SHORT_PIECE = 100, 1 << 16  # so many pieces of a sample, of at least so many events, take little memory beside the whole
 
 
 @dataclass(frozen=True)
@@ -84,12 +83,16 @@ class Preparation:
         n = share.part.count
         if share.stream is None and self.stage.device.type == "cpu":
             return self.sample(share.name, n, share.pieces(max(n, 1)), progress)
-        size = min(max(n // MANY_PIECES, SHORT_PIECE), CHUNK_EVENTS)
-        if size < n:  # whole chunks of the spin amplitudes
-            one = share.first(1)
-            chunk = self.stage.chunk_events(one.p4, one.columns)
-            size = max(size // chunk, 1) * chunk
-        return self.sample(share.name, n, share.pieces(size), progress)
+        return self.sample(share.name, n, share.pieces(self._piece_events(share, CHUNK_EVENTS)), progress)
+
+    def _piece_events(self, share: Share, about: int) -> int:
+        """Events of a piece of a sample that comes in several: whole chunks of the spin amplitudes, where they are no longer than it."""
+        k, n = points_of(self.resolution, share.name), share.part.count
+        if n <= about:
+            return max(n, 1)
+        one = share.first(1)
+        chunk = max(self.stage.chunk_events(one.p4, one.columns) // k, 1)
+        return about // chunk * chunk or about
 
     def _chunk(self, sample: Sample, file: ScratchFile | None) -> Chunk:
         """A sample in main memory, or in a file."""
@@ -106,8 +109,8 @@ class Preparation:
         """A sample in double precision, or one of every so many of its events, piece by piece on the device; nothing of it is kept."""
         share, done = share.thinned(step, ONE), 0
         with Progress(f"integrating {share.name}", share.part.count, show=progress) as bar:
-            size = max(self.memory.piece_events // points_of(self.resolution, share.name), 1)
-            for piece in share.pieces(_equal_parts(share.part.count, size)):
+            about = max(self.memory.piece_events // points_of(self.resolution, share.name), 1)
+            for piece in share.pieces(self._piece_events(share, about)):
                 sample = self.sample(share.name, piece.n_events, [piece], False, exact=True, first=done)
                 yield sample
                 done += sample.n_events
@@ -164,8 +167,3 @@ def _density(density: Density, name: str, sample: str, positive: bool, piece: Pi
         after = f" after the first {first} events" if first else ""
         raise DataError(f"{sample}{after}: {what}{error}") from None
     return checked_density(values, name, sample, first, positive=positive)
-
-
-def _equal_parts(n: int, most: int) -> int:
-    """Events of each of a few parts that have at most this many."""
-    return -(-n // max(-(-n // most), 1)) or 1

@@ -22,7 +22,7 @@ from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.lineshapes.formula import Basis, column_variable, q2, s
 
 CHUNK_EVENTS = 1 << 18
-TABLE_EVENTS = 1 << 15  # of which the event table is computed at a time
+TABLE_EVENTS = {"cpu": 1 << 15, "cuda": 1 << 18}  # of which the event table is computed at a time: on a GPU operations must not be short
 Inputs = Mapping[CallbackInputs, tuple[Tensor, ...]]  # s, q² and event columns, each [event]
 
 
@@ -182,8 +182,9 @@ def vertex_variables(
 
 def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor], columns: Columns) -> None:
     """The event table of some events with momenta [event, 4], without the rows of callbacks; a chunk of them at a time."""
-    for start in range(0, E.shape[1], TABLE_EVENTS):
-        here = slice(start, start + TABLE_EVENTS)
+    step = TABLE_EVENTS[E.device.type]
+    for start in range(0, E.shape[1], step):
+        here = slice(start, start + step)
         _fill(plan, E[:, here], [p[here].T for p in p4], {name: values[here] for name, values in columns.items()})
 
 

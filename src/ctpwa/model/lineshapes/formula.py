@@ -27,9 +27,15 @@ def column_variable(name: str) -> EventVariable:
 
 
 @lru_cache(maxsize=1 << 12)  # of expressions, which know their hash: looking through one takes sympy a millisecond
+def symbols_of(expression: sp.Basic) -> frozenset[sp.Symbol]:
+    """All symbols of an expression."""
+    return frozenset(expression.free_symbols)
+
+
+@lru_cache(maxsize=1 << 12)
 def event_variables(expression: sp.Basic) -> frozenset[EventVariable]:
     """The event variables that an expression depends on."""
-    return frozenset(symbol for symbol in expression.free_symbols if isinstance(symbol, EventVariable))
+    return frozenset(symbol for symbol in symbols_of(expression) if isinstance(symbol, EventVariable))
 
 
 def columns_of(lineshape: Lineshape) -> tuple[str, ...]:

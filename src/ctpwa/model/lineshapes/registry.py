@@ -19,7 +19,7 @@ import sympy as sp
 from ctpwa.base.errors import PhysicsError, suggest
 from ctpwa.model.lineshapes.custom import ParameterSpec, callback_from_function, check_lineshape, formula_from_sympy, formula_from_text
 from ctpwa.model.lineshapes.expression_parser import NAMES
-from ctpwa.model.lineshapes.formula import RADIUS, Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex
+from ctpwa.model.lineshapes.formula import RADIUS, Basis, Callback, Formula, Lineshape, LineshapeKind, Vertex, symbols_of
 
 
 def _own() -> dict[str, LineshapeKind]:
@@ -92,7 +92,7 @@ def build_lineshape(spec: str | sp.Expr | Lineshape | LineshapeKind | Callable[.
                   ``columns``: names of the event columns that they take as a fourth argument
     """
     lineshape = _built(spec, vertex, options)
-    if isinstance(lineshape, Formula) and vertex.d == RADIUS.symbol and RADIUS.symbol in lineshape.expression.free_symbols:
+    if isinstance(lineshape, Formula) and vertex.d == RADIUS.symbol and RADIUS.symbol in symbols_of(lineshape.expression):
         lineshape = changed(lineshape, parameters=(*lineshape.parameters, RADIUS))
     return check_lineshape(lineshape, vertex)
 

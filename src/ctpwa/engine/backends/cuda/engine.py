@@ -29,7 +29,7 @@ from ctpwa.engine.samples.sample import Sample
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
 GRAM_BYTES = 56 << 20  # columns of one chunk
-BATCH_BYTES = 800 << 20  # columns and amplitudes of one chunk of a batch
+COLUMN_BYTES, BATCH_BYTES = 128 << 20, 800 << 20  # columns of one chunk of a batch, and these with its amplitudes
 MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
 KEPT_VECTORS = 64  # most vectors of a batch that uses kept columns, which are in chunks for so many
 BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
@@ -347,8 +347,8 @@ class CudaEngine:
     def raw_columns(self, sample: Sample, p: np.ndarray, beside: int) -> Iterator[tuple[int, int, Tensor]]:
         """First and last event of a chunk, and ∂ψ/∂(c, floating p) of it [re | im · column, row · event], for the present numbers."""
         plan, ones = self.plan, self._one.expand(sample.n_events)
-        numbers = 2 * plan.n_rows * plan.n_columns + beside
-        most = max(BATCH_BYTES // (8 * numbers), BLOCK)
+        own = max(2 * plan.n_rows * plan.n_columns, 1)
+        most = max(min(COLUMN_BYTES // (8 * own), BATCH_BYTES // (8 * (own + beside))), BLOCK)
         pieces = -(-sample.n_events // most)
         size = max(-(-sample.n_events // max(pieces, 1) // BLOCK), 1) * BLOCK  # of equal size
         for start in range(0, sample.n_events, size):
