@@ -193,7 +193,11 @@ def _size(analysis: Analysis, report: CheckReport, share: Share, data_set: DataS
     momenta = dict(zip(share.labels, piece.p4, strict=True))
     one = Events({name: p[:1] for name, p in momenta.items()}, None, {name: values[:1] for name, values in piece.columns.items()})
     options, given = analysis.likelihood_options(data_set), analysis.settings.start
-    still = {parameter.name: given.get(parameter.name) for parameter in report.lineshapes if not parameter.fixed and parameter not in report.elements}
+    still = {
+        parameter.name: given.get(parameter.name)
+        for parameter in report.lineshapes
+        if not parameter.fixed and parameter not in report.elements
+    }
     likelihood = build_likelihood(
         data=one,  # what was measured does not matter
         phase_space=Events(momenta, piece.weights, piece.columns),
