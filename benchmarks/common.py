@@ -114,8 +114,8 @@ def fp64_throughput(device: str, budget_s: float = 1.0) -> float:
 
 def hardware(device: str) -> str:
     """The name of what computes."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
     names = [line.partition(":")[2].strip() for line in _cpu_lines() if line.startswith("model name")]
     return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"
 

@@ -407,6 +407,11 @@ class TestBegunNames:
         assert (starts[f"{PHI3}.re"], starts[f"{PHI3}.im"]) == (100, 0)
         assert starts[f"{K2}.re"] == ctpwa.FitResult.load("first.json").values[f"{K2}.re"]
 
+    def test_a_spin_and_parity_of_which_nothing_is_left(self, small):
+        change(small, fractions={"1-": "50 %", "3-": "20 %", "2+": "30 %"})
+        notes = " ".join(loaded("--without", "K(2)*(1430)")["notes"])
+        assert "1- 71.4286 %, 3- 28.5714 %" in notes
+
     def test_other_fractions_grow(self, small):
         change(small, fractions={"phi(1680)": "50 %", "phi(3)(1850)": {"fraction": 0.2, "phase": 0.5}, "K(2)*(1430)": "30 %"})
         notes = " ".join(loaded("--without", "K(2)*(1430)")["notes"])

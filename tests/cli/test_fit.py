@@ -9,12 +9,14 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import ctpwa
 from ctpwa.cli.main import app
 from ctpwa.cli.settings import CommandSettings
 from ctpwa.fitting.checkpoint import Checkpoint, hash_of_model
+from ctpwa.fitting.remarks import ONE_START
 from ctpwa.fitting.search_settings import SearchSettings
 
 PHI, PHI3, KSTAR = "phi(1680)[K+ K-] (1,1)(1,0)", "phi(3)(1850)[K+ K-] (3,3)(3,0)", "K(2)*(1430)+[K+ eta] (2,2)(2,0)"
@@ -292,6 +294,18 @@ def test_broken_results(small, text, message, option):
     assert result.exit_code == 1
     assert f"'model.result.json' {message}" in result.stderr
     assert (small / "model.result.json").read_text() == text
+
+
+def test_one_start_is_still_one_when_it_is_continued(small):
+    content = yaml.safe_load((small / "model.yml").read_text())
+    content.pop("couplings", None)
+    (small / "model.yml").write_text(yaml.safe_dump(content))
+    fit("--starts", "1")
+    assert ONE_START in load().verdict.reasons
+    fit("--resume")
+    assert ONE_START in load().verdict.reasons
+    fit("--resume", "--starts", "4")
+    assert ONE_START not in load().verdict.reasons
 
 
 # interruption

@@ -7,7 +7,7 @@ import numpy as np
 import ctpwa
 from ctpwa.engine.likelihood.simulation import NormalisationSize
 from ctpwa.fitting.fractions import Fractions, chain_groups
-from ctpwa.fitting.remarks import doubtful_minimum, large_fractions, masses_out_of_range, weak_reference
+from ctpwa.fitting.remarks import ONE_START, doubtful_minimum, large_fractions, masses_out_of_range, weak_reference
 from ctpwa.fitting.result import FittedCoupling, FittedParameter, FoundMinimum
 from ctpwa.fitting.simulation import few_for_parameters, too_few_events
 from ctpwa.observables.poles import far_poles, poles
@@ -77,6 +77,22 @@ class TestMinima:
         assert doubtful_minimum([lonely, replace(self.best, nll=-50.0)], 20) == [
             "only 1 of 20 starts reached the best minimum, and there may be a better one: try more starts"
         ]
+
+    def test_one_start_from_couplings_that_nobody_gave(self):
+        """They are all 1: where that leads is chance. Given values, or other starts, are the user's or the search's choice."""
+        data, flat = phase_space("tiny", 300, 32), phase_space("tiny", 4000, 31)
+        resonances = {"phi(1680)": {"in": "K+ K-"}, "phi(1020)": {"in": "K+ K-"}}
+        bare = {"decay": "J/psi(1S) -> K+ K- eta", "resonances": resonances}
+
+        def reasons(description, starts=1, **options):
+            like = ctpwa.build_likelihood(ctpwa.load_model(description), data, flat, engine="reference")
+            return ctpwa.fit(like, starts, seed=1, **options).verdict.reasons
+
+        assert ONE_START in reasons(bare)
+        assert ONE_START not in reasons(bare, 2)
+        assert ONE_START not in reasons(bare | {"couplings": {"phi(1020)[K+ K-] (1,1)(1,0)": 0.9}})
+        assert ONE_START not in reasons(bare, start={"phi(1020)[K+ K-] (1,1)(1,0).re": 0.9})
+        assert ONE_START not in reasons(bare | {"resonances": {"phi(1680)": {"in": "K+ K-", "float": "mass"}}}), "no coupling is free"
 
     def test_another_one_is_near(self):
         others = [replace(self.best, nll=nll, refined=False) for nll in (-98.75, -97.5, -97.0)]

@@ -11,7 +11,7 @@ import ctpwa
 from ctpwa.base.errors import DataError
 from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.intensity import ModelIntensity
-from ctpwa.fitting.fractions import spin_parity
+from ctpwa.model.spin_parity import spin_parity
 from ctpwa.observables import projections as module
 from ctpwa.observables.histograms import Chi2, Grid
 from ctpwa.observables.projections import dalitz_pair, project, resonance_groups

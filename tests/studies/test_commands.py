@@ -100,6 +100,17 @@ def test_every_study_has_its_place_in_a_report():
     assert {kind.name for kind in kinds if isinstance(kind, type) and issubclass(kind, Study) and kind.name} == set(ORDER)
 
 
+def test_a_report_of_a_study_uses_no_option_of_a_fit(folder):
+    """All its numbers are in the file: nothing is computed with an engine."""
+    run("toys", "model.result.json", "-n", 2)
+    for option in (["--engine", "reference"], ["--device", "cuda"], ["--phase-space", 10], ["--set", "phi(1680).mass=1.7"]):
+        output = run("report", "model.toys.parquet", *option, code=2)
+        assert f"leave out {option[0]}" in " ".join(output.replace("│", " ").split())
+    assert not (folder / "model.toys.html").exists()
+    run("report", "model.toys.parquet")
+    assert (folder / "model.toys.html").exists()
+
+
 def test_another_study_is_refused_and_replaced_only_by_force(folder):
     run("toys", "model.result.json", "-n", 2)
     assert "seed was 0 and is 1" in run("toys", "model.result.json", "-n", 2, "--seed", 1, code=1)

@@ -10,10 +10,10 @@ from ctpwa.data.events import Events
 from ctpwa.data.stream import picked_events
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.fitting.event_couplings import event_couplings
-from ctpwa.fitting.fractions import spin_parity
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.model.model import Model
+from ctpwa.model.spin_parity import spin_parity
 from ctpwa.observables.moments_of_photons import PhotonMoments, measured_moments, photon_moments
 from ctpwa.observables.spin_density_matrix import SpinDensity, measured_spin_density, spin_density
 from ctpwa.report.content import StudyView

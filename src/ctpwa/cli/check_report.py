@@ -178,13 +178,13 @@ class SampleReport:
             own = backend.adapt(replace(_plan(analysis, report.channels, rotation), n_added=n_added))
             separate = backend.own_memory(device)
             plans[data_set.name] = plan_memory(own, counts, device, analysis.memory_limits, separate=separate)
-            size = _size(analysis, shares["phase space"], data_set)
+            size = _size(analysis, report, shares["phase space"], data_set)
             sizes |= {} if size is None else {data_set.name: size}
             analysis.forget()
         return cls(tuple(summaries), MemoryPlan.joined(plans), sizes)
 
 
-def _size(analysis: Analysis, share: Share, data_set: DataSet) -> NormalisationSize | None:
+def _size(analysis: Analysis, report: CheckReport, share: Share, data_set: DataSet) -> NormalisationSize | None:
     """Effective size of the first events of phase space at the start values; None if their weights do not add up to more than 0."""
     with closing(share.pieces(SIZED_EVENTS)) as pieces:
         piece = next(pieces, None)
@@ -192,10 +192,16 @@ def _size(analysis: Analysis, share: Share, data_set: DataSet) -> NormalisationS
         return None
     momenta = dict(zip(share.labels, piece.p4, strict=True))
     one = Events({name: p[:1] for name, p in momenta.items()}, None, {name: values[:1] for name, values in piece.columns.items()})
+    options, given = analysis.likelihood_options(data_set), analysis.settings.start
+    still = {
+        parameter.name: given.get(parameter.name)
+        for parameter in report.lineshapes
+        if not parameter.fixed and parameter not in report.elements
+    }
     likelihood = build_likelihood(
         data=one,  # what was measured does not matter
         phase_space=Events(momenta, piece.weights, piece.columns),
-        **analysis.likelihood_options(data_set),
+        **options | {"fix": options["fix"] | still},  # derivatives of lineshapes are not needed, and take long to import
         engine="reference",  # nothing to compile
         device="cpu",
         constraints={},
@@ -203,7 +209,7 @@ def _size(analysis: Analysis, share: Share, data_set: DataSet) -> NormalisationS
         progress=False,
         ranks=ONE,
     )
-    start = dict(zip(likelihood.names, likelihood.start, strict=True)) | dict(analysis.settings.start)
+    start = dict(zip(likelihood.names, likelihood.start, strict=True)) | dict(given)
     return likelihood.normalisation_size([start[name] for name in likelihood.names])
 
 

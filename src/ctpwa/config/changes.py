@@ -15,7 +15,7 @@ from typing import Any
 
 from ctpwa.base.errors import suggest
 from ctpwa.config.backgrounds import mixture_parameters
-from ctpwa.config.fractions import share_of
+from ctpwa.config.fractions import couplings_of_share, share_of
 from ctpwa.config.names import meant
 from ctpwa.config.problems import SpecError
 from ctpwa.config.schema import ModelSpec, ShareSpec
@@ -160,8 +160,9 @@ def _leave_out(data: dict[str, Any], spec: ModelSpec, model: Model, gone: Collec
         owner = text.rpartition(".")[0].removesuffix(".delta")
         return text in couplings or owner in couplings or any(f"{text}.".startswith(f"{key}.") for key in gone)
 
-    for section in ("couplings", "fractions", "cp"):
+    for section in ("couplings", "cp"):
         drop_names(data, section, is_gone)
+    drop_names(data, "fractions", lambda text: is_gone(text) or {*couplings_of_share(text, model.waves)} <= couplings)
     if spec.fractions and data.get("fractions"):
         data["fractions"] = _rescaled(spec.fractions, data["fractions"])
     fit = data.get("fit") or {}

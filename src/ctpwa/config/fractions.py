@@ -1,4 +1,4 @@
-"""The ``fractions`` section: how large resonances or waves are, instead of couplings."""
+"""The ``fractions`` section: how large resonances, waves or all waves with a J^P are, instead of couplings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from ctpwa.config.schema import ModelSpec, ShareSpec
 from ctpwa.generate.shares import GivenFraction
 from ctpwa.model.couplings import VERTEX, coupling_names
 from ctpwa.model.model import Wave
+from ctpwa.model.spin_parity import spin_parity
 
 ADVICE = "write a fraction such as 0.3 or 30 %, or {fraction: 30 %, phase: 1.2}"
 LARGEST = 2.0  # more is a percentage without its sign
+_JP = re.compile(r"\d+(/2)?[-+⁺⁻]{1,2}")
+_PLAIN = str.maketrans("⁺⁻", "+-")
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
 
@@ -26,7 +29,7 @@ def read_shares(spec: ModelSpec, waves: Sequence[Wave], problems: Problems) -> t
             _check_alone(spec)
     for name, own in spec.fractions.items():
         with problems.collect(("fractions", name)):
-            couplings = _couplings(name, waves)
+            couplings = couplings_of_share(name, waves)
             fraction = share_of(own)
             _check_once(name, couplings, found)
             found[name] = GivenFraction(name, couplings, fraction, own.phase)
@@ -58,19 +61,32 @@ def _check_alone(spec: ModelSpec) -> None:
         raise SpecError(f"fractions give every coupling a value of its own, and 'fit' has {key!r}", "give 'couplings' instead", key=())
 
 
-def _couplings(name: str, waves: Sequence[Wave]) -> tuple[str, ...]:
-    """The couplings of a resonance, of a wave, or one coupling."""
+def couplings_of_share(name: str, waves: Sequence[Wave]) -> tuple[str, ...]:
+    """The couplings of a resonance, of a wave, of all waves with a J^P, or one coupling; an unknown name is a ``SpecError``."""
     names = coupling_names(waves)
     if name in names:
         return (name,)
     own = [wave for wave in waves if name in (wave.coupling, *(resonance.name for resonance in wave.resonances))]
     if own:
         return coupling_names(own)
+    if all(map(_JP.fullmatch, name.split())):
+        return _with_jp(name, waves)
     refuse_tied(name, waves)
     resonances = dict.fromkeys(resonance.name for wave in waves for resonance in wave.resonances)
     near = suggest(name, [*resonances, *names])
     fix = near if near.startswith("did") else "ctpwa check lists the waves and their couplings"
     raise SpecError(f"neither a resonance nor a coupling is called {name!r}", fix, key=())
+
+
+def _with_jp(name: str, waves: Sequence[Wave]) -> tuple[str, ...]:
+    """The couplings of all waves with a J^P, such as ``1-``, or ``0+ 1-`` of two systems."""
+    groups: dict[str, list[Wave]] = {}
+    for wave in waves:
+        groups.setdefault(spin_parity(wave).translate(_PLAIN), []).append(wave)
+    own = groups.get(" ".join(name.translate(_PLAIN).split()))
+    if own is None:
+        raise SpecError(f"no wave has J^P = {name}", f"name one of {', '.join(sorted(groups))}", key=())
+    return coupling_names(own)
 
 
 def share_of(own: ShareSpec) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from ctpwa.base.errors import ConfigError, Path, Problem, shortened
+from ctpwa.base.errors import ConfigError, Path, Problem, format_path, shortened, suggest
 from ctpwa.config.model_file import read_text
 from ctpwa.config.source import Source
 
@@ -23,18 +23,35 @@ class JoinedParts:
 
     Attributes:
         sources:   the file, then what it includes: of a key that stands in several of them, the first counts
-        data:      the content of all of them; mappings are merged key by key
+        data:      the content of all of them; mappings are merged key by key, and null removes a key
         included:  the files besides the first
+        removed:   keys that null removed, and the name of the file that says so
     """
 
     sources: tuple[Source, ...]
     data: Any
     included: tuple[FilePath, ...]
+    removed: Mapping[Path, str]
 
     def locate(self, problems: Iterable[Problem]) -> list[Problem]:
-        """The same problems with file, line and column, in the order of the files."""
-        owned = [(self._owner(problem.path), problem) for problem in problems]
+        """The same problems with file, line and column, in the order of the files; they say what null has to do with them."""
+        owned = [(self._owner(problem.path), self._with_null(problem)) for problem in problems]
         return [placed for source in self.sources for placed in source.locate(problem for own, problem in owned if own is source)]
+
+    def _with_null(self, problem: Problem) -> Problem:
+        """A null that removed nothing; or a name that is missing because null removed it."""
+        *above, name = problem.path or ("",)
+        siblings: Any = self.data
+        for step in above:
+            siblings = _below(siblings, step) if _has(siblings, step) else None
+        if self.included and _has(siblings, name) and _below(siblings, name) is None:
+            near = suggest(str(name), [str(key) for key, value in siblings.items() if value is not None])
+            what = f"null removes a key of an included file, and none has {format_path(problem.path)!r}"
+            return replace(problem, what=what, fix=near or "remove this line")
+        for path, file in self.removed.items():
+            if str(path[-1]) in problem.what:
+                return replace(problem, fix=f"{problem.fix}; {file} removes {format_path(path)!r}")
+        return problem
 
     def _owner(self, path: Path) -> Source:
         """The file that has the deepest part of a path that exists."""
@@ -60,12 +77,14 @@ def read_parts(path: FilePath, most: int = MAX_FILES) -> JoinedParts:
     """
     main = Source(read_text(path), str(path))
     found = [(main, path), *_included(main, path, (path,), _Count(most))]
-    data = main.data
+    sources, data, removed = tuple(source for source, _ in found), main.data, set[Path]()
     if isinstance(data, dict):
         data = {key: value for key, value in data.items() if key != INCLUDE}
-        for source, _ in found[1:]:
-            data = _merged(data, {key: value for key, value in source.data.items() if key != INCLUDE})
-    return JoinedParts(tuple(source for source, _ in found), data, tuple(file for _, file in found[1:]))
+        for source in sources[1:]:
+            data = _merged(data, {key: value for key, value in source.data.items() if key != INCLUDE}, (), removed)
+        data = _without(data, (), removed)
+    by = {path: next(source.name for source in sources if _leads_to_null(source.data, path)) for path in sorted(removed, key=str)}
+    return JoinedParts(sources, data, tuple(file for _, file in found[1:]), by)
 
 
 class _Count:
@@ -115,11 +134,40 @@ def _check_ring(source: Source, place: Path, file: FilePath, above: Sequence[Fil
         raise _error(source, place, f"files include each other: {ring}", "remove one of these includes")
 
 
-def _merged(first: Any, second: Any) -> Any:
-    """Mappings key by key; of anything else the first."""
+def _merged(first: Any, second: Any, path: Path, removed: set[Path]) -> Any:
+    """Mappings key by key; of anything else the first. Keys that null removes are noted, and still there.
+
+    Args:
+        first:    what counts
+        second:   what is below it
+        path:     where both are
+        removed:  gets the keys that are null in the first and not in the second
+    """
+    if first is None and second is not None and not _is_value(path):
+        removed.add(path)
     if not (isinstance(first, Mapping) and isinstance(second, Mapping)):
         return first
-    return {**first, **{key: _merged(first[key], value) if key in first else value for key, value in second.items()}}
+    return {**first, **{key: _merged(first[key], value, (*path, key), removed) if key in first else value for key, value in second.items()}}
+
+
+def _is_value(path: Path) -> bool:
+    """Whether null says something where it stands: fixed where the fit would start, a CP difference without a value, no polarisation."""
+    return path[:-1] in (("fit", "fix"), ("cp",)) or path == ("production", "polarisation")
+
+
+def _without(data: Any, path: Path, removed: Container[Path]) -> Any:
+    """Data without the keys that null removes."""
+    if not isinstance(data, Mapping):
+        return data
+    return {key: _without(value, (*path, key), removed) for key, value in data.items() if (*path, key) not in removed}
+
+
+def _leads_to_null(data: Any, path: Path) -> bool:
+    for step in path:
+        if not isinstance(data, Mapping) or step not in data:
+            return False
+        data = data[step]
+    return data is None
 
 
 def _has(node: Any, step: str | int) -> bool:

@@ -194,7 +194,7 @@ CouplingValue = Number | Annotated[list[Finite], Field(min_length=2, max_length=
 
 
 class ShareSpec(StrictSpec):
-    """How much of all events a resonance or a wave makes up."""
+    """How much of all events a resonance, a wave or all waves with a J^P make up."""
 
     also: ClassVar = (NUMBER, TEXT)  # just the fraction
     fraction: Finite | str = Field(description="its part of all events, over phase space: a number such as 0.3, or 30 %")
@@ -439,7 +439,8 @@ class ModelSpec(StrictSpec):
     )
     fractions: dict[str, Annotated[ShareSpec, BeforeValidator(_share)]] = Field(
         default_factory=dict,
-        description="instead of couplings: how much of all events resonances or waves make up, 30 %, 0.3 or {fraction: 30 %, phase: 1.2}",
+        description="instead of couplings: how much of all events resonances, waves or all waves with a J^P, such as 1-, make up:"
+        " 30 %, 0.3 or {fraction: 30 %, phase: 1.2}",
     )
     cp: Annotated[dict[str, CouplingValue | None], BeforeValidator(names_alone), NamesOrValues()] = Field(
         default_factory=dict,

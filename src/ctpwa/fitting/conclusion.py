@@ -25,7 +25,14 @@ from ctpwa.fitting.holes import hole
 from ctpwa.fitting.minimum import INTERRUPTED
 from ctpwa.fitting.physical import PhysicalEdge
 from ctpwa.fitting.precision import measure_bias
-from ctpwa.fitting.remarks import doubtful_minimum, events_without_background, large_fractions, masses_out_of_range, weak_reference
+from ctpwa.fitting.remarks import (
+    doubtful_minimum,
+    events_without_background,
+    large_fractions,
+    masses_out_of_range,
+    one_arbitrary_start,
+    weak_reference,
+)
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, few_for_parameters, too_few_events
 from ctpwa.minimise.drive import Record
@@ -104,6 +111,7 @@ def conclude(
         if stop.reason != INTERRUPTED:
             remarks += dict.fromkeys(sentence for term in terms_of(likelihood) for sentence in open_signs(term.model))
             same = ambiguities(likelihood, about.minima, about.settings.get("minima"))
+            remarks += one_arbitrary_start(likelihood, about.points)
             remarks += [*same.values(), *doubtful_minimum(about.minima, len(about.points), likelihood.unit, same)]
         verdict = judged.verdict if endless else judged.verdict.with_reasons(last=remarks)
         if not endless and part is not None:

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ctpwa.decay.spin import format_parity, format_spin
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.samples.own_events import SampleInput
 from ctpwa.fitting.coupling_forms import CouplingSpread, FormOfGroup, form_of
 from ctpwa.fitting.direct_effect import AskedFractions, DirectEffect, SampleInfluence
 from ctpwa.fitting.labels import chain_name
-from ctpwa.model.model import Model, Wave
+from ctpwa.model.model import Model
 from ctpwa.model.parameters import Parameters
+from ctpwa.model.spin_parity import spin_parity
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,6 @@ def chain_groups(model: Model) -> dict[str, list[int]]:
     for index, wave in enumerate(model.waves):
         groups.setdefault(chain_name(wave), []).append(index)
     return groups
-
-
-def spin_parity(wave: Wave) -> str:
-    """J^P of the intermediate states that the parent decays to; of X if a beam made it."""
-    if wave.chain.root.made is not None:
-        return f"{format_spin(wave.chain.root.particle.two_J)}{format_parity(wave.chain.root.particle.P)}"
-    top = [node for node in wave.chain.nodes[0].daughters if not isinstance(node, int) and not wave.chain.is_held(node)]
-    return " ".join(f"{format_spin(node.particle.two_J)}{format_parity(node.particle.P)}" for node in top) or "none"
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,17 @@ import numpy as np
 
 from ctpwa.base.words import counted
 from ctpwa.data.summary import SampleSummary
+from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import Fractions
 from ctpwa.fitting.result import FoundMinimum
 from ctpwa.model.model import Model
 
 LARGE_SUM = 1.5  # of fractions: more of them cancels
 WEAK = 3.0  # errors of its fraction: a wave that is nearer to 0 is no good unit for the couplings of others
+ONE_START = (
+    "the fit has one start, whose couplings nobody gave: it cannot tell a local minimum from the lowest one; try many starts, such as"
+    " --starts 20"
+)
 NEAR = 3.0  # in -ln L, in units in which one standard deviation adds ½: minima that the data hardly tell apart
 
 
@@ -75,6 +80,20 @@ def doubtful_minimum(minima: Sequence[FoundMinimum], n_starts: int, unit: float 
             " their values, which are under 'minima' in the result"
         )
     return remarks
+
+
+def one_arbitrary_start(likelihood: Fittable, points: np.ndarray) -> list[str]:
+    """Whether a fit began at a single point whose couplings nobody has given: it ends in the minimum that is nearest by chance.
+
+    Args:
+        likelihood:  what was fitted
+        points:      where the fits began, [start, parameter]
+    """
+    index = likelihood.coupling_index
+    given = any(term.model.coupling_values for term in terms_of(likelihood))
+    if len(points) > 1 or given or not len(index) or (points[0] != likelihood.start)[index].any():
+        return []
+    return [ONE_START]
 
 
 def events_without_background(counts: Mapping[str, int], n_events: int, data_set: str = "") -> list[str]:

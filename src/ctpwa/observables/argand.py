@@ -32,7 +32,7 @@ from ctpwa.fitting.native_values import fitted_parameters, ordered, ordered_cova
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.model.lineshapes.continuation import FormulaContinuation
-from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, columns_of
+from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Vertex, columns_of
 from ctpwa.model.lineshapes.spline import Knots
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.placing import PlacedLineshape
@@ -239,6 +239,7 @@ def _given(values: ModelValues | None, model: Model, channels: ModelChannels) ->
 class _Curves:
     def __init__(self, model: Model, values: _Values, points: int) -> None:
         self.model, self.values, self.points = model, values, points
+        self._known: dict[tuple[str, Formula, Vertex], FormulaContinuation] = {}
 
     def wave(self, member: _Member) -> ArgandCurve:
         """The curve of one wave; a model-independent one at its knots."""
@@ -341,7 +342,10 @@ class _Curves:
         names = {p.name: f"{entry.resonance.name}.{p.name}" for p in lineshape.parameters}
         values = {short: self.values.parameters[name] for short, name in names.items()}
         if isinstance(lineshape, Formula):
-            F, slopes = FormulaContinuation(lineshape, vertex, values).on_axis(mass)
+            key = entry.resonance.name, lineshape, vertex
+            if key not in self._known:
+                self._known[key] = FormulaContinuation(lineshape, vertex, values)
+            F, slopes = self._known[key].on_axis(mass)
         else:
             F, slopes = _callback(lineshape, vertex.m1, vertex.m2, values, mass)
         return [(wave.coupling, F, dict(zip(names.values(), slopes, strict=True)))]

@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.stats import chi2
 
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.intensity import ModelIntensity
@@ -29,6 +28,7 @@ from ctpwa.generate.phase_space import generate_phase_space
 from ctpwa.generate.toys import USUAL, ToyGenerator, ToySettings
 from ctpwa.minimise.verdict import SMALL_EDM
 from ctpwa.model.model import Model
+from ctpwa.observables.tails import chi2_tail
 
 DATA, PHASE_SPACE, REFERENCE = range(3)  # streams of random numbers
 
@@ -56,7 +56,7 @@ class ToyFit:
     @property
     def p_value(self) -> float:
         """Probability of a larger χ²."""
-        return float(chi2.sf(self.chi2, len(self.result.parameters)))
+        return chi2_tail(self.chi2, len(self.result.parameters))
 
     @property
     def ratio_p_value(self) -> float:
@@ -69,7 +69,7 @@ class ToyFit:
             return 0.0
         scale = eigh(self.result.covariance, self.result.statistical_covariance, eigvals_only=True)
         mean, variance = float(scale.sum()), 2 * float((scale**2).sum())
-        return float(chi2.sf(self.likelihood_ratio * 2 * mean / variance, 2 * mean**2 / variance))
+        return chi2_tail(self.likelihood_ratio * 2 * mean / variance, 2 * mean**2 / variance)
 
     @property
     def values(self) -> np.ndarray:

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
 from scipy.spatial import cKDTree
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.parts import sum_in_parts
 from ctpwa.base.words import counted
 from ctpwa.minimise.drive import one_thread
+from ctpwa.observables.tails import chi2_tail, normal_tail
 
 Array = np.ndarray
 MIN_SAMPLE = 50  # events below which a test without bins says nothing
@@ -156,7 +156,7 @@ def adaptive_chi2(
     pull = (observed - expected) / np.sqrt(variance)
     ndf = (len(cells) - 1 - n_parameters, len(cells) - 1)
     chi2 = float(pull @ pull)
-    low, high = (float(stats.chi2.sf(chi2, n)) for n in ndf)
+    low, high = (chi2_tail(chi2, n) for n in ndf)
     return AdaptiveChi2(np.array([box for _, _, box in cells]), observed, expected, np.sqrt(variance), pull, chi2, ndf, (low, high))
 
 
@@ -236,7 +236,7 @@ def mixed_sample_test(data: Any, model: Any, model_weights: Any = None, *, neigh
     edges = n * neighbours
     pull = (same - mean) / np.sqrt(variance)
     return MixedSampleTest(
-        same / edges, mean / edges, float(np.sqrt(variance)) / edges, float(pull), float(stats.norm.sf(pull)), neighbours, len(x), len(y)
+        same / edges, mean / edges, float(np.sqrt(variance)) / edges, float(pull), normal_tail(float(pull)), neighbours, len(x), len(y)
     )
 
 

@@ -23,9 +23,9 @@ from ctpwa.data.events import Events
 from ctpwa.data.stream import Piece
 from ctpwa.decay.chain import Decay
 from ctpwa.engine.likelihood.intensity import ModelIntensity, Sums
-from ctpwa.fitting.fractions import spin_parity
 from ctpwa.fitting.labels import chain_name
 from ctpwa.model.model import Model
+from ctpwa.model.spin_parity import spin_parity
 from ctpwa.observables.histograms import JP, WAVES, Grid, Projected, Projection
 from ctpwa.observe.variable import KeptValues, ProjectionSpec, parse_variable
 

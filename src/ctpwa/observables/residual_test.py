@@ -22,7 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+
+from ctpwa.observables.tails import chi2_tail
 
 Array = np.ndarray
 LEFT = 0.1  # of the variance of a combination of functions: with less of it beyond what was fitted it is left out
@@ -82,7 +83,7 @@ def residual_test(data: EventFunctions, model: EventFunctions) -> ResidualTest:
     V = V + N**2 * own.products(model, omega**2)
     chi2 = float(D @ np.linalg.solve(V, D))
     moves = -own.slopes @ own.mixing @ np.linalg.solve(expected, D)
-    return ResidualTest(chi2, len(D), float(stats.chi2.sf(chi2, len(D))), moves)
+    return ResidualTest(chi2, len(D), chi2_tail(chi2, len(D)), moves)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ def round_masses(curve: ArgandCurve, most: int = MARKS) -> list[float]:
     chosen: dict[float, float] = {}
     for step in STEPS:
         first, last = np.ceil(curve.mass[0] / step), np.floor(curve.mass[-1] / step)
-        for tick in (np.arange(first, last + 1) * step).round(4).tolist():
-            place = float(np.interp(tick, curve.mass, arc))
+        ticks = (np.arange(first, last + 1) * step).round(4)
+        for tick, place in zip(ticks.tolist(), np.interp(ticks, curve.mass, arc).tolist(), strict=True):
             if all(abs(place - other) > arc[-1] / most for other in chosen.values()):
                 chosen[tick] = place
     return sorted(chosen)

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ctpwa.fitting.event_couplings import EventCouplings, Number
-from ctpwa.fitting.fractions import spin_parity, wave_groups
+from ctpwa.fitting.fractions import wave_groups
 from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model, Wave
+from ctpwa.model.spin_parity import spin_parity
 from ctpwa.observables.residual_test import ResidualTest
 from ctpwa.studies.bin_intervals import Interval
 from ctpwa.studies.fit_record import FitRecord

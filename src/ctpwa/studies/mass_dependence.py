@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.stats import chi2 as chi2_distribution
 
 from ctpwa.base.errors import DataError, suggest
 from ctpwa.fitting.text import Section, with_error
+from ctpwa.observables.tails import chi2_tail
 from ctpwa.studies.bin_records import sizes_of
 from ctpwa.studies.bin_solutions import Solution
 from ctpwa.studies.bins_study import Bins
@@ -82,7 +82,7 @@ class MassDependence:
     @property
     def p_value(self) -> float:
         """Probability of a larger χ²."""
-        return float(chi2_distribution.sf(self.chi2, self.ndf))
+        return chi2_tail(self.chi2, self.ndf)
 
     def __getitem__(self, name: str) -> tuple[float, float]:
         if name not in self.names:

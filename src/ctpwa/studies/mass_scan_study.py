@@ -8,7 +8,6 @@ from math import exp, inf, isfinite, log, nan
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
-from scipy.stats import chi2, norm
 
 from ctpwa.analysis.reopen import OpenedFit
 from ctpwa.base.words import counted
@@ -16,6 +15,7 @@ from ctpwa.engine.likelihood.values import model_values
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section, with_error
 from ctpwa.observables.significance import log_p_value, standard_deviations
+from ctpwa.observables.tails import chi2_of_tail, normal_tail
 from ctpwa.studies.baseline import about_fit
 from ctpwa.studies.candidates import Candidate, checked_candidate
 from ctpwa.studies.checks import checked_count, checked_seed
@@ -191,7 +191,7 @@ class MassScan(TriedStudy):
 
         if self.best is None:
             return {}
-        levels = [(k, float(chi2.isf(2 * norm.sf(k), self.ndf))) for k in LEVELS]
+        levels = [(k, chi2_of_tail(2 * normal_tail(k), self.ndf)) for k in LEVELS]
         return {
             f"mass-scan-{self.scanned.name}": draw_mass_scan(
                 self.masses, self.scores, self.gains, levels, self.peak_mass, self.scanned.name

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
-from scipy.stats import chi2
 
 from ctpwa.base.errors import CtpwaError, DataError
 from ctpwa.base.words import counted
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.text import Section, with_error
+from ctpwa.observables.tails import chi2_of_tail, chi2_tail
 from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count
 from ctpwa.studies.fit_record import FitRecord
@@ -42,7 +42,7 @@ UNITS = {"mass": "  [GeV]", "width": "  [GeV]"}
 
 def confidence(sigmas: float, n: int) -> float:
     """2Δ(−ln L) of ``n`` quantities at the confidence of so many standard deviations of one."""
-    return float(chi2.isf(chi2.sf(sigmas**2, 1), n))
+    return chi2_of_tail(chi2_tail(sigmas**2, 1), n)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import norm
 
 from ctpwa.base.words import counted
 from ctpwa.fitting.text import Section
+from ctpwa.observables.tails import normal_tail
 from ctpwa.studies.fit_record import FitRecord
 from ctpwa.studies.study import Study, how_many_good
 
 PARAMETER, FRACTION = "parameter", "fraction"
-ONE, TWO = (float(1 - 2 * norm.sf(k)) for k in (1, 2))  # what intervals of 1 and 2 standard deviations should cover
+ONE, TWO = (1 - 2 * normal_tail(k) for k in (1, 2))  # what intervals of 1 and 2 standard deviations should cover
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
-from scipy.stats import chi2, norm
 
+from ctpwa.observables.tails import chi2_tail, normal_tail
 from ctpwa.studies.baseline import Baseline, about_fit
 from ctpwa.studies.checks import checked_count, checked_seed
 from ctpwa.studies.fit_record import FitRecord
@@ -81,8 +81,9 @@ def _off(own: Spread) -> bool:
     if n < 2:
         return False
     sum_of_squares = (n - 1) * width**2
-    tail = min(chi2.cdf(sum_of_squares, n - 1), chi2.sf(sum_of_squares, n - 1))
-    return bool(abs(own.pull_mean[0]) * np.sqrt(n) > SUSPICIOUS or tail < norm.sf(SUSPICIOUS))
+    above = chi2_tail(sum_of_squares, n - 1)
+    tail = min(above, 1 - above)
+    return bool(abs(own.pull_mean[0]) * np.sqrt(n) > SUSPICIOUS or tail < normal_tail(SUSPICIOUS))
 
 
 def toys(fit: Fit, n: int = TOYS, *, seed: int = 0, **run: Unpack[RunOptions]) -> Toys:

@@ -38,6 +38,17 @@ def test_all_waves_of_a_resonance_and_all_functions_of_a_wave(load):
     assert [name.rpartition(":")[0] for name in shares(spline)[0][1]] == ["S[K+ K-] (1,1)(1,0)"] * 4
 
 
+def test_all_waves_with_a_spin_and_parity(load):
+    """As tables of results call them, with signs of any kind; a resonance is that of its name, whatever it looks like."""
+    text = KK.replace("  K(2)", "  phi(1020): {in: K+ K-}\n  K(2)")
+    both = ("phi(1680)[K+ K-] (1,1)(1,0)", "phi(1020)[K+ K-] (1,1)(1,0)")
+    assert shares(load(text + "  1-: 30 %\n  2⁺: 0.7\n")) == [("1-", both, 0.3, None), ("2⁺", (K2,), 0.7, None)]
+    four = load("decay: D0 -> K- pi+ pi+ pi-\nresonances:\n  K*(892): {in: K- pi+}\n  rho(770): {in: pi+ pi-}\nfractions: {1-  1-: 1}\n")
+    assert shares(four)[0][1] == four.couplings
+    named = text.replace("phi(1020): {in", "2+: {JP: 1-, mass: 1.02, width: 0.004, in")
+    assert shares(load(named + "  2+: 30 %\n"))[0][1] == ("2[K+ K-] (1,1)(1,0)",)
+
+
 def test_the_note(load):
     (note,) = load(KK + "  phi(1680): 70 %\n").notes
     assert note.startswith("couplings follow from fractions over phase space, computed when they are needed: phi(1680) 70 %; other waves")
@@ -47,6 +58,8 @@ test_mistakes = refusals(
     lambda text: text,
     [
         (KK + "  phi(1860): 1\n", "6:3", "neither a resonance nor a coupling is called 'phi(1860)'", "did you mean 'phi(1680)'"),
+        (KK + "  3-: 1\n", "6:3", "no wave has J^P = 3-", "name one of 1-, 2+"),
+        (KK + "  1-: 0.5\n  phi(1680): 0.2\n", "7:3", f"'{PHI}' belongs to '1-' and to 'phi(1680)'", "name waves"),
         (KK + "  foo: 1\n", "6:3", "is called 'foo'", "ctpwa check lists"),
         (KK + "  K(2)*(1430)-[K- eta] (2,2)(2,0): 1\n", "6:3", "has no coupling of its own", "give"),
         (KK + "  phi(1680): 70\n", "6:14", "70 is not a fraction", "write 70 %"),

@@ -102,6 +102,55 @@ class TestMerge:
         assert hash_of_model(ctpwa.load_analysis("model.yml").description) != hash_of_model(single)
 
 
+class TestRemoved:
+    def test_null_removes_what_an_included_file_says(self, files):
+        files(
+            base=BASE + "couplings: {'phi(1020)[K+ K-] (1,1)(1,0)': 2}\n",
+            model="include: base.yml\nresonances:\n  phi(1020): null\n  phi(1680): {width: }\ncouplings: null\nfit: {seed: ~}\n",
+        )
+        assert data() == {
+            "decay": "J/psi(1S) -> K+ K- eta",
+            "polarisation": "transverse",
+            "resonances": {"phi(1680)": {"in": "K+ K-", "mass": 1.659}},
+            "fit": {"starts": 5},
+        }
+        assert [resonance.name for resonance in ctpwa.load_model("model.yml").resonances.values()] == ["phi(1680)"]
+
+    def test_of_all_files_below(self, files):
+        """Whether they are included by an included file or before another one; what counts more may say it again."""
+        files(
+            base="include: far.yml\n" + BASE,
+            far="max_L: 3\nresonances: {phi(1020): {mass: 1.02}}\n",
+            cut="resonances: {phi(1020): null}\nmax_L: null\n",
+            model="include: [base.yml, cut.yml]\n",
+        )
+        assert (data().get("max_L"), list(data()["resonances"])) == (None, ["phi(1680)"])
+        files(model="include: [base.yml, cut.yml]\nmax_L: 2\n")
+        assert data()["max_L"] == 2
+
+    def test_not_where_null_is_a_value(self, files):
+        files(
+            base=BASE.replace("seed: 3", "seed: 3, fix: {phi(1680).mass: 1.7}"),
+            model="include: base.yml\nfit: {fix: {phi(1680).mass: null}}\nradius: 3.0\nmax_L: null\n",
+        )
+        assert data()["fit"]["fix"] == {"phi(1680).mass": None}
+        assert ctpwa.load_model("model.yml").notes is not None, "max_L: null is legal where nothing is removed"
+
+    def test_what_removes_nothing_is_an_error(self, files):
+        files(base=BASE, model="include: base.yml\nresonances:\n  phi(1860): null\n")
+        problem = problem_of()
+        assert problem.location == "model.yml:3:3"
+        assert problem.what == "null removes a key of an included file, and none has 'resonances.phi(1860)'"
+        assert problem.fix == "did you mean 'phi(1680)' or 'phi(1020)'?"
+
+    def test_what_still_needs_it_says_who_removed_it(self, files):
+        name = "phi(1020)[K+ K-] (1,1)(1,0)"
+        files(base=BASE + f"couplings: {{'{name}': 2}}\n", model="include: base.yml\nresonances: {phi(1020): null}\n")
+        problem = problem_of()
+        assert problem.location.startswith("base.yml:7:")
+        assert problem.fix.endswith("; model.yml removes 'resonances.phi(1020)'")
+
+
 class TestPlaces:
     def test_each_problem_is_placed_in_its_own_file(self, files):
         files(

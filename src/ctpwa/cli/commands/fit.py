@@ -37,7 +37,7 @@ from ctpwa.fitting.consistent import METHODS
 from ctpwa.fitting.fit import TOLERANCE
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.minimum import INTERRUPTED as INTERRUPTED_FIT
-from ctpwa.fitting.remarks import doubtful_minimum
+from ctpwa.fitting.remarks import ONE_START, doubtful_minimum
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.search_settings import DISTANCE
 from ctpwa.fitting.take_over import take_over
@@ -353,8 +353,11 @@ class _Last:
 
     def merged(self, result: FitResult, unit: float) -> FitResult:
         """A result continued from one point, with the other minima found before and remarks on them; ``unit``: of −ln L."""
-        if self.journal is not None or self.result is None or self.result.n_starts == 1:
+        if self.journal is not None or self.result is None:
             return result
+        if self.result.n_starts == 1:
+            still = [reason for reason in self.result.verdict.reasons if reason == ONE_START]
+            return replace(result, verdict=result.verdict.with_reasons(last=still))
         first, *others = self.result.minima
         best = replace(first, nll=result.nll, refined=True, values=tuple(result.x.tolist()))
         minima, n_starts = (best, *others), self.result.n_starts

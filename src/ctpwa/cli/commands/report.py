@@ -17,6 +17,7 @@ from ctpwa.cli.changes import DataOption, NotFitted, SetOption, WithoutOption, o
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo
 from ctpwa.cli.output_kinds import FIGURES, PAPER, REPORT
+from ctpwa.cli.study_command import DeviceOption, EngineOption
 from ctpwa.report.content import StudyView
 from ctpwa.studies.files import find_studies
 from ctpwa.studies.store import is_study
@@ -33,13 +34,14 @@ def report(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="replace an earlier report, earlier figures and tables")] = False,
     phase_space: Annotated[
-        int, typer.Option("--phase-space", help="draw the fit with at most this many phase-space events", min=1)
-    ] = PHASE_SPACE,
+        int | None,
+        typer.Option("--phase-space", help=f"draw the fit with at most this many phase-space events; default: {PHASE_SPACE}", min=1),
+    ] = None,
     values: SetOption = None,
     without: WithoutOption = None,
     data: DataOption = None,
-    engine: Annotated[str, typer.Option("--engine", help="auto, or a backend such as cuda, cpu or reference")] = "auto",
-    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda or cuda:1")] = None,
+    engine: EngineOption = None,
+    device: DeviceOption = None,
     not_fitted: NotFitted = None,
 ) -> None:
     """Write a report with tables, projections, Dalitz plots and more: one HTML file that works offline.
@@ -51,8 +53,10 @@ def report(
     """
     changes = read_changes(values=values, without=without, data=data)
     if is_study(result):
-        if changes.in_place or paper is not None:
-            raise typer.BadParameter("--paper, --set, --without and --data are of a fit, and this is the file of a study: leave them out")
+        of_fit = {"--paper": paper, "--set": values, "--without": without, "--data": data}
+        of_fit |= {"--phase-space": phase_space, "--engine": engine, "--device": device}
+        if given := [option for option, value in of_fit.items() if value]:
+            raise typer.BadParameter(f"{result} is the file of a study, whose numbers are all in it: leave out {' and '.join(given)}")
         _report_of_study(result, output, figures, force)
         return
     if changes.in_place and paper is not None:
@@ -64,11 +68,13 @@ def report(
     if paper is not None:
         check_folder(paper, PAPER, force)
     with of_options():
-        opened = open_by_hand(result, changes, engine=engine, device=device) if changes.in_place else open_fit(result)
+        opened = open_by_hand(result, changes, engine=engine or "auto", device=device) if changes.in_place else open_fit(result)
     check_inputs(path, opened.analysis.files)
     studies = {} if changes.in_place else _studies(result, opened)
     views = list(studies.values())
-    written = write_report(opened, path, figures=figures, studies=views, engine=engine, device=device, phase_space=phase_space)
+    written = write_report(
+        opened, path, figures=figures, studies=views, engine=engine or "auto", device=device, phase_space=phase_space or PHASE_SPACE
+    )
     if paper is not None:
         written += _tables(opened, paper, list(studies))
     echo("\n".join(map(str, written)))

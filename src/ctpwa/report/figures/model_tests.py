@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from scipy import stats
 
+from ctpwa.observables.tails import chi2_density
 from ctpwa.report.figures.style import STYLE, WIDTH, Figure, figure_label
 from ctpwa.report.palette import COLOURS, FIT_COLOUR
 
@@ -64,9 +64,9 @@ def draw_null_toys(panels: Sequence[tuple[str, np.ndarray, float, int, float]]) 
             bins = min(BINS, max(5, len(toys) // PER_BIN))
             axes.hist(toys, bins=bins, range=(0, high), histtype="stepfilled", color="0.8", label=f"{len(toys)} toys")
             x, scale = np.linspace(high / 400, high, 400), len(toys) * high / bins
-            axes.plot(x, scale * stats.chi2.pdf(x, ndf), color="0.3", linestyle="--", linewidth=1.0, label=rf"$\chi^2$, {ndf} d.o.f.")
+            axes.plot(x, scale * chi2_density(x, ndf), color="0.3", linestyle="--", linewidth=1.0, label=rf"$\chi^2$, {ndf} d.o.f.")
             fitted = rf"$\chi^2$, {effective:.1f} d.o.f."
-            axes.plot(x, scale * stats.chi2.pdf(x, effective), color=COLOURS[0], linewidth=1.0, label=fitted)
+            axes.plot(x, scale * chi2_density(x, effective), color=COLOURS[0], linewidth=1.0, label=fitted)
             _observed(axes, observed, near)
             _finish(axes, label, r"$2\,\Delta\ln L$")
     return figure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -128,13 +127,10 @@ def rounded(values: Any, digits: int = DIGITS) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.where(array != 0, digits - 1 - np.floor(np.log10(np.abs(array))), 0.0)
     power = np.where(np.isfinite(power), np.clip(power, -300, 300), 0.0)
-    short = np.round(array * 10.0**power) / 10.0**power
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, list):
-            return [plain(item) for item in value]
-        if not isfinite(value):
-            return None
-        return int(value) if value == int(value) and abs(value) < 1e15 else float(f"{value:.{digits}g}")
-
-    return plain(short.tolist())
+    whole = np.round(array * 10.0**power)
+    short = np.where(power >= 0, whole / 10.0**power, whole * 10.0**-power)  # the number that its decimal digits mean
+    found = short.astype(object)
+    integers = np.isfinite(short) & (np.abs(short) < 1e15) & (short == np.round(short))
+    found[integers] = short[integers].astype(np.int64).astype(object)  # shorter as text
+    found[~np.isfinite(short)] = None
+    return found.tolist()
