@@ -41,7 +41,7 @@ from typing import Any
 import ctpwa
 from common import hardware
 from coverage_table import significant, summarise, table
-from coverage_toys import QUICK, SETTINGS, Experiment, begin, work
+from coverage_toys import DEMONSTRATION, QUICK, SETTINGS, Experiment, begin, work
 from ctpwa.base.output import written_whole
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -148,7 +148,9 @@ def one_line(results: dict[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; 1 if a setting fails with enough toys."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a smaller model and fewer events, for two cores")
+    smaller = parser.add_mutually_exclusive_group()
+    smaller.add_argument("--quick", action="store_true", help="a smaller model and fewer events, for two cores")
+    smaller.add_argument("--demonstration", action="store_true", help="the model of  ctpwa demo, in which two poles are so close that they may merge")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
     parser.add_argument("--toys", type=int, default=200)
     known = f"some of {', '.join(SETTINGS)}; default: all. What they are compared with is always fitted"
@@ -163,7 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unknown setting {unknown[0]!r}; known are {', '.join(SETTINGS)}")
     if given.toys < 1 or given.jobs < 1:
         parser.error("toys and jobs are at least 1")
-    experiment = replace(QUICK if given.quick else Experiment(), device=given.device)
+    chosen = QUICK if given.quick else DEMONSTRATION if given.demonstration else Experiment()
+    experiment = replace(chosen, device=given.device)
     if given.events:
         experiment = replace(experiment, events=given.events)
     ideal = {SETTINGS[name].ideal for name in asked}
