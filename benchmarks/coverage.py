@@ -65,6 +65,7 @@ class Journal:
             raise SystemExit(f"{file} has toys of another model, size, device or version\n fix: choose another --out, or remove it")
         self.records = lines[1:]
         if not lines or complete != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(complete or json.dumps(about) + "\n", encoding="utf-8")
 
     def add(self, records: Sequence[dict[str, Any]]) -> None:
@@ -87,7 +88,7 @@ class Journal:
 def fits(experiment: Experiment, todo: dict[int, list[str]], jobs: int, minutes: float) -> Iterator[list[dict[str, Any]]]:
     """Fits of toys as they come, computed by so many processes; no toy is begun after so many minutes."""
     end, toys = time.perf_counter() + 60 * minutes, iter(todo.items())
-    if not todo:
+    if not todo or minutes < 0:
         return
     if jobs == 1:
         begin(experiment)
@@ -114,7 +115,6 @@ def run(experiment: Experiment, names: Sequence[str], n_toys: int, jobs: int, ou
         out:         folder for results, and for fits that are done
         minutes:     no further toy is begun afterwards
     """
-    out.mkdir(parents=True, exist_ok=True)
     journal = Journal(out / "toys.jsonl", experiment.about | {"ctpwa": ctpwa.__version__})
     n_done, todo = len(journal.records), journal.missing(n_toys, names)
     start = said = time.perf_counter()
@@ -150,7 +150,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     smaller = parser.add_mutually_exclusive_group()
     smaller.add_argument("--quick", action="store_true", help="a smaller model and fewer events, for two cores")
-    smaller.add_argument("--demonstration", action="store_true", help="the model of  ctpwa demo, in which two poles are so close that they may merge")
+    smaller.add_argument(
+        "--demonstration", action="store_true", help="the model of  ctpwa demo, in which two poles are so close that they may merge"
+    )
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
     parser.add_argument("--toys", type=int, default=200)
     known = f"some of {', '.join(SETTINGS)}; default: all. What they are compared with is always fitted"
@@ -158,7 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes of one thread each; they may share a GPU")
     parser.add_argument("--events", type=int, help="signal events of a toy")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no further toy is begun afterwards")
-    parser.add_argument("--out", type=Path, default=Path("build/coverage"))
+    parser.add_argument("--table", action="store_true", help="fit nothing, show what is done")
+    parser.add_argument("--out", type=Path, default=Path("build/coverage"), help="where fits are kept; copy toys.jsonl to go on elsewhere")
     given = parser.parse_args(arguments)
     asked = given.settings.split(",")
     if unknown := [name for name in asked if name not in SETTINGS]:
@@ -171,7 +174,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         experiment = replace(experiment, events=given.events)
     ideal = {SETTINGS[name].ideal for name in asked}
     names = [name for name in SETTINGS if name in asked or name in ideal]
-    results = run(experiment, names, given.toys, given.jobs, given.out, given.minutes)
+    if given.table and not (given.out / "toys.jsonl").exists():
+        parser.error(f"no toys in {given.out}\n fix: give the folder of an earlier run as --out")
+    results = run(experiment, names, given.toys, given.jobs, given.out, -1.0 if given.table else given.minutes)
     print(table(results["settings"]))
     print(one_line(results), flush=True)
     return int(any(significant(own) and not own["passed"] for own in results["settings"].values()))
