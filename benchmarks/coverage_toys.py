@@ -33,11 +33,12 @@ from ctpwa.observe.mass_resolution import MassResolution, measured_events
 COUNTS, SIGNAL, BACKGROUND, PHASE_SPACE, VARIABLE, MEASUREMENT = range(6)  # streams of random numbers
 FRACTIONS = (0.1, 0.3)  # of background in the data
 SIDEBAND = 2  # times as many events as there is background in the data, with weight 1/2
-MOST = 40  # phase-space events for each signal event
+MOST = 20  # phase-space events for each signal event
 TRUE_FRACTIONS = 500_000  # events over which true fractions of resonances are integrated
 IDEAL, NARROW = "ideal", "narrow"
 MODELS = ROOT / "benchmarks" / "models"
-EIGHT, PHI = MODELS / "kk_eta_eight.yml", MODELS / "kk_eta_phi.yml"
+SEVEN, SEVEN_PHI = MODELS / "kk_eta_seven.yml", MODELS / "kk_eta_seven_phi.yml"
+EIGHT, FOUR, PHI = MODELS / "kk_eta_eight.yml", MODELS / "kk_eta_four.yml", MODELS / "kk_eta_phi.yml"
 RESOLUTION = MassResolution((0, 1), 0.002, 11)  # of the pair that the narrow state decays to
 
 
@@ -66,7 +67,7 @@ class Setting:
 
 
 SETTINGS = {
-    IDEAL: Setting("signal alone, 40 times more phase space"),
+    IDEAL: Setting(f"signal alone, {MOST} times more phase space"),
     "phase-space-5": Setting("signal alone, 5 times more phase space", ratio=5),
     "phase-space-2": Setting("signal alone, twice as much phase space", ratio=2),
     "density-10": Setting("10 % background as a density, fraction floating", 0.1, "density"),
@@ -88,6 +89,7 @@ class Experiment:
 
     Attributes:
         file:    of the model, a decay into three particles
+        narrow_file:  of the model with a narrow state
         events:  of signal, on average
         device, engine:  where and how to compute
         toys:    how toys are generated
@@ -95,7 +97,8 @@ class Experiment:
         reference:  the coupling that is 1: of a strong wave, or the pulls of all others are those of its error; default: the first
     """
 
-    file: Path = EIGHT
+    file: Path = SEVEN
+    narrow_file: Path = SEVEN_PHI
     events: int = 15_000
     device: str = "cpu"
     engine: str = "auto"
@@ -106,22 +109,24 @@ class Experiment:
     @property
     def narrow(self) -> Experiment:
         """The same with a narrow state."""
-        return replace(self, file=PHI, sampled=True, reference=None)
+        return replace(self, file=self.narrow_file, sampled=True)
 
     @property
     def about(self) -> dict[str, Any]:
         """What the numbers depend on; CPU and GPU have different random streams."""
-        models = [file.read_text(encoding="utf-8") for file in (self.file, PHI)]
+        models = [file.read_text(encoding="utf-8") for file in (self.file, self.narrow_file)]
         return {
             "models": models,
             "reference": self.reference,
             "events": self.events,
+            "phase_space": MOST,
             "device": self.device,
             "true_fractions": TRUE_FRACTIONS,
         }
 
 
-QUICK = Experiment(MODELS / "kk_eta_four.yml", 5_000, reference=None)
+DEMONSTRATION = Experiment(EIGHT, PHI)
+QUICK = Experiment(FOUR, PHI, 5_000, reference=None)
 
 
 @dataclass(frozen=True)

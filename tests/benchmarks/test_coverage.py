@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from scipy.stats import norm
 
 import ctpwa
 from conftest import ROOT
@@ -56,7 +57,7 @@ def _threads():
 def experiment(bench, tmp_path):
     (tmp_path / "model.yml").write_text(MODEL, encoding="utf-8")
     short = ToySettings(pilot_rounds=2, pilot_events=1 << 9, maximum_events=1 << 11)
-    return bench.toys.Experiment(tmp_path / "model.yml", 150, engine="reference", toys=short, reference=None)
+    return bench.toys.Experiment(tmp_path / "model.yml", events=150, engine="reference", toys=short, reference=None)
 
 
 def record(toy, pulls, error=1.0, names=("a", "b")):
@@ -77,7 +78,10 @@ def test_widths_of_fractions(bench):
     np.testing.assert_allclose(found["fractions"]["width"], own.std(axis=0, ddof=1))
     (check,) = [check for check in found["checks"] if "fractions" in check["what"]]
     assert not check["passed"]
-    assert bench.table.row("x", found)[10] == f"{found['fractions']['width'][0] / 3 + sum(found['fractions']['width'][1:]) / 3:.3f}"
+    assert (
+        bench.table.row("x", bench.table.judged({"x": found})["x"])[10]
+        == f"{found['fractions']['width'][0] / 3 + sum(found['fractions']['width'][1:]) / 3:.3f}"
+    )
 
 
 def many(pulls, **options):
@@ -104,7 +108,7 @@ def test_numbers_by_hand(bench):
     assert found["coverage_2"] == pytest.approx(7 / 9)
     assert found["error_ratio"] == pytest.approx(2)
     assert [check["found"] for check in found["checks"][:3]] == ["1", "+2.5 (b)", "+1.73 (b.fraction)"]
-    row = bench.table.row("mine", found)
+    row = bench.table.row("mine", bench.table.judged({"mine": found})["mine"])
     assert row[:3] + row[3:5] + row[11:] == ["mine", "4", "1", "1.8 SE", "2.5 SE", "2.000", "2.00", "FAIL, not significant"]
 
 
@@ -120,7 +124,8 @@ def test_what_passes_and_what_fails(bench):
     pulls = (pulls - pulls.mean(axis=0)) / pulls.std(axis=0)
 
     def failed(own, ideal=pulls):
-        found = bench.table.summarise(many(own), many(ideal))
+        (found,) = bench.table.judged({"own": bench.table.summarise(many(own), many(ideal))}).values()
+        assert all(check["failed"] is not check["passed"] for check in found["checks"])  # 4000 toys: nothing is outside by chance
         assert found["passed"] == all(check["passed"] for check in found["checks"])
         return [check["what"].split()[0] for check in found["checks"] if not check["passed"]]
 
@@ -131,17 +136,40 @@ def test_what_passes_and_what_fails(bench):
     assert failed(other * [1.2, 0.86]) == ["each"]
 
 
+def test_the_largest_of_many_may_be_outside_by_chance(bench):
+    pulls = np.random.default_rng(5).normal(size=(200, 10))
+    pulls = (pulls - pulls.mean(axis=0)) / pulls.std(axis=0, ddof=1)
+    right = many(pulls, names=tuple("abcdefghij"))
+    others = {f"other {i}": bench.table.summarise(right, right) for i in range(2)}
+
+    def judged(width, some):
+        own = many(pulls * ([width] + 9 * [1]), names=tuple("abcdefghij"))
+        return bench.table.judged({"own": bench.table.summarise(own, right), **some})
+
+    alone, among = judged(1.155, {}), judged(1.155, others)  # 3.1 standard errors from 1
+    each = [next(check for check in own["own"]["checks"] if check["what"].startswith("each")) for own in (alone, among)]
+    one = 2 * norm.sf(0.155 * math.sqrt(2 * 199))
+    assert [check["chance"] for check in each] == [pytest.approx(1 - (1 - one) ** 10), pytest.approx(1 - (1 - one) ** 30)]
+    assert [check["failed"] for check in each] == [True, False]
+    assert (alone["own"]["passed"], among["own"]["passed"], among["own"]["outside"]) == (False, True, 1)
+    assert bench.table.verdict(among["own"]) == "pass, 1 outside by chance"
+    assert "own outside: each width within 0.15 of 1: +0.155 (a), by chance in up to 5.8 % of such runs" in bench.table.table(among)
+    # 0.17 % on both sides: 3.137 standard deviations, 3.18 of a t distribution
+    assert "the largest of 30 means and of 30 widths with 200 toys would be 3.18 standard errors and 0.157" in bench.table.table(among)
+    assert not judged(1.2, others)["own"]["passed"]
+
+
 def test_few_toys_are_not_significant(bench):
     pulls = np.random.default_rng(3).normal(size=(200, 2))
     summaries = {
         "few": bench.table.summarise(many(2 * pulls[:20]), many(pulls)),
         "many": bench.table.summarise(many(2 * pulls), many(pulls)),
     }
-    text = bench.table.table(summaries)
+    text = bench.table.table(bench.table.judged(summaries))
     assert [line.split(" | ")[-1] for line in text.splitlines()[2:4]] == ["FAIL, not significant |", "FAIL |"]
     assert "not significant, fewer than 200 toys: few." in text
-    assert "many: average width within 0.05 of 1: " in text
-    assert "few: average" not in text
+    assert "many fails: average width within 0.05 of 1: " in text
+    assert "few fails" not in text
 
 
 def test_sweights_project_signal_out(bench):
@@ -192,8 +220,9 @@ def test_a_tiny_run_continues_where_it_was(bench, experiment, tmp_path):
     assert sum(extended["values"][-2:]) == pytest.approx(n_data, rel=1e-6)  # the Poisson term
     line = bench.command.one_line(results)
     assert json.loads(line.removeprefix("COVERAGE "))["settings"].keys() == set(names)
+    assert bench.command.run(experiment, names, 9, 1, out, minutes=-1)["settings"]["ideal"]["fits"] == 2  # what --table shows
     with pytest.raises(SystemExit, match="toys of another model, size, device or version"):
-        bench.command.run(bench.toys.Experiment(experiment.file, 151, reference=None), names, 2, 1, out)
+        bench.command.run(bench.toys.Experiment(experiment.file, events=151, reference=None), names, 2, 1, out)
     assert journal.read_text(encoding="utf-8") == after
 
 
@@ -204,13 +233,22 @@ def test_it_does_not_hide_the_package(monkeypatch):
         importlib.import_module("coverage")
 
 
-def test_the_model_is_that_of_the_demonstration(bench):
-    """Its truth is written twice: the demonstration has start values, labels and samples besides."""
-    found = []
-    for text in (DEMONSTRATION, bench.toys.EIGHT.read_text(encoding="utf-8")):
-        description = yaml.safe_load(text.partition("\nsamples:")[0])
-        for resonance in description["resonances"].values():
-            resonance.pop("latex", None)
-        found.append(description)
-    assert found[0] == found[1]
-    assert bench.toys.Experiment().reference in found[0]["couplings"]
+def description(text):
+    """Of a model, without what only pictures and samples need."""
+    found = yaml.safe_load(text.partition("\nsamples:")[0])
+    for resonance in found["resonances"].values():
+        resonance.pop("latex", None)
+    return found
+
+
+def test_models(bench):
+    """That of the demonstration is written twice; the other is the same without a degenerate pair, or with a narrow state."""
+    files = (bench.toys.EIGHT, bench.toys.SEVEN, bench.toys.SEVEN_PHI)
+    eight, seven, narrow = (description(file.read_text(encoding="utf-8")) for file in files)
+    assert eight == description(DEMONSTRATION)
+    del eight["resonances"]["X(1750)"], eight["couplings"]["X(1750)[K+ K-] (1,1)(1,0)"]
+    eight["resonances"]["K(4)*(2045)"]["float"] = ["mass", "width"]
+    assert eight == seven
+    del narrow["resonances"]["phi(1020)"], narrow["couplings"]["phi(1020)[K+ K-] (1,1)(1,0)"]
+    assert narrow == seven
+    assert bench.toys.Experiment().reference in seven["couplings"]
