@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.base.errors import DataError, suggest
+from ctpwa.base.parts import one_torch_thread
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.momenta import check_momenta
 from ctpwa.data.summary import MassSummary, WeightSummary
@@ -62,12 +63,17 @@ class SampleChecks:
             p4:           momenta in the order of the decay, each [event, 4]; those of massless particles may be changed
             first_event:  number of the first event, for messages
         """
+        with one_torch_thread():  # others would wait for each other more than they help
+            self._check(p4, first_event)
+
+    def _check(self, p4: Sequence[Tensor], first_event: int) -> None:
         decay = self.decay
-        columns = [p.T for p in p4]
+        columns = [p.T.contiguous() for p in p4]
         check_momenta(columns, decay.labels, decay.final, first_event)
-        for p, label, particle in zip(columns, decay.labels, decay.final, strict=True):
+        for given, p, label, particle in zip(p4, columns, decay.labels, decay.final, strict=True):
             if particle.massless:
                 self._put_on_shell(p, label)
+                given[:, 0] = p[0]
             else:
                 self._check_mass(p, label, particle, first_event)
         for state in decay.held:

@@ -13,8 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ctpwa.base.ahead import ahead
 from ctpwa.base.errors import DataError
 from ctpwa.base.memory import available_bytes, format_bytes
+from ctpwa.base.parts import one_torch_thread
 from ctpwa.base.progress import Progress
 from ctpwa.base.ranks import ONE, Ranks
 from ctpwa.data.checks import MassTolerance, SampleChecks, WeightRange, check_weights, joined_weights, weight_range
@@ -227,7 +229,8 @@ class SampleReader:
 
     def read(self, paths: Sequence[Path], weight_paths: Sequence[Path], name: str, progress: bool | None) -> Events:
         """All events of all files, in their order; with several ranks those of this one."""
-        events, found = self.ranks.together(lambda: self._read_own(paths, weight_paths, name, progress))
+        with one_torch_thread():  # others would wait for each other more than they help
+            events, found = self.ranks.together(lambda: self._read_own(paths, weight_paths, name, progress))
         return replace(events, summary=found.summary(self.ranks))
 
     def _read_own(self, paths: Sequence[Path], weight_paths: Sequence[Path], name: str, progress: bool | None) -> tuple[Events, Found]:
@@ -236,9 +239,10 @@ class SampleReader:
             n = located.last - located.first
             momenta, weights, columns = self._allocate(n, located.weighted)
             with Progress(f"reading {name or paths[0].name}", n, show=progress) as bar:
-                start = 0
+                start, keys = 0, []
                 for piece in self.chunks(located, checks):
                     into = slice(start, start + piece.n_events)
+                    keys.append(event_keys(piece.p4))
                     for label, p in zip(self.labels, piece.p4, strict=True):
                         momenta[label][into] = p.to(self.device)
                     if weights is not None and piece.weights is not None:
@@ -248,7 +252,7 @@ class SampleReader:
                     start = into.stop
                     bar.advance(piece.n_events)
             ranges = None if weights is None else ([weight_range(weights)] if len(weights) else [])
-            found = replace(self.found(located, name, checks, ranges), keys=event_keys(momenta.values()))
+            found = replace(self.found(located, name, checks, ranges), keys=np.concatenate([np.empty(0, dtype=np.int64), *keys]))
         return Events(momenta, weights, columns, part=located.part if self.ranks.size > 1 else None), found
 
     def new_checks(self) -> SampleChecks:
@@ -318,9 +322,13 @@ class SampleReader:
 
     def _file_chunks(self, file: LocatedFile, first: int, last: int, checks: SampleChecks) -> Iterator[Piece]:
         """The events ``first`` to ``last`` of one file."""
+
+        def decoded() -> Iterator[tuple[Mapping[str, np.ndarray], list[Tensor]]]:
+            for chunk in file.chunks(self.options.chunk, first, last) if first < last else ():
+                yield chunk, [file.momentum(label, chunk, self.options) for label in self.decay.labels]
+
         done = 0
-        for chunk in file.chunks(self.options.chunk, first, last) if first < last else ():
-            p4 = [file.momentum(label, chunk, self.options) for label in self.decay.labels]
+        for chunk, p4 in ahead(decoded()):
             self._check(file, p4, chunk, first + done, checks)
             weights = None
             if file.weight is not None:

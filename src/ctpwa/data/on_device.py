@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from functools import lru_cache
 
 import torch
 
+from ctpwa.base.ahead import ahead
 from ctpwa.data.stream import Piece
-
-Loaded = tuple[Piece, torch.cuda.Event] | None
 
 
 def on_device(pieces: Iterable[Piece], device: torch.device) -> Generator[Piece]:
@@ -20,34 +19,27 @@ def on_device(pieces: Iterable[Piece], device: torch.device) -> Generator[Piece]
         pieces:  is run through by a thread if they go to a GPU
         device:  where they are wanted
     """
-    if device.type != "cuda":
-        for piece in pieces:
-            yield piece.to(device)
-            del piece  # before the next one takes as much again
+    if device.type == "cuda":
+        with closing(ahead(_copied(pieces, device))) as following:
+            for piece, copied in following:
+                yield _ready(piece, copied)
+                del piece
         return
-    waiting, stream = iter(pieces), _copying(device)
+    for piece in pieces:
+        yield piece.to(device)
+        del piece  # before the next one takes as much again
 
-    def load() -> Loaded:
-        piece = next(waiting, None)
-        if piece is None:
-            return None
+
+def _copied(pieces: Iterable[Piece], device: torch.device) -> Generator[tuple[Piece, torch.cuda.Event]]:
+    """Pieces on a GPU, and when their copies are done."""
+    stream = _copying(device)
+    for piece in pieces:
+        copied = torch.cuda.Event()
         with torch.cuda.stream(stream):
-            there, copied = piece.to(device), torch.cuda.Event()
+            there = piece.to(device)
             copied.record(stream)
-        return there, copied
-
-    with ThreadPoolExecutor(1, thread_name_prefix="ctpwa-copy") as thread:
-        following: Future[Loaded] = thread.submit(load)
-        try:
-            while (loaded := following.result()) is not None:
-                following = thread.submit(load)
-                yield _ready(*loaded)
-                del loaded
-        finally:
-            following.cancel()
-            wait([following])
-            if isinstance(waiting, Generator):
-                waiting.close()
+        yield there, copied
+        del piece, there
 
 
 def _ready(piece: Piece, copied: torch.cuda.Event) -> Piece:

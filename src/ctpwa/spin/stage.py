@@ -138,14 +138,15 @@ class SpinStage:
             again = n_events == self._filled_events  # then more such pieces are likely
             self._filled_events = n_events
             chunks, recorded = chunks_to_record(n_events, size, None if self._graph is None else self._graph.n_events, again=again)
-            self._check(inputs, 0, n_events, first)  # all at once: every look at a result makes the GPU wait
+            self._check([events_last(values) for values in inputs], first)  # all at once: every look at a result makes the GPU wait
         else:
             chunks, recorded = [(start, min(start + size, n_events)) for start in range(0, n_events, size)], False
 
         def compute(start: int, stop: int) -> None:
-            if not on_gpu:
-                self._check(inputs, start, stop, first)
             own_inputs = [events_last(values[start:stop]) for values in inputs]
+            if not on_gpu:
+                own_inputs = [values.contiguous() for values in own_inputs]
+                self._check(own_inputs, first + start)
             if recorded:
                 found, rest = self._recorded(own_inputs)(own_inputs)
             else:
@@ -195,10 +196,10 @@ class SpinStage:
             torch.cuda.empty_cache()
         give_back_freed(self._threads if self._threads > 1 else 0)
 
-    def _check(self, inputs: Sequence[Tensor], start: int, stop: int, first: int) -> None:
-        p4, columns = self._split([events_last(values[start:stop]) for values in inputs])
-        check_momenta(p4, self.decay.labels, self.decay.final, first + start)
-        self.rows.check(p4, columns, first + start)
+    def _check(self, inputs: Sequence[Tensor], first: int) -> None:
+        p4, columns = self._split(inputs)
+        check_momenta(p4, self.decay.labels, self.decay.final, first)
+        self.rows.check(p4, columns, first)
 
     def _plan(self, inputs: Sequence[Tensor], first: int) -> int:
         """Events per chunk, from the memory that a single event takes; and what can be forgotten when."""
