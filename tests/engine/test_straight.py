@@ -1,9 +1,11 @@
 """The gradient of large samples on a GPU has a kernel of its own: it agrees with the general one, and with the reference."""
 
+from dataclasses import replace
+
 import pytest
 
 from ctpwa.data.density import Flat
-from ctpwa.engine.backends.cuda.straight import BLOCK, is_straight, n_sums
+from ctpwa.engine.backends.cuda.straight import BLOCK, is_straight, most_registers, n_sums
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.observe.mass_resolution import MassResolution
@@ -116,3 +118,10 @@ def test_numbers_of_a_warp():
     plan = likelihood("kk_eta", "reference").plan
     assert n_sums(1 + plan.n_variables) == 64  # the value, 23 complex couplings and ten floating numbers, filled up
     assert not is_straight(plan, most_kept=2 * (23 + 10) - 1)
+
+
+def test_programs_on_a_multiprocessor():
+    """Its registers are for 512 threads with 128 each: a compiler that takes a few more would cost a program of 128 threads."""
+    plans = {name: likelihood(name, "reference").plan for name in ("kk_eta fixed", "kk_eta", "polarised")}
+    assert {name: most_registers(plan) for name, plan in plans.items()} == {"kk_eta fixed": 128, "kk_eta": 168, "polarised": None}
+    assert most_registers(replace(plans["kk_eta fixed"], n_added=1)) == 128

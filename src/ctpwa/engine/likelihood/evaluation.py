@@ -143,8 +143,10 @@ class Evaluation:
             wait = self._begin(native, None, self._logarithms, order)
             norm = self._collapsed(native[0], order)  # while the device computes
         else:  # β hold σ, which is known at once
+            beta = self._beta(native, self._collapsed(native[0], 0))
+            wait = self._begin(native, beta, self._logarithms, order)
             norm = self._collapsed(native[0], order)
-            wait = self._begin(native, self._beta(native, norm), self._logarithms, order)
+            self.mixture.expect(native[1][self.mixed_order])
         return self._signed(wait()), norm
 
     def _sums_of_both(self, native: Native, order: int) -> Sums:
@@ -152,7 +154,10 @@ class Evaluation:
         beta = None
         if self.mixture is not None:
             beta = self.mixture.relative_beta(native[1][self.mixed_order]) / self.norm.weight
-        norm, *logarithms = self._begin(native, beta, [*self._normalising, *self._logarithms], order, relative=beta is not None)()
+        wait = self._begin(native, beta, [*self._normalising, *self._logarithms], order, relative=beta is not None)
+        if self.mixture is not None:
+            self.mixture.expect(native[1][self.mixed_order])  # while the device computes
+        norm, *logarithms = wait()
         return self._signed(logarithms), norm
 
     @in_turn

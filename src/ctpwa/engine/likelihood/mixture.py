@@ -92,9 +92,21 @@ class Mixture:
         return np.array([share.constant for share in shares]), slopes.reshape(len(shares), len(self.parameters))
 
     def at(self, m: np.ndarray) -> Shares:
-        """How much there is of everything at some values of the parameters."""
-        constants, slopes = self._linear
-        return Shares(constants + slopes @ m, slopes)
+        """How much there is of everything at some values of the parameters; kept until others are asked for."""
+        key = m.tobytes()
+        last = self._last.get("at")
+        if last is None or last[0] != key:
+            constants, slopes = self._linear
+            last = self._last["at"] = key, Shares(constants + slopes @ m, slopes)
+        return last[1]
+
+    @cached_property
+    def _last(self) -> dict[str, tuple[bytes, Shares]]:
+        return {}
+
+    def expect(self, m: np.ndarray) -> None:
+        """Compute now what ``combine`` needs of the parameters alone."""
+        _ = self.at(m).ratio_slopes
 
     def beta(self, m: np.ndarray, sigma: float) -> np.ndarray:
         """β of every density."""

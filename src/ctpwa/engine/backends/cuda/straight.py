@@ -31,6 +31,8 @@ LANES = 32  # threads of a warp
 WARPS = 4  # of a program
 BLOCK = WARPS * LANES  # points of a turn: each thread has one
 MOST_KEPT = 96  # numbers of all columns of an event
+REGISTERS = (128, 168)  # of a thread, so that four or three programs fit on a multiprocessor; a few more would cost one of them
+BESIDE = 32  # registers besides those of the columns
 NAME = re.compile(r"\b(?:t\d+|e\d+(?:_re|_im)?|p\d+)\b")  # as in the code of a formula
 JIT = '@triton.jit(do_not_specialize=["w_step", "first_event", "n_events", "n_all", "n_turns", "nothing"])'
 
@@ -146,6 +148,12 @@ def is_straight(plan: Plan, most_kept: int = MOST_KEPT) -> bool:
     return 2 * plan.n_rows * (plan.n_couplings + plan.n_floating) <= most_kept
 
 
+def most_registers(plan: Plan) -> int | None:
+    """Registers that a thread of the gradient gets by with; None: as many as there are."""
+    needed = 4 * plan.n_rows * (plan.n_couplings + plan.n_floating) + BESIDE  # a number takes two
+    return next((most for most in REGISTERS if needed <= most), None)
+
+
 def n_sums(n: int) -> int:
     """Numbers that a warp writes for ``n`` sums: a multiple of its threads."""
     return -(-n // LANES) * LANES
@@ -256,6 +264,8 @@ class StraightWriter:
         """D of every coupling and floating number, wave by wave; threads without an event of their own compute the last one."""
         plan = self.plan
         self.write("at = tl.minimum(point, size - 1)")
+        for b in range(plan.n_added):  # now, so that they are there when ψ is known
+            self.write(f"if LOG: added{b} = {_load_E(plan.added_row + b)}")
         self.write("c = c_ptr + turn * nothing")
         self.write("p = p_ptr + turn * nothing")
         for index, t, _, first, last, *rows in Tables(plan).visits.tolist():
@@ -374,7 +384,6 @@ class StraightWriter:
         self.write("w = tl.where(inside, fetch(w_ptr, tl.minimum(event, n_events - 1) * w_step), 0.0)")
         self.write("if LOG:")
         for b in range(plan.n_added):
-            self.write(f"    added{b} = {_load_E(plan.added_row + b)}")
             self.write(f"    I += tl.load(beta_ptr + {b}) * added{b}")
         self.write("    if POINTS > 1:")
         self.write("        v = tl.where(inside, fetch(v_ptr, at), 0.0)")

@@ -12,7 +12,7 @@ import triton
 from torch import Tensor
 
 from ctpwa.engine.backends.cuda.batch_kernel import FUSION
-from ctpwa.engine.backends.cuda.straight import BLOCK, WARPS, expansion_of, is_straight, n_sums, straight_source
+from ctpwa.engine.backends.cuda.straight import BLOCK, WARPS, expansion_of, is_straight, most_registers, n_sums, straight_source
 from ctpwa.engine.backends.cuda.straight_hessian import HessianSums, has_straight_hessian, hessian_expansion, hessian_source
 from ctpwa.engine.backends.expansion import Expansion
 from ctpwa.engine.codegen.generated_modules import load_generated
@@ -39,6 +39,7 @@ class StraightSums:
         self.plan, self.device, self._points = plan, device, modes[LOG]
         portable = device.type != "cuda"
         self._gradient: Any = load_generated("gpu_gradient", straight_source(plan, portable=portable)).gradient
+        self._gradient_options = OPTIONS | {"maxnreg": most_registers(plan)}
         self._hessian: Any = None
         self._sums = HessianSums.of(plan)
         if has_straight_hessian(plan) and has_double_products(triton.__version__):
@@ -89,7 +90,7 @@ class StraightSums:
             added = (numbers.beta,) if self.plan.n_added else ()
             self._gradient[(programs,)](
                 _as_real(sample.K), sample.E, numbers.couplings, numbers.p, *added, sample.w, sample.w.stride(0), v, scratch, out,
-                n, turns, 0, LOG=mode == LOG, POINTS=k, BLOCK=BLOCK, **OPTIONS,
+                n, turns, 0, LOG=mode == LOG, POINTS=k, BLOCK=BLOCK, **self._gradient_options,
             )  # fmt: skip
         return out.sum(dim=0)
 
@@ -127,7 +128,7 @@ class StraightSums:
             if order == 1:
                 arguments = [K, number, number, number, *added, number, 1, number, number, number, BLOCK, 1, 0]
                 points = self._points if log else 1
-                self._gradient.warmup(*arguments, grid=(1,), LOG=log, POINTS=points, BLOCK=BLOCK, **OPTIONS)
+                self._gradient.warmup(*arguments, grid=(1,), LOG=log, POINTS=points, BLOCK=BLOCK, **self._gradient_options)
             else:
                 arguments = [K, number, number, number, number, 1, number, number, number, 0, BLOCK, BLOCK, 1, 0]
                 self._hessian.warmup(*arguments, grid=(1,), LOG=log, BLOCK=BLOCK, **OPTIONS)
