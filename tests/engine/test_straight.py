@@ -57,6 +57,7 @@ def test_points_of_an_event(n_points, engine):
     """Events do not fill a turn of the kernel: some threads have nothing to do."""
     assert BLOCK % n_points
     resolution = MassResolution((0, 1), 0.01, n_points)
+    assert straightened(make("small", engine, resolution=resolution)).engine._straight.has(2)
     compare("small", engine, resolution=resolution)
     compare("small", engine, resolution=resolution, backgrounds=[Background("b", rising, 0.2, floating=True)])
 

@@ -144,11 +144,11 @@ class CudaEngine:
         return self._expansion(row, self._present, mode, order)
 
     def _expansion(self, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
-        straight = self._straight_of(mode, order)
+        straight = self._straight_of(order)
         return from_row(self.tables, row, c, mode, order) if straight is None else straight.expansion(row, c, mode, order)
 
-    def _straight_of(self, mode: int, order: int) -> StraightSums | None:
-        return self._straight if self._straight is not None and self._straight.has(mode, order) else None
+    def _straight_of(self, order: int) -> StraightSums | None:
+        return self._straight if self._straight is not None and self._straight.has(order) else None
 
     def gram_of(self, row: np.ndarray) -> Gram:
         """The Gram matrices of a row of sums."""
@@ -163,7 +163,7 @@ class CudaEngine:
     ) -> Callable[[], list[Expansion]]:
         """Begin the passes over all samples; what is returned waits for the results. Relative β are completed on the device."""
         self._fill_numbers(c, p)
-        in_chunks = [(sample, mode) for sample, mode in tasks if order == 2 and self._straight_of(mode, 2) is None]
+        in_chunks = tasks if order == 2 and self._straight_of(2) is None else []
         recorded = sum(self._column_bytes(mode) * sample.n_events for sample, mode in in_chunks) <= self.tuning.most_recorded
         key = (order, relative, *((s.number, mode) for s, mode in tasks)) if recorded else None
         wait = self._begin(key, tasks, lambda: self._results(tasks, order, relative=relative))
@@ -181,9 +181,9 @@ class CudaEngine:
 
     def _row_length(self, mode: int, order: int) -> int:
         """Numbers of what ``sum_row`` gives."""
-        straight = self._straight_of(mode, order)
+        straight = self._straight_of(order)
         if straight is not None:
-            return straight.row_length(order)
+            return straight.row_length(mode, order)
         return self.tables.layouts[order].length + (8 * self.plan.n_columns**2 if order == 2 else 0)
 
     def _begin(self, key: tuple | None, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
@@ -219,7 +219,7 @@ class CudaEngine:
         return torch.cat(rows) if len(rows) > 1 else rows[0]
 
     def _result(self, sample: Sample, mode: int, order: int) -> Tensor:
-        straight = self._straight_of(mode, order)
+        straight = self._straight_of(order)
         if straight is not None:
             return straight.row(sample, mode, order, self._numbers)
         if sample.v is not None:
