@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ctpwa.data.density import Flat
 from ctpwa.engine.backends.cuda.straight import BLOCK, is_straight, most_registers, n_sums
+from ctpwa.engine.backends.cuda.straight_many import MOST_TOGETHER
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.observe.mass_resolution import MassResolution
@@ -71,6 +73,37 @@ def test_points_and_the_event_itself_fit_into_a_turn(n_points, engine):
     general, own = (mixed(flat, engine, **FLOORED, resolution=MassResolution((0, 1), 0.01, n_points)) for _ in range(2))
     x = point(general)
     assert_close(straightened(own).simulation_scatter(x).products, general.simulation_scatter(x).products, 1e-11)
+
+
+MANY = {
+    "plain": ("small", {}),
+    "weights of both signs": ("small not streamed", {}),
+    "densities and points": (
+        "small",
+        {"backgrounds": [Background("b", rising, 0.2, floating=True)], "resolution": MassResolution((0, 1), 0.01, 3)},
+    ),
+}
+
+
+@on_gpus
+@pytest.mark.parametrize("which", MANY)
+def test_lineshapes_of_a_batch_share_a_pass(which, engine, monkeypatch):
+    """More values than one pass takes; waves whose lineshapes are fixed are computed once for all of them."""
+    name, options = MANY[which]
+    reference, own = make(name, "reference", **options), straightened(make(name, engine, **options))
+    monkeypatch.setattr(own.engine, "begin", None)
+    x = np.array([point(own) * (1 + 0.01 * k) for k in range(MOST_TOGETHER + 1)])
+    values, gradients = own.value_and_grad(x)
+    expected, slopes = reference.value_and_grad(x)
+    assert_close(values, expected, 1e-12, abs(reference.samples.totals.absolute))
+    assert_close(gradients, slopes, 1e-12)
+
+
+@on_gpus
+@pytest.mark.parametrize("name", ["kk_eta fixed", "own_lineshapes", "small streamed"])
+def test_other_batches_take_other_ways(name, engine):
+    """Fixed lineshapes have matrix products; values of Python functions are those of one point; events that pass through are not kept."""
+    assert not straightened(make(name, engine)).evaluation._takes_many
 
 
 @on_gpus

@@ -15,6 +15,7 @@ from ctpwa.engine.backends.batch import batch_sums
 from ctpwa.engine.backends.cuda.batch_kernel import FUSION, weigh
 from ctpwa.engine.backends.cuda.source import MOST_EARLY, column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.backends.cuda.straight_launch import StraightSums
+from ctpwa.engine.backends.cuda.straight_many import numbers_together
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import ChunkColumns, Gram, add_gram, gram_from_row
@@ -176,6 +177,36 @@ class CudaEngine:
                 results.append(self._expansion(found[start:stop], c, mode, order))
                 start = stop
             return results
+
+        return expansions
+
+    @property
+    def takes_many(self) -> bool:
+        """Large samples of plans with floating lineshapes have a kernel for it."""
+        return self._straight is not None and self.plan.n_floating > 0 and not self.plan.callbacks
+
+    def begin_many(
+        self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, *, relative: bool = False
+    ) -> Callable[[], list[list[Expansion]]]:
+        """Begin gradients at many values [value, coupling], [value, number], as ``begin`` does for one; what is returned waits."""
+        straight, plan = self._straight, self.plan
+        assert straight is not None
+        n, n_p = 2 * plan.n_couplings, len(plan.p)
+        host = np.empty((len(c), numbers_together(plan)))
+        host[:, :n] = np.ascontiguousarray(c).view(float)
+        host[:, n:] = p[:, : n_p + plan.n_added]
+        numbers = self._upload(host)
+        n_first = sum(mode == PLAIN for _, mode in tasks) if relative else 0
+        rows = [straight.many_rows(sample, mode, numbers) for sample, mode in tasks[:n_first]]
+        if relative:
+            numbers[:, n + n_p :] *= sum(row[:, :1] for row in rows)  # the first number of a row is the sum itself
+        rows += [straight.many_rows(sample, mode, numbers) for sample, mode in tasks[n_first:]]
+        found = torch.stack(rows, dim=1)
+
+        def expansions() -> list[list[Expansion]]:
+            modes = [mode for _, mode in tasks]
+            values = zip(c, found.cpu().numpy(), strict=True)
+            return [[self._expansion(row, own, mode, 1) for mode, row in zip(modes, here, strict=True)] for own, here in values]
 
         return expansions
 

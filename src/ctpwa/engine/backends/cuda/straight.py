@@ -236,11 +236,7 @@ class StraightWriter:
         yield '    """Sums of every warp; ``nothing`` is 0: c and p are not read before the loop, to fill registers."""'
         n_own = n_sums(1 + self.plan.n_variables) // LANES
         yield from self.before(n_own)
-        self.write("here = lane // POINTS  # which event of the turn")
-        self.write("event = tl.cast(turn, tl.int64) * (BLOCK // POINTS) + here")
-        self.write("point = tl.cast(turn, tl.int64) * (BLOCK // POINTS * POINTS) + lane")
-        self.write("inside = (event < n_events) & (here < BLOCK // POINTS)")
-        self.write("size = tl.cast(n_events, tl.int64) * POINTS")
+        self.point()
         self.columns()
         self.amplitude()
         self.weigh()
@@ -260,20 +256,36 @@ class StraightWriter:
         yield f"    out = out_ptr + tl.program_id(0).to(tl.int64) * (BLOCK * {n_own})"
         yield from (f"    put(out, lane * {n_own} + {k}, sum{k})" for k in range(n_own))
 
+    def point(self) -> None:
+        """Which event is that of a thread, and which of its points."""
+        self.write("here = lane // POINTS  # which event of the turn")
+        self.write("event = tl.cast(turn, tl.int64) * (BLOCK // POINTS) + here")
+        self.write("point = tl.cast(turn, tl.int64) * (BLOCK // POINTS * POINTS) + lane")
+        self.write("inside = (event < n_events) & (here < BLOCK // POINTS)")
+        self.write("size = tl.cast(n_events, tl.int64) * POINTS")
+
     def columns(self) -> None:
         """D of every coupling and floating number, wave by wave; threads without an event of their own compute the last one."""
-        plan = self.plan
-        self.write("at = tl.minimum(point, size - 1)")
-        for b in range(plan.n_added):  # now, so that they are there when ψ is known
-            self.write(f"if LOG: added{b} = {_load_E(plan.added_row + b)}")
+        self.begin_columns()
         self.write("c = c_ptr + turn * nothing")
         self.write("p = p_ptr + turn * nothing")
-        for index, t, _, first, last, *rows in Tables(plan).visits.tolist():
-            kind = plan.kinds[index]
-            code = kind_code(kind, TRITON, self.order)
-            names = self.site(kind, code, rows)
-            for a in range(first, last):
-                self.channel(a, t, kind, code, names)
+        for visit in Tables(self.plan).visits.tolist():
+            self.visit(visit)
+
+    def begin_columns(self) -> None:
+        """Where numbers of the point are, and those that are needed when ψ is known."""
+        self.write("at = tl.minimum(point, size - 1)")
+        for b in range(self.plan.n_added):
+            self.write(f"if LOG: added{b} = {_load_E(self.plan.added_row + b)}")
+
+    def visit(self, visit: Sequence[int]) -> None:
+        """Add some neighbouring channels to the columns."""
+        index, t, _, first, last, *rows = visit
+        kind = self.plan.kinds[index]
+        code = kind_code(kind, TRITON, self.order)
+        names = self.site(kind, code, rows)
+        for a in range(first, last):
+            self.channel(a, t, kind, code, names)
 
     def site(self, kind: FormulaKind, code: KindCode, rows: Sequence[int]) -> dict[str, str]:
         """Names of event quantities, and of what a formula computes of them alone, which other formulas may share."""

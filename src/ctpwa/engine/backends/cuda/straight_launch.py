@@ -1,6 +1,6 @@
 """Runs the kernels of large samples, which are compiled while these are prepared.
 
-See ``straight.py``, ``straight_hessian.py`` and ``straight_log_hessian.py``.
+See ``straight.py``, ``straight_many.py``, ``straight_hessian.py`` and ``straight_log_hessian.py``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ctpwa.engine.backends.cuda.batch_kernel import FUSION
 from ctpwa.engine.backends.cuda.straight import BLOCK, WARPS, expansion_of, is_straight, most_registers, n_sums, straight_source
 from ctpwa.engine.backends.cuda.straight_hessian import HessianSums, has_straight_hessian, hessian_expansion, hessian_source
 from ctpwa.engine.backends.cuda.straight_log_hessian import log_hessian_expansion, log_hessian_source, slopes_depth
+from ctpwa.engine.backends.cuda.straight_many import MOST_TOGETHER, many_source
 from ctpwa.engine.backends.expansion import Expansion
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.plan.plan import Plan
@@ -25,6 +26,7 @@ from ctpwa.engine.plan.tables import LOG
 from ctpwa.engine.samples.sample import Sample
 
 GRADIENT_PROGRAMS = 8  # for a multiprocessor, which has room for some of them: the others follow where one has ended
+MANY_PROGRAMS = 6  # a multiple of how many it has room for
 HESSIAN_PROGRAMS = 2
 PRODUCTS_SINCE = (3, 6)  # of Triton: products of matrices in double precision, which earlier versions refuse or do in single precision
 OPTIONS: dict[str, Any] = {"num_warps": WARPS, **FUSION}
@@ -44,6 +46,7 @@ class StraightSums:
         portable = device.type != "cuda"
         self._gradient: Any = load_generated("gpu_gradient", straight_source(plan, portable=portable)).gradient
         self._gradient_options = OPTIONS | {"maxnreg": most_registers(plan)}
+        self._many: Any = None  # compiled when it is first asked for
         self._hessian: Any = None
         self._log_hessian: Any = None  # of logarithms of more than |ψ|²
         self._sums = HessianSums.of(plan)
@@ -106,6 +109,32 @@ class StraightSums:
                 n, turns, 0, LOG=mode == LOG, POINTS=k, BLOCK=BLOCK, **self._gradient_options,
             )  # fmt: skip
         return out.sum(dim=0)
+
+    def many_rows(self, sample: Sample, mode: int, numbers: Tensor) -> Tensor:
+        """The sums of gradients over a sample at many values of the parameters, [value, sum].
+
+        Args:
+            sample:   the sample
+            mode:     LOG or PLAIN
+            numbers:  c [coupling, re | im], p and β of every value, on the device [value, number]
+        """
+        if self._many is None:
+            self._many = load_generated("gpu_many", many_source(self.plan, portable=self.device.type != "cuda")).gradients
+        return torch.cat([self._rows_together(sample, mode, own) for own in numbers.split(MOST_TOGETHER)])
+
+    def _rows_together(self, sample: Sample, mode: int, numbers: Tensor) -> Tensor:
+        n, k = sample.n_events, sample.points_per_event
+        turns = -(-n // (BLOCK // k))
+        programs = min(turns, MANY_PROGRAMS * self._processors)
+        out = self._empty(programs, len(numbers), WARPS, n_sums(1 + self.plan.n_variables)).zero_()
+        if n:
+            scratch = self._nothing if k == 1 else self._empty(programs * BLOCK)
+            v = self._nothing if sample.v is None else sample.v
+            self._many[(programs,)](
+                _as_real(sample.K), sample.E, numbers, sample.w, sample.w.stride(0), v, scratch, out,
+                n, turns, len(numbers), 0, LOG=mode == LOG, POINTS=k, BLOCK=BLOCK, **self._gradient_options,
+            )  # fmt: skip
+        return out.sum(dim=(0, 2))
 
     def row_length(self, mode: int, order: int) -> int:
         """Numbers of ``row``."""
