@@ -24,9 +24,12 @@ class Engine(Protocol):
     plan: Plan
     device: torch.device
     shares_passes: bool  # between the vectors of a batch
-    takes_many: bool  # whether ``begin_many`` shares passes between values of all parameters, those of lineshapes as well
     most_together: float  # events up to which that is worth it for Hessians
     quick_hessians: float  # events up to which a Hessian hardly takes longer than a gradient
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether its ``begin_many`` shares passes between values of all parameters, those of lineshapes as well."""
 
     def prepare(self) -> None:
         """Do now what would otherwise make the first evaluations slow."""
