@@ -19,10 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from ctpwa.engine.backends.cuda.straight import BLOCK, JIT, LANES, MOST_KEPT, StraightWriter, is_straight, module_source, n_sums
-from ctpwa.engine.backends.expansion import Expansion, hessian_of_outer
-from ctpwa.engine.backends.gram import gram_from_row
+from ctpwa.engine.backends.expansion import Expansion
 from ctpwa.engine.plan.plan import Plan
-from ctpwa.engine.plan.tables import LOG, expand_gram
+from ctpwa.engine.plan.tables import LOG
 
 LARGEST, SMALLEST = 64, 16  # rows of a block of columns
 DEPTH = 32  # events of one product
@@ -50,6 +49,12 @@ class HessianSums:
             crossed |= dict.fromkeys((channel.coupling, number) for number in numbers)
             pairs |= dict.fromkeys((min(pair), max(pair)) for pair in combinations_with_replacement(numbers, 2))
         return cls(tuple(crossed), tuple(pairs))
+
+    @cached_property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both as arrays, [2, number of them]."""
+        crossed, pairs = (np.array(own, dtype=np.int64).reshape(-1, 2).T for own in (self.crossed, self.pairs))
+        return crossed, pairs
 
     def count(self, plan: Plan) -> int:
         """How many numbers: the value, two for every coupling and X, one for every Y and every added density."""
@@ -94,27 +99,42 @@ def hessian_expansion(plan: Plan, sums: HessianSums, row: np.ndarray, c: np.ndar
         c:     couplings
         mode:  LOG or PLAIN
     """
-    n_c, n_p = plan.n_couplings, plan.n_floating
-    n, n_x, n_padded = 2 * n_c + n_p, len(sums.crossed), n_sums(sums.count(plan))
-    g, x, y, added = np.split(row[1 : sums.count(plan)], np.cumsum([2 * n_c, 2 * n_x, len(sums.pairs)]))
-    X = x[:n_x] - 1j * x[n_x:]
-    coupling, number = np.array(sums.crossed, dtype=np.int64).reshape(-1, 2).T
-    gradient, H = np.zeros(plan.n_variables), np.zeros((plan.n_variables, plan.n_variables))
+    n_c, n_p, n_x = plan.n_couplings, plan.n_floating, len(sums.crossed)
+    g, X = row[1 : 1 + 2 * n_c], row[1 + 2 * n_c : 1 + 2 * n_c + n_x] - 1j * row[1 + 2 * n_c + n_x : 1 + 2 * n_c + 2 * n_x]
+    (coupling, number), (first, second) = sums.places
+    gradient = np.zeros(plan.n_variables)
     gradient[: 2 * n_c] = 2 * g
-    gradient[2 * n_c : n] = 2 * np.bincount(number, weights=(c[coupling] * X).real, minlength=n_p)
-    gradient[n:] = added
-    products = row[n_padded:]
-    gram = gram_from_row(np.concatenate([products, products]))
-    H[:n, :n] = 2 * expand_gram(gram.re, gram.im, n_c)
-    if mode == LOG:
-        H[:n, :n] -= hessian_of_outer(gram.outer, n_c)
-    other = np.zeros((n, n))
-    other[coupling, 2 * n_c + number] = 2 * X.real
-    other[n_c + coupling, 2 * n_c + number] = -2 * X.imag
-    first, second = np.array(sums.pairs, dtype=np.int64).reshape(-1, 2).T
-    other[2 * n_c + first, 2 * n_c + second] = np.where(first == second, 1.0, 2.0) * y
-    H[:n, :n] += other + other.T
+    gradient[2 * n_c : 2 * n_c + n_p] = 2 * np.bincount(number, weights=(c[coupling] * X).real, minlength=n_p)
+    gradient[2 * n_c + n_p :] = row[sums.count(plan) - plan.n_added : sums.count(plan)]
+    H = _from_products(plan, row[n_sums(sums.count(plan)) :].reshape(2, n_c + n_p, 2, n_c + n_p), mode)
+    if n_p:
+        y = 2 * row[1 + 2 * n_c + 2 * n_x : sums.count(plan) - plan.n_added]
+        H[coupling, 2 * n_c + number] += 2 * X.real
+        H[n_c + coupling, 2 * n_c + number] -= 2 * X.imag
+        H[2 * n_c + first, 2 * n_c + second] += y
+        apart = first != second
+        H[2 * n_c + second[apart], 2 * n_c + first[apart]] += y[apart]
+        H[2 * n_c : 2 * n_c + n_p, : 2 * n_c] = H[: 2 * n_c, 2 * n_c : 2 * n_c + n_p].T
     return Expansion(float(row[0]), gradient, H)
+
+
+def _from_products(plan: Plan, products: np.ndarray, mode: int) -> np.ndarray:
+    """What products of columns [re | im, column, re | im, column] add to a Hessian; columns of floating numbers only above the diagonal.
+
+    With a + ib for √ω ψ̄ ∂ψ/|ψ|, 2 Re Σ ω ∂ψ̄ ∂ψ is 2 Σ (aa + bb), and what a logarithm subtracts is 4 Σ aa; ∂ψ/∂Im c = i ∂ψ/∂Re c.
+    """
+    n_c, n = plan.n_couplings, plan.n_couplings + plan.n_floating
+    aa, ab, bb = products[0, :, 0], products[0, :, 1], products[1, :, 1]
+    same, crossed = (2 * (bb - aa), 2 * (ab + ab.T)) if mode == LOG else (2 * (bb + aa), 2 * (ab - ab.T))
+    H = np.zeros((plan.n_variables, plan.n_variables))
+    H[:n_c, :n_c] = same[:n_c, :n_c]
+    H[n_c : 2 * n_c, n_c : 2 * n_c] = -same[:n_c, :n_c] if mode == LOG else same[:n_c, :n_c]
+    H[n_c : 2 * n_c, :n_c] = crossed[:n_c, :n_c]
+    H[:n_c, n_c : 2 * n_c] = crossed[:n_c, :n_c].T
+    H[:n_c, 2 * n_c : n_c + n] = same[:n_c, n_c:]
+    H[n_c : 2 * n_c, 2 * n_c : n_c + n] = crossed[:n_c, n_c:]
+    H[2 * n_c : n_c + n, 2 * n_c : n_c + n] = same[n_c:, n_c:]
+    return H
 
 
 @dataclass
