@@ -14,6 +14,8 @@ from ctpwa.engine.backends.cuda.straight import BLOCK as STRAIGHT_BLOCK
 from ctpwa.engine.backends.cuda.straight import WARPS as STRAIGHT_WARPS
 from ctpwa.engine.backends.cuda.straight import is_straight, straight_source
 from ctpwa.engine.backends.cuda.straight_hessian import has_straight_hessian, hessian_source
+from ctpwa.engine.backends.cuda.straight_log_hessian import log_hessian_source, slopes_depth
+from ctpwa.engine.backends.cuda.straight_many import many_source
 from ctpwa.engine.codegen.generated_modules import load_generated
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.engine.plan.compact import compacted
@@ -49,7 +51,14 @@ for case in sys.argv[1:]:
         straight = load_generated("gpu_gradient", straight_source(plan, portable=False))
         for log, points in ((True, 1), (False, 1), (True, 3)):
             assert compile_kernel(straight.gradient, STRAIGHT_WARPS, LOG=log, POINTS=points, BLOCK=STRAIGHT_BLOCK)
+        many = load_generated("gpu_many", many_source(plan, portable=False))
+        for log in (True, False) if plan.n_floating else ():
+            assert compile_kernel(many.gradients, STRAIGHT_WARPS, LOG=log, POINTS=1, BLOCK=STRAIGHT_BLOCK)
     if has_straight_hessian(plan):
         products = load_generated("gpu_hessian", hessian_source(plan, portable=False))
         for log in (True, False):
             assert compile_kernel(products.hessian, STRAIGHT_WARPS, LOG=log, BLOCK=STRAIGHT_BLOCK)
+        logarithms = load_generated("gpu_log_hessian", log_hessian_source(plan, portable=False))
+        for points in (1, 3):
+            constants = {"POINTS": points, "SLOPES_DEPTH": slopes_depth(points), "BLOCK": STRAIGHT_BLOCK}
+            assert compile_kernel(logarithms.log_hessian, STRAIGHT_WARPS, **constants)

@@ -410,3 +410,15 @@ def test_without_any_signal_it_is_not_a_number(name, options):
     x = point(like)
     x[like.names.index(amount)] = value
     assert np.isnan([like.value(x), like.value_and_grad(x)[0], like.value_grad_hessian(x)[0]]).all()
+
+
+def test_shares_follow_the_parameters():
+    """They are kept until others are asked for."""
+    mixture = likelihood("reference", backgrounds=[SLOPE, FLAT]).evaluation.mixture
+    one, other = np.array([0.2, 0.1]), np.array([0.3, 0.05])
+    expected = [np.array([1 - m.sum(), *m]) for m in (one, other, one)]
+    for m, values in zip((one, other, one), expected, strict=True):
+        assert_close(mixture.at(m.copy()).values, values, 1e-14)
+    assert mixture.at(one) is mixture.at(one.copy())
+    one[0] = 0.5
+    assert_close(mixture.at(one).values, np.array([0.4, 0.5, 0.1]), 1e-14)

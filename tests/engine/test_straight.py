@@ -1,9 +1,13 @@
 """The gradient of large samples on a GPU has a kernel of its own: it agrees with the general one, and with the reference."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from ctpwa.data.density import Flat
-from ctpwa.engine.backends.cuda.straight import BLOCK, is_straight, n_sums
+from ctpwa.engine.backends.cuda.straight import BLOCK, is_straight, most_registers, n_sums
+from ctpwa.engine.backends.cuda.straight_many import MOST_TOGETHER
 from ctpwa.engine.likelihood.backgrounds import Background
 from ctpwa.engine.plan.tables import LOG, PLAIN
 from ctpwa.observe.mass_resolution import MassResolution
@@ -55,6 +59,7 @@ def test_points_of_an_event(n_points, engine):
     """Events do not fill a turn of the kernel: some threads have nothing to do."""
     assert BLOCK % n_points
     resolution = MassResolution((0, 1), 0.01, n_points)
+    assert straightened(make("small", engine, resolution=resolution)).engine._straight.has(2)
     compare("small", engine, resolution=resolution)
     compare("small", engine, resolution=resolution, backgrounds=[Background("b", rising, 0.2, floating=True)])
 
@@ -68,6 +73,37 @@ def test_points_and_the_event_itself_fit_into_a_turn(n_points, engine):
     general, own = (mixed(flat, engine, **FLOORED, resolution=MassResolution((0, 1), 0.01, n_points)) for _ in range(2))
     x = point(general)
     assert_close(straightened(own).simulation_scatter(x).products, general.simulation_scatter(x).products, 1e-11)
+
+
+MANY = {
+    "plain": ("small", {}),
+    "weights of both signs": ("small not streamed", {}),
+    "densities and points": (
+        "small",
+        {"backgrounds": [Background("b", rising, 0.2, floating=True)], "resolution": MassResolution((0, 1), 0.01, 3)},
+    ),
+}
+
+
+@on_gpus
+@pytest.mark.parametrize("which", MANY)
+def test_lineshapes_of_a_batch_share_a_pass(which, engine, monkeypatch):
+    """More values than one pass takes; waves whose lineshapes are fixed are computed once for all of them."""
+    name, options = MANY[which]
+    reference, own = make(name, "reference", **options), straightened(make(name, engine, **options))
+    monkeypatch.setattr(own.engine, "begin", None)
+    x = np.array([point(own) * (1 + 0.01 * k) for k in range(MOST_TOGETHER + 1)])
+    values, gradients = own.value_and_grad(x)
+    expected, slopes = reference.value_and_grad(x)
+    assert_close(values, expected, 1e-12, abs(reference.samples.totals.absolute))
+    assert_close(gradients, slopes, 1e-12)
+
+
+@on_gpus
+@pytest.mark.parametrize("name", ["kk_eta fixed", "own_lineshapes", "small streamed"])
+def test_other_batches_take_other_ways(name, engine):
+    """Fixed lineshapes have matrix products; values of Python functions are those of one point; events that pass through are not kept."""
+    assert not straightened(make(name, engine)).evaluation._takes_many
 
 
 @on_gpus
@@ -116,3 +152,10 @@ def test_numbers_of_a_warp():
     plan = likelihood("kk_eta", "reference").plan
     assert n_sums(1 + plan.n_variables) == 64  # the value, 23 complex couplings and ten floating numbers, filled up
     assert not is_straight(plan, most_kept=2 * (23 + 10) - 1)
+
+
+def test_programs_on_a_multiprocessor():
+    """Its registers are for 512 threads with 128 each: a compiler that takes a few more would cost a program of 128 threads."""
+    plans = {name: likelihood(name, "reference").plan for name in ("kk_eta fixed", "kk_eta", "polarised")}
+    assert {name: most_registers(plan) for name, plan in plans.items()} == {"kk_eta fixed": 128, "kk_eta": 168, "polarised": None}
+    assert most_registers(replace(plans["kk_eta fixed"], n_added=1)) == 128

@@ -27,6 +27,10 @@ class Engine(Protocol):
     most_together: float  # events up to which that is worth it for Hessians
     quick_hessians: float  # events up to which a Hessian hardly takes longer than a gradient
 
+    @property
+    def takes_many(self) -> bool:
+        """Whether its ``begin_many`` shares passes between values of all parameters, those of lineshapes as well."""
+
     def prepare(self) -> None:
         """Do now what would otherwise make the first evaluations slow."""
 

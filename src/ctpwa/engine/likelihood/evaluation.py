@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import log
 
 import numpy as np
@@ -19,7 +20,7 @@ from ctpwa.engine.backends.batch import coupling_mix
 from ctpwa.engine.backends.engine import Engine
 from ctpwa.engine.backends.expansion import NOTHING, Expansion
 from ctpwa.engine.likelihood.collapsed import Collapsed
-from ctpwa.engine.likelihood.event_sums import begin_batches, begin_expansions
+from ctpwa.engine.likelihood.event_sums import begin_batches, begin_expansions, begin_many
 from ctpwa.engine.likelihood.mixture import Mixture
 from ctpwa.engine.likelihood.parts import FitSamples, Normalisation
 from ctpwa.engine.likelihood.pull_back import PullBack
@@ -86,7 +87,11 @@ class Evaluation:
     @cached_property
     def _in_one_go(self) -> bool:
         """Whether the engine can complete β, which hold σ, because it has all events."""
-        return self.alone and not any(source.streams for source, _ in [*self._logarithms, *self._normalising])
+        return self.alone and not self._any_streams
+
+    @cached_property
+    def _any_streams(self) -> bool:
+        return any(source.streams for source, _ in [*self._logarithms, *self._normalising])
 
     def norm_task(self, native: Native, order: int, finish: Callable[[Expansion], object]) -> RankTask:
         """Σ w I of the normalisation, of which ``finish`` makes something."""
@@ -143,17 +148,24 @@ class Evaluation:
             wait = self._begin(native, None, self._logarithms, order)
             norm = self._collapsed(native[0], order)  # while the device computes
         else:  # β hold σ, which is known at once
+            beta = self._beta(native, self._collapsed(native[0], 0))
+            wait = self._begin(native, beta, self._logarithms, order)
             norm = self._collapsed(native[0], order)
-            wait = self._begin(native, self._beta(native, norm), self._logarithms, order)
+            self.mixture.expect(native[1][self.mixed_order])
         return self._signed(wait()), norm
 
     def _sums_of_both(self, native: Native, order: int) -> Sums:
         """Both sums in one go."""
-        beta = None
+        beta = self._relative_beta(native[1])
+        wait = self._begin(native, beta, [*self._normalising, *self._logarithms], order, relative=beta is not None)
         if self.mixture is not None:
-            beta = self.mixture.relative_beta(native[1][self.mixed_order]) / self.norm.weight
-        norm, *logarithms = self._begin(native, beta, [*self._normalising, *self._logarithms], order, relative=beta is not None)()
+            self.mixture.expect(native[1][self.mixed_order])  # while the device computes
+        norm, *logarithms = wait()
         return self._signed(logarithms), norm
+
+    def _relative_beta(self, theta: np.ndarray) -> np.ndarray | None:
+        """β/Σ w I of every added density."""
+        return None if self.mixture is None else self.mixture.relative_beta(theta[self.mixed_order]) / self.norm.weight
 
     @in_turn
     def _local_logarithms(self, native: Native, beta: np.ndarray, order: int) -> Expansion:
@@ -260,6 +272,8 @@ class Evaluation:
 
     def batch_task(self, x: np.ndarray, order: int) -> RankTask:
         """Values, gradients and Hessians of a batch [vector, parameter]; one pass over the events for all vectors where that pays."""
+        if order == 1 and len(x) and self._takes_many:
+            return self._many_task(x)
         if not (order and len(x) and self.shares_passes(order)):
             return joined([self.task(row, order) for row in x], lambda results: _stacked(results, x, order))
         n_c = 2 * self.engine.plan.n_couplings
@@ -271,6 +285,38 @@ class Evaluation:
             lambda found: found[0].ravel(),
             lambda row: (row.reshape(len(x), -1), self._collapsed_batch(x)),
         )
+
+    @property
+    def _takes_many(self) -> bool:
+        """Whether vectors with different lineshapes share their passes over the events."""
+        simple = not isinstance(self.norm.source, Collapsed) and (self.alone or self.mixture is None)
+        return simple and self.engine.takes_many and not self._any_streams
+
+    def _many_task(self, x: np.ndarray) -> RankTask:
+        """Values and gradients of a batch with one pass over the events for some vectors at a time."""
+        n = self.engine.plan.n_variables
+        natives = [self.parameters.native(row) for row in x]
+
+        def whole(row: np.ndarray) -> list[Sums]:
+            found = unpack(row, n, 1)
+            return list(zip(found[::2], found[1::2], strict=True))
+
+        def finish(found: Sequence[Sums]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            rows = zip(x, natives, found, strict=True)
+            return _stacked([self._complete(row, native[1], 1, *sums) for row, native, sums in rows], x, 1)
+
+        size = 2 * len(x) * packed_size(n, 1)
+        return RankTask(lambda: self._local_many(natives), finish, size, lambda found: pack([*chain(*found)], n, 1), whole)
+
+    @in_turn
+    def _local_many(self, natives: Sequence[Native]) -> list[Sums]:
+        """Both sums for many vectors, of the events of this process."""
+        plan = self.engine.plan
+        c = np.array([c for c, _ in natives])
+        p = np.array([plan.numbers(theta[self.theta_order], self._relative_beta(theta)) for _, theta in natives])
+        groups = [*self._normalising, *self._logarithms]
+        wait = begin_many(self.engine, groups, c, p, plan.n_variables, relative=self.mixture is not None)
+        return [(self._signed(logarithms), norm) for norm, *logarithms in wait()]
 
     def shares_passes(self, order: int) -> bool:
         """Whether the vectors of a batch share their passes over the events."""

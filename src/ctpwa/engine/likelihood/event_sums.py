@@ -117,6 +117,19 @@ def begin_batches(engine: Any, source: SampleSource, mix: np.ndarray, p: np.ndar
     return result
 
 
+def begin_many(
+    engine: Any, groups: Sequence[tuple[SampleSource, int]], c: np.ndarray, p: np.ndarray, size: int, *, relative: bool
+) -> Callable[[], list[list[Expansion]]]:
+    """Begin ``begin_expansions`` to first order at many values [value, coupling], [value, number]; all events are on the device."""
+    tasks = [(sample, mode) for source, mode in groups for sample in source.resident]
+    wait = engine.begin_many(tasks, c, p, relative=relative)
+
+    def result() -> list[list[Expansion]]:
+        return [[add_up([next(found) for _ in source.resident], size, 1) for source, _ in groups] for found in map(iter, wait())]
+
+    return result
+
+
 def intensities(engine: Engine, stored: StoredSample, c: np.ndarray, p: np.ndarray, refresh: CallbackValues) -> Tensor:
     """I of every event in the order of the input: on the device if all events are there, else in main memory."""
     engine.set_numbers(c, p)

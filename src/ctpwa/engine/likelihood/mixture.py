@@ -92,9 +92,21 @@ class Mixture:
         return np.array([share.constant for share in shares]), slopes.reshape(len(shares), len(self.parameters))
 
     def at(self, m: np.ndarray) -> Shares:
-        """How much there is of everything at some values of the parameters."""
-        constants, slopes = self._linear
-        return Shares(constants + slopes @ m, slopes)
+        """How much there is of everything at some values of the parameters; kept until others are asked for."""
+        key = m.tobytes()
+        last = self._last.get("at")
+        if last is None or last[0] != key:
+            constants, slopes = self._linear
+            last = self._last["at"] = key, Shares(constants + slopes @ m, slopes)
+        return last[1]
+
+    @cached_property
+    def _last(self) -> dict[str, tuple[bytes, Shares]]:
+        return {}
+
+    def expect(self, m: np.ndarray) -> None:
+        """Compute now what ``combine`` needs of the parameters alone."""
+        _ = self.at(m).ratio_slopes
 
     def beta(self, m: np.ndarray, sigma: float) -> np.ndarray:
         """β of every density."""
@@ -109,12 +121,13 @@ class Mixture:
         return self._chain(self.at(m), sigma, relative)
 
     def _chain(self, here: Shares, sigma: float, relative: np.ndarray) -> np.ndarray:
-        n_y, beta = len(relative), here.ratios * sigma / self.means
-        J = np.zeros((n_y + len(beta), n_y + len(self.parameters)))
-        J[:n_y, :n_y] = np.eye(n_y)
-        J[n_y:, :n_y] = np.outer(beta, relative)
-        J[n_y:, n_y:] = sigma * here.ratio_slopes / self.means[:, None]
-        return J
+        y = np.eye(len(relative), len(relative) + len(self.parameters))
+        return np.concatenate([y, self._rows(here, sigma, relative)])
+
+    def _rows(self, here: Shares, sigma: float, relative: np.ndarray) -> np.ndarray:
+        """∂β/∂(y, m)."""
+        over_sigma = sigma / self.means
+        return np.concatenate([np.outer(here.ratios * over_sigma, relative), over_sigma[:, None] * here.ratio_slopes], axis=1)
 
     def slope_of_signal(self, m: np.ndarray) -> np.ndarray:
         """∂ ln s/∂m."""
@@ -157,13 +170,13 @@ class Mixture:
         grad = np.concatenate([(W - pulled) * relative - V.gradient[:n_y], d_outside - over_ratios @ here.ratio_slopes])
         if order == 1:
             return float(value), grad, NOTHING
-        J = self._chain(here, sigma, relative)
-        curved = norm.hessian[:n_y, :n_y] / norm.value  # ∂²σ/σ = ∂² ln σ + ∂ln σ ∂ln σ
-        H = -J.T @ V.hessian @ J
-        H[:n_y, :n_y] += (W - pulled) * curved - W * np.outer(relative, relative)
-        cross = np.outer(relative, V.gradient[n_y:] @ J[n_y:, n_y:])
-        H[:n_y, n_y:] -= cross
-        H[n_y:, :n_y] -= cross.T
+        own = self._rows(here, sigma, relative)
+        over_beta = V.hessian[:, n_y:] @ own  # ∂²/∂(y, β)∂β times ∂β/∂(y, m)
+        H = -0.5 * (own.T @ over_beta[n_y:])
+        H[:n_y] -= over_beta[:n_y]
+        H[:n_y, :n_y] += (W - pulled) / 2 * (norm.hessian[:n_y, :n_y] / norm.value)  # ∂²σ/σ = ∂² ln σ + ∂ln σ ∂ln σ
+        H[:n_y, :n_y] -= W / 2 * np.outer(relative, relative) + V.hessian[:n_y, :n_y] / 2
+        H[:n_y, n_y:] -= np.outer(relative, V.gradient[n_y:] @ own[:, n_y:])
         slope = here.slopes[0] / here.values[0]
-        H[n_y:, n_y:] += W * np.outer(slope, slope) - here.ratio_curvature(over_ratios)
-        return float(value), grad, (H + H.T) / 2
+        H[n_y:, n_y:] += 0.5 * (W * np.outer(slope, slope) - here.ratio_curvature(over_ratios))
+        return float(value), grad, H + H.T

@@ -51,6 +51,7 @@ class CpuEngine:
 
     name = "cpu"
     shares_passes = True
+    takes_many = False
     most_together: float = inf
     quick_hessians: float = 0
 

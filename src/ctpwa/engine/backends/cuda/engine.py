@@ -15,6 +15,7 @@ from ctpwa.engine.backends.batch import batch_sums
 from ctpwa.engine.backends.cuda.batch_kernel import FUSION, weigh
 from ctpwa.engine.backends.cuda.source import MOST_EARLY, column_slots, entry_width, gpu_source, n_numbers
 from ctpwa.engine.backends.cuda.straight_launch import StraightSums
+from ctpwa.engine.backends.cuda.straight_many import numbers_together
 from ctpwa.engine.backends.engine import Task
 from ctpwa.engine.backends.expansion import Expansion, from_row
 from ctpwa.engine.backends.gram import ChunkColumns, Gram, add_gram, gram_from_row
@@ -144,11 +145,11 @@ class CudaEngine:
         return self._expansion(row, self._present, mode, order)
 
     def _expansion(self, row: np.ndarray, c: np.ndarray, mode: int, order: int) -> Expansion:
-        straight = self._straight_of(mode, order)
+        straight = self._straight_of(order)
         return from_row(self.tables, row, c, mode, order) if straight is None else straight.expansion(row, c, mode, order)
 
-    def _straight_of(self, mode: int, order: int) -> StraightSums | None:
-        return self._straight if self._straight is not None and self._straight.has(mode, order) else None
+    def _straight_of(self, order: int) -> StraightSums | None:
+        return self._straight if self._straight is not None and self._straight.has(order) else None
 
     def gram_of(self, row: np.ndarray) -> Gram:
         """The Gram matrices of a row of sums."""
@@ -163,7 +164,7 @@ class CudaEngine:
     ) -> Callable[[], list[Expansion]]:
         """Begin the passes over all samples; what is returned waits for the results. Relative β are completed on the device."""
         self._fill_numbers(c, p)
-        in_chunks = [(sample, mode) for sample, mode in tasks if order == 2 and self._straight_of(mode, 2) is None]
+        in_chunks = tasks if order == 2 and self._straight_of(2) is None else []
         recorded = sum(self._column_bytes(mode) * sample.n_events for sample, mode in in_chunks) <= self.tuning.most_recorded
         key = (order, relative, *((s.number, mode) for s, mode in tasks)) if recorded else None
         wait = self._begin(key, tasks, lambda: self._results(tasks, order, relative=relative))
@@ -179,11 +180,41 @@ class CudaEngine:
 
         return expansions
 
+    @property
+    def takes_many(self) -> bool:
+        """Large samples of plans with floating lineshapes have a kernel for it."""
+        return self._straight is not None and self.plan.n_floating > 0 and not self.plan.callbacks
+
+    def begin_many(
+        self, tasks: Sequence[Task], c: np.ndarray, p: np.ndarray, *, relative: bool = False
+    ) -> Callable[[], list[list[Expansion]]]:
+        """Begin gradients at many values [value, coupling], [value, number], as ``begin`` does for one; what is returned waits."""
+        straight, plan = self._straight, self.plan
+        assert straight is not None
+        n, n_p = 2 * plan.n_couplings, len(plan.p)
+        host = np.empty((len(c), numbers_together(plan)))
+        host[:, :n] = np.ascontiguousarray(c).view(float)
+        host[:, n:] = p[:, : n_p + plan.n_added]
+        numbers = self._upload(host)
+        n_first = sum(mode == PLAIN for _, mode in tasks) if relative else 0
+        rows = [straight.many_rows(sample, mode, numbers) for sample, mode in tasks[:n_first]]
+        if relative:
+            numbers[:, n + n_p :] *= sum(row[:, :1] for row in rows)  # the first number of a row is the sum itself
+        rows += [straight.many_rows(sample, mode, numbers) for sample, mode in tasks[n_first:]]
+        found = torch.stack(rows, dim=1)
+
+        def expansions() -> list[list[Expansion]]:
+            modes = [mode for _, mode in tasks]
+            values = zip(c, found.cpu().numpy(), strict=True)
+            return [[self._expansion(row, own, mode, 1) for mode, row in zip(modes, here, strict=True)] for own, here in values]
+
+        return expansions
+
     def _row_length(self, mode: int, order: int) -> int:
         """Numbers of what ``sum_row`` gives."""
-        straight = self._straight_of(mode, order)
+        straight = self._straight_of(order)
         if straight is not None:
-            return straight.row_length(order)
+            return straight.row_length(mode, order)
         return self.tables.layouts[order].length + (8 * self.plan.n_columns**2 if order == 2 else 0)
 
     def _begin(self, key: tuple | None, tasks: Sequence[Task], work: Callable[[], Tensor], *inputs: _Buffer) -> Callable[[], np.ndarray]:
@@ -219,7 +250,7 @@ class CudaEngine:
         return torch.cat(rows) if len(rows) > 1 else rows[0]
 
     def _result(self, sample: Sample, mode: int, order: int) -> Tensor:
-        straight = self._straight_of(mode, order)
+        straight = self._straight_of(order)
         if straight is not None:
             return straight.row(sample, mode, order, self._numbers)
         if sample.v is not None:

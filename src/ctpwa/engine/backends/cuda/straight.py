@@ -31,6 +31,8 @@ LANES = 32  # threads of a warp
 WARPS = 4  # of a program
 BLOCK = WARPS * LANES  # points of a turn: each thread has one
 MOST_KEPT = 96  # numbers of all columns of an event
+REGISTERS = (128, 168)  # of a thread, so that four or three programs fit on a multiprocessor; a few more would cost one of them
+BESIDE = 32  # registers besides those of the columns
 NAME = re.compile(r"\b(?:t\d+|e\d+(?:_re|_im)?|p\d+)\b")  # as in the code of a formula
 JIT = '@triton.jit(do_not_specialize=["w_step", "first_event", "n_events", "n_all", "n_turns", "nothing"])'
 
@@ -146,6 +148,12 @@ def is_straight(plan: Plan, most_kept: int = MOST_KEPT) -> bool:
     return 2 * plan.n_rows * (plan.n_couplings + plan.n_floating) <= most_kept
 
 
+def most_registers(plan: Plan) -> int | None:
+    """Registers that a thread of the gradient gets by with; None: as many as there are."""
+    needed = 4 * plan.n_rows * (plan.n_couplings + plan.n_floating) + BESIDE  # a number takes two
+    return next((most for most in REGISTERS if needed <= most), None)
+
+
 def n_sums(n: int) -> int:
     """Numbers that a warp writes for ``n`` sums: a multiple of its threads."""
     return -(-n // LANES) * LANES
@@ -228,11 +236,7 @@ class StraightWriter:
         yield '    """Sums of every warp; ``nothing`` is 0: c and p are not read before the loop, to fill registers."""'
         n_own = n_sums(1 + self.plan.n_variables) // LANES
         yield from self.before(n_own)
-        self.write("here = lane // POINTS  # which event of the turn")
-        self.write("event = tl.cast(turn, tl.int64) * (BLOCK // POINTS) + here")
-        self.write("point = tl.cast(turn, tl.int64) * (BLOCK // POINTS * POINTS) + lane")
-        self.write("inside = (event < n_events) & (here < BLOCK // POINTS)")
-        self.write("size = tl.cast(n_events, tl.int64) * POINTS")
+        self.point()
         self.columns()
         self.amplitude()
         self.weigh()
@@ -252,18 +256,36 @@ class StraightWriter:
         yield f"    out = out_ptr + tl.program_id(0).to(tl.int64) * (BLOCK * {n_own})"
         yield from (f"    put(out, lane * {n_own} + {k}, sum{k})" for k in range(n_own))
 
+    def point(self) -> None:
+        """Which event is that of a thread, and which of its points."""
+        self.write("here = lane // POINTS  # which event of the turn")
+        self.write("event = tl.cast(turn, tl.int64) * (BLOCK // POINTS) + here")
+        self.write("point = tl.cast(turn, tl.int64) * (BLOCK // POINTS * POINTS) + lane")
+        self.write("inside = (event < n_events) & (here < BLOCK // POINTS)")
+        self.write("size = tl.cast(n_events, tl.int64) * POINTS")
+
     def columns(self) -> None:
         """D of every coupling and floating number, wave by wave; threads without an event of their own compute the last one."""
-        plan = self.plan
-        self.write("at = tl.minimum(point, size - 1)")
+        self.begin_columns()
         self.write("c = c_ptr + turn * nothing")
         self.write("p = p_ptr + turn * nothing")
-        for index, t, _, first, last, *rows in Tables(plan).visits.tolist():
-            kind = plan.kinds[index]
-            code = kind_code(kind, TRITON, self.order)
-            names = self.site(kind, code, rows)
-            for a in range(first, last):
-                self.channel(a, t, kind, code, names)
+        for visit in Tables(self.plan).visits.tolist():
+            self.visit(visit)
+
+    def begin_columns(self) -> None:
+        """Where numbers of the point are, and those that are needed when ψ is known."""
+        self.write("at = tl.minimum(point, size - 1)")
+        for b in range(self.plan.n_added):
+            self.write(f"if LOG: added{b} = {_load_E(self.plan.added_row + b)}")
+
+    def visit(self, visit: Sequence[int]) -> None:
+        """Add some neighbouring channels to the columns."""
+        index, t, _, first, last, *rows = visit
+        kind = self.plan.kinds[index]
+        code = kind_code(kind, TRITON, self.order)
+        names = self.site(kind, code, rows)
+        for a in range(first, last):
+            self.channel(a, t, kind, code, names)
 
     def site(self, kind: FormulaKind, code: KindCode, rows: Sequence[int]) -> dict[str, str]:
         """Names of event quantities, and of what a formula computes of them alone, which other formulas may share."""
@@ -374,7 +396,6 @@ class StraightWriter:
         self.write("w = tl.where(inside, fetch(w_ptr, tl.minimum(event, n_events - 1) * w_step), 0.0)")
         self.write("if LOG:")
         for b in range(plan.n_added):
-            self.write(f"    added{b} = {_load_E(plan.added_row + b)}")
             self.write(f"    I += tl.load(beta_ptr + {b}) * added{b}")
         self.write("    if POINTS > 1:")
         self.write("        v = tl.where(inside, fetch(v_ptr, at), 0.0)")

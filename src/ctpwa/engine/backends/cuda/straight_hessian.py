@@ -19,10 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from ctpwa.engine.backends.cuda.straight import BLOCK, JIT, LANES, MOST_KEPT, StraightWriter, is_straight, module_source, n_sums
-from ctpwa.engine.backends.expansion import Expansion, hessian_of_outer
-from ctpwa.engine.backends.gram import gram_from_row
+from ctpwa.engine.backends.expansion import Expansion
 from ctpwa.engine.plan.plan import Plan
-from ctpwa.engine.plan.tables import LOG, expand_gram
+from ctpwa.engine.plan.tables import LOG
 
 LARGEST, SMALLEST = 64, 16  # rows of a block of columns
 DEPTH = 32  # events of one product
@@ -51,9 +50,32 @@ class HessianSums:
             pairs |= dict.fromkeys((min(pair), max(pair)) for pair in combinations_with_replacement(numbers, 2))
         return cls(tuple(crossed), tuple(pairs))
 
+    @cached_property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both as arrays, [2, number of them]."""
+        crossed, pairs = (np.array(own, dtype=np.int64).reshape(-1, 2).T for own in (self.crossed, self.pairs))
+        return crossed, pairs
+
     def count(self, plan: Plan) -> int:
-        """How many numbers: the value, two for every coupling and X, one for every Y."""
-        return 1 + 2 * plan.n_couplings + 2 * len(self.crossed) + len(self.pairs)
+        """How many numbers: the value, two for every coupling and X, one for every Y and every added density."""
+        return 1 + 2 * plan.n_couplings + 2 * len(self.crossed) + len(self.pairs) + plan.n_added
+
+
+def tiles(n: int) -> list[tuple[int, int]]:
+    """First row and size of the blocks of ``n`` rows: powers of two."""
+    found, start = [], 0
+    while start < n:
+        size = LARGEST
+        while size > max(n - start, SMALLEST):
+            size //= 2
+        found.append((start, size))
+        start += size
+    return found
+
+
+def inside_of(rows: str, n: int) -> str:
+    """Which rows of a block there are."""
+    return f"({rows} < {n})"
 
 
 def has_straight_hessian(plan: Plan, most_kept: int = MOST_KEPT) -> bool:
@@ -77,26 +99,42 @@ def hessian_expansion(plan: Plan, sums: HessianSums, row: np.ndarray, c: np.ndar
         c:     couplings
         mode:  LOG or PLAIN
     """
-    n_c, n_p = plan.n_couplings, plan.n_floating
-    n, n_x, n_padded = 2 * n_c + n_p, len(sums.crossed), n_sums(sums.count(plan))
-    g, x, y = np.split(row[1 : sums.count(plan)], [2 * n_c, 2 * n_c + 2 * n_x])
-    X = x[:n_x] - 1j * x[n_x:]
-    coupling, number = np.array(sums.crossed, dtype=np.int64).reshape(-1, 2).T
-    gradient, H = np.zeros(plan.n_variables), np.zeros((plan.n_variables, plan.n_variables))
+    n_c, n_p, n_x = plan.n_couplings, plan.n_floating, len(sums.crossed)
+    g, X = row[1 : 1 + 2 * n_c], row[1 + 2 * n_c : 1 + 2 * n_c + n_x] - 1j * row[1 + 2 * n_c + n_x : 1 + 2 * n_c + 2 * n_x]
+    (coupling, number), (first, second) = sums.places
+    gradient = np.zeros(plan.n_variables)
     gradient[: 2 * n_c] = 2 * g
-    gradient[2 * n_c : n] = 2 * np.bincount(number, weights=(c[coupling] * X).real, minlength=n_p)
-    products = row[n_padded:]
-    gram = gram_from_row(np.concatenate([products, products]))
-    H[:n, :n] = 2 * expand_gram(gram.re, gram.im, n_c)
-    if mode == LOG:
-        H[:n, :n] -= hessian_of_outer(gram.outer, n_c)
-    other = np.zeros((n, n))
-    other[coupling, 2 * n_c + number] = 2 * X.real
-    other[n_c + coupling, 2 * n_c + number] = -2 * X.imag
-    first, second = np.array(sums.pairs, dtype=np.int64).reshape(-1, 2).T
-    other[2 * n_c + first, 2 * n_c + second] = np.where(first == second, 1.0, 2.0) * y
-    H[:n, :n] += other + other.T
+    gradient[2 * n_c : 2 * n_c + n_p] = 2 * np.bincount(number, weights=(c[coupling] * X).real, minlength=n_p)
+    gradient[2 * n_c + n_p :] = row[sums.count(plan) - plan.n_added : sums.count(plan)]
+    H = _from_products(plan, row[n_sums(sums.count(plan)) :].reshape(2, n_c + n_p, 2, n_c + n_p), mode)
+    if n_p:
+        y = 2 * row[1 + 2 * n_c + 2 * n_x : sums.count(plan) - plan.n_added]
+        H[coupling, 2 * n_c + number] += 2 * X.real
+        H[n_c + coupling, 2 * n_c + number] -= 2 * X.imag
+        H[2 * n_c + first, 2 * n_c + second] += y
+        apart = first != second
+        H[2 * n_c + second[apart], 2 * n_c + first[apart]] += y[apart]
+        H[2 * n_c : 2 * n_c + n_p, : 2 * n_c] = H[: 2 * n_c, 2 * n_c : 2 * n_c + n_p].T
     return Expansion(float(row[0]), gradient, H)
+
+
+def _from_products(plan: Plan, products: np.ndarray, mode: int) -> np.ndarray:
+    """What products of columns [re | im, column, re | im, column] add to a Hessian; columns of floating numbers only above the diagonal.
+
+    With a + ib for √ω ψ̄ ∂ψ/|ψ|, 2 Re Σ ω ∂ψ̄ ∂ψ is 2 Σ (aa + bb), and what a logarithm subtracts is 4 Σ aa; ∂ψ/∂Im c = i ∂ψ/∂Re c.
+    """
+    n_c, n = plan.n_couplings, plan.n_couplings + plan.n_floating
+    aa, ab, bb = products[0, :, 0], products[0, :, 1], products[1, :, 1]
+    same, crossed = (2 * (bb - aa), 2 * (ab + ab.T)) if mode == LOG else (2 * (bb + aa), 2 * (ab - ab.T))
+    H = np.zeros((plan.n_variables, plan.n_variables))
+    H[:n_c, :n_c] = same[:n_c, :n_c]
+    H[n_c : 2 * n_c, n_c : 2 * n_c] = -same[:n_c, :n_c] if mode == LOG else same[:n_c, :n_c]
+    H[n_c : 2 * n_c, :n_c] = crossed[:n_c, :n_c]
+    H[:n_c, n_c : 2 * n_c] = crossed[:n_c, :n_c].T
+    H[:n_c, 2 * n_c : n_c + n] = same[:n_c, n_c:]
+    H[n_c : 2 * n_c, 2 * n_c : n_c + n] = crossed[:n_c, n_c:]
+    H[2 * n_c : n_c + n, 2 * n_c : n_c + n] = same[n_c:, n_c:]
+    return H
 
 
 @dataclass
@@ -116,15 +154,8 @@ class HessianWriter(StraightWriter):
 
     @cached_property
     def blocks(self) -> list[tuple[int, int]]:
-        """First column and size of every block: powers of two."""
-        found, start = [], 0
-        while start < self.n_columns:
-            size = LARGEST
-            while size > max(self.n_columns - start, SMALLEST):
-                size //= 2
-            found.append((start, size))
-            start += size
-        return found
+        """First column and size of every block."""
+        return tiles(self.n_columns)
 
     @cached_property
     def products(self) -> list[tuple[int, int]]:
@@ -140,10 +171,7 @@ class HessianWriter(StraightWriter):
         yield "):"
         yield '    """Of events from one on; their weights have one sign. ``nothing`` is 0, as in the gradient."""'
         n_own = n_sums(self.numbers.count(self.plan)) // LANES
-        for (i, j), (a, b) in ((pair, (self.blocks[pair[0]][1], self.blocks[pair[1]][1])) for pair in self.products):
-            yield f"    product{i}_{j} = tl.zeros(({a}, {b}), tl.float64)"
-        for i, (start, size) in enumerate(self.blocks):
-            yield f"    rows{i} = {start} + tl.arange(0, {size})"
+        yield from self.begin_products("product", self.blocks, self.products)
         yield f"    scratch = scratch_ptr + tl.program_id(0).to(tl.int64) * ({self.n_columns} * BLOCK)"
         yield from self.before(n_own)
         self.write("event = tl.cast(turn, tl.int64) * BLOCK + lane")
@@ -158,11 +186,23 @@ class HessianWriter(StraightWriter):
         yield from (f"        {line}" for line in self.lines)
         yield from self.after(n_own)
         yield f"    gram = gram_ptr + tl.program_id(0).to(tl.int64) * {self.n_columns**2}"
-        for i, j in self.products:
-            inside = f"(rows{i} < {self.n_columns})[:, None] & (rows{j} < {self.n_columns})[None, :]"
-            yield f"    tl.store(gram + rows{i}[:, None] * {self.n_columns} + rows{j}[None, :], product{i}_{j}, mask={inside})"
+        yield from self.store_products("product", self.n_columns, self.products, "gram")
+
+    def begin_products(self, name: str, blocks: Sequence[tuple[int, int]], products: Sequence[tuple[int, int]]) -> Iterator[str]:
+        """Products of blocks of rows, 0 so far, and which rows these are."""
+        for i, j in products:
+            yield f"    {name}{i}_{j} = tl.zeros(({blocks[i][1]}, {blocks[j][1]}), tl.float64)"
+        for i, (start, size) in enumerate(blocks):
+            yield f"    {name}_rows{i} = {start} + tl.arange(0, {size})"
+
+    def store_products(self, name: str, n: int, products: Sequence[tuple[int, int]], where: str) -> Iterator[str]:
+        """Write the matrix of ``n`` rows whose upper half they are."""
+        for i, j in products:
+            one, other = f"{name}_rows{i}", f"{name}_rows{j}"
+            mask = f"{inside_of(one, n)}[:, None] & {inside_of(other, n)}[None, :]"
+            yield f"    tl.store({where} + {one}[:, None] * {n} + {other}[None, :], {name}{i}_{j}, mask={mask})"
             if i != j:
-                yield f"    tl.store(gram + rows{i}[:, None] + rows{j}[None, :] * {self.n_columns}, product{i}_{j}, mask={inside})"
+                yield f"    tl.store({where} + {one}[:, None] + {other}[None, :] * {n}, {name}{i}_{j}, mask={mask})"
 
     def derivatives(self, a: int, t: int, r: int, numbers: Sequence[int], sign: int, parts: Sequence[tuple[str, str]]) -> None:
         """Add f K ∂F to X and c f K ∂²F to Y; a formula may hold one number twice."""
@@ -199,21 +239,21 @@ class HessianWriter(StraightWriter):
         n = self.n_columns // 2
         for i in range(n):
             re, im = self.part(f"d_re{i}_0"), self.part(f"d_im{i}_0")
-            self.put(i, f"t_re * {re} + t_im * {im}")
-            self.put(n + i, f"t_re * {im} - t_im * {re}")
+            self.put(i, f"t_re * {re} + t_im * {im}", "    ")
+            self.put(n + i, f"t_re * {im} - t_im * {re}", "    ")
         self.write("else:")
         self.write("    value = w * I")
         self.write("    omega = w")
         for i in range(n):
-            self.put(i, f"root * {self.part(f'd_re{i}_0')}")
-            self.put(n + i, f"root * {self.part(f'd_im{i}_0')}")
+            self.put(i, f"root * {self.part(f'd_re{i}_0')}", "    ")
+            self.put(n + i, f"root * {self.part(f'd_im{i}_0')}", "    ")
         self.write("psi_re0 *= omega")
         self.write("psi_im0 *= omega")
 
-    def put(self, column: int, value: str) -> None:
+    def put(self, column: int, value: str, indent: str) -> None:
         """Write a number of a column where all threads can read it."""
         code = f"{{ st.global.f64 [$1+{8 * BLOCK * column}], $2; mov.b32 $0, 0; }}"
-        self.write(f"    put_at(own, {BLOCK * column}, '{code}', {value})")
+        self.write(f"{indent}put_at(own, {BLOCK * column}, '{code}', {value})")
 
     def sums(self) -> list[str]:
         """The value, and ψ̄ D, ψ̄ X and Re ψ̄ Y; −Im where there are two parts."""
@@ -230,16 +270,20 @@ class HessianWriter(StraightWriter):
         own, crossed, second = columns[:n_c], columns[n_c : n_c + n_x], columns[n_c + n_x :]
         names = [f"g_{part}{column}" for group in (own, crossed) for part in ("re", "im") for column in group]
         names += [f"g_re{column}" for column in second]
-        return ["value", *(name if name in self.known else "zero" for name in names)]
+        return ["value", *(name if name in self.known else "zero" for name in names), *["zero"] * self.plan.n_added]
 
     def multiply(self) -> None:
         """Products of all columns, once all threads have written theirs; the next turn waits until they are read."""
         self.write("tl.debug_barrier()")
+        self.multiply_columns()
+        self.write("tl.debug_barrier()")
+
+    def multiply_columns(self) -> None:
+        """Products of columns that all threads have written."""
         self.write(f"for start in range(0, BLOCK, {DEPTH}):")
         self.write(f"    events = start + tl.arange(0, {DEPTH})")
         for i in range(len(self.blocks)):
-            inside = f"(rows{i} < {self.n_columns})[:, None]"
-            self.write(f"    part{i} = tl.load(scratch + rows{i}[:, None] * BLOCK + events[None, :], mask={inside}, other=0.0)")
+            rows, inside = f"product_rows{i}", inside_of(f"product_rows{i}", self.n_columns)
+            self.write(f"    part{i} = tl.load(scratch + {rows}[:, None] * BLOCK + events[None, :], mask={inside}[:, None], other=0.0)")
         for i, j in self.products:
             self.write(f"    product{i}_{j} += tl.dot(part{i}, tl.trans(part{j}))")
-        self.write("tl.debug_barrier()")

@@ -29,6 +29,7 @@ class ReferenceEngine:
 
     name = "reference"
     shares_passes = False
+    takes_many = False
     most_together = 0.0
     quick_hessians: float = 0
 
