@@ -213,6 +213,9 @@ def test_a_tiny_run_continues_where_it_was(bench, experiment, tmp_path):
     records = [json.loads(line) for line in after.splitlines()[1:]]
     assert [(r["setting"], r["toy"]) for r in records] == [("ideal", 0), ("ideal", 1), *((name, 0) for name in names[1:])]
     assert all(r["good"] for r in records), records
+    bench.command.run(experiment, names[-1:], 1, 1, tmp_path / "alone")  # a fit is the same whatever was fitted before
+    (alone,) = [json.loads(line) for line in (tmp_path / "alone" / "toys.jsonl").read_text(encoding="utf-8").splitlines()[1:]]
+    assert alone == {**records[-1], "seconds": alone["seconds"]}
     ideal, _, subtracted, weighted, extended = records
     assert ideal["truth"] == subtracted["truth"] == weighted["truth"] == extended["truth"][:-2]
     assert extended["truth"][-2:] == [150, pytest.approx(150 * 3 / 7)]
