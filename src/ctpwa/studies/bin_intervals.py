@@ -14,7 +14,7 @@ N; with μ = N e^u that is N (e^u − 1 − u). Its square root is what is walke
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,8 @@ from ctpwa.minimise.constrained import Condition, SmoothQuantity, constrained_mi
 from ctpwa.minimise.objective import Objective, Scaled
 from ctpwa.studies.quantities import PhaseDifference
 
-PARABOLA = 0.25  # how much √(2 rise) at one standard deviation may differ from 1
+LEVELS = (1, 2, 3)  # standard deviations at which profiles are looked at
+PARABOLA = 0.15  # how much √(2 rise) may differ there, relatively
 CLOSE = 0.02  # of √(2 rise): so precisely a crossing is found
 STEPS = 16  # points of the walk to a crossing
 HALVINGS = 3  # of a step that leads nowhere
@@ -38,14 +39,38 @@ DIFFERENCE = 1e-5  # of a parameter: for second derivatives of a quantity
 
 @dataclass(frozen=True)
 class Interval:
-    """Which values agree with the data.
+    """Which values agree with the data within 1, 2 and 3 standard deviations.
 
     Attributes:
-        lower, upper:  distances to its ends, both positive; infinite if −ln L does not rise enough anywhere
+        below, above:  distances to the ends, all positive; infinite if −ln L does not rise enough anywhere
     """
 
-    lower: float
-    upper: float
+    below: tuple[float, ...]
+    above: tuple[float, ...]
+
+    @property
+    def lower(self) -> float:
+        """One standard deviation below."""
+        return self.below[0]
+
+    @property
+    def upper(self) -> float:
+        """One standard deviation above."""
+        return self.above[0]
+
+    @property
+    def turned(self) -> Interval:
+        """Of the negative quantity."""
+        return Interval(self.above, self.below)
+
+    def mapped(self, distance: Callable[[float, int], float]) -> Interval:
+        """The same in other units.
+
+        Args:
+            distance:  of an end, given in these and its side, −1 or 1
+        """
+        below, above = (tuple(distance(end, side) for end in ends) for side, ends in ((-1, self.below), (1, self.above)))
+        return Interval(below, above)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +86,21 @@ class ProfileStart:
     x: np.ndarray
     value: float
     rise: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """Of a walk.
+
+    Attributes:
+        distance:  from where it began
+        root:      √(2 rise)
+        x:         the parameters
+    """
+
+    distance: float
+    root: float
+    x: np.ndarray
 
 
 class WithTotal:
@@ -149,20 +189,21 @@ class ProfileWalk:
     places: tuple[ProfileStart, ...]
     sigmas: float
 
-    def interval(self, low: float, high: float, limits: tuple[float, float]) -> Interval | None:
-        """Which values agree with the data; None if those between ``low`` and ``high`` do, as a parabola would have it.
+    def interval(self, errors: Sequence[tuple[float, float]], limits: tuple[float, float]) -> Interval | None:
+        """Which values agree with the data; None if those that a Gaussian error would have do.
 
         Args:
-            low, high:  one standard deviation below and above the best value
-            limits:     of the quantity: beyond them it has no values
+            errors:  how far 1, 2 and 3 standard deviations are below and above the best value
+            limits:  of the quantity: beyond them it has no values
         """
         best, *others = self.places
         near = [own for own in others if own.rise < self.sigmas**2 / 2]
-        if not near and limits[0] < low and high < limits[1] and all(self._is_parabola(best, t) for t in (low, high)):
+        if not near and self._is_parabola(errors, limits):
             return None
-        scale = (high - low) / 2
-        ends = [[self._end(own, side, scale, limits) for own in (best, *near)] for side in (-1, 1)]
-        return Interval(best.value - min(ends[0]), max(ends[1]) - best.value)
+        scale = sum(errors[0]) / 2
+        ends = [self._ends(side, scale, limits) for side in (-1, 1)]
+        below, above = (tuple(abs(end - best.value) for end in own) for own in ends)
+        return Interval(below, above)
 
     def root(self, t: float, start: np.ndarray) -> float:
         """√(2 rise) of the lowest point with this t, of those that all solutions and one more point lead to; NaN if none does.
@@ -172,12 +213,29 @@ class ProfileWalk:
             start:  the point
         """
         error = abs(t - self.places[0].value) or 1.0
-        found = (self._at(x, t, error, patient=False) for x in (start, *(own.x for own in self.places)))
-        return min((own[1] for own in found if own is not None), default=math.nan)
+        places = (start, *(own.x for own in self.places))
+        for patient in (False, True):
+            if roots := [own[1] for x in places if (own := self._at(x, t, error, patient)) is not None]:
+                return min(roots)
+        return math.nan
 
-    def _is_parabola(self, best: ProfileStart, t: float) -> bool:
-        found = self._at(best.x, t, (t - best.value) or 1.0)
-        return found is not None and abs(found[1] / self.sigmas - 1) <= PARABOLA
+    def _is_parabola(self, errors: Sequence[tuple[float, float]], limits: tuple[float, float]) -> bool:
+        """Whether √(2 rise) is 1, 2 and 3 where it should be, and no other solution is where it should not."""
+        best, *others = self.places
+        for side in (0, 1):
+            x = best.x
+            for n, own in zip(LEVELS, errors, strict=True):
+                t = best.value + (own[1] if side else -own[0])
+                found = self._at(x, t, own[side]) if limits[0] < t < limits[1] else None
+                if found is None or abs(found[1] / (n * self.sigmas) - 1) > PARABOLA:
+                    return False
+                x = found[0]
+        return not any(self._is_aside(own, errors[0]) for own in others)
+
+    def _is_aside(self, own: ProfileStart, error: tuple[float, float]) -> bool:
+        """Whether a solution that counts within three standard deviations is further away than a parabola allows."""
+        root, away = math.sqrt(2 * max(own.rise, 0.0)) / self.sigmas, own.value - self.places[0].value
+        return root < LEVELS[-1] and abs(away) > (1 + PARABOLA) * root * error[away > 0]
 
     def _at(self, x: np.ndarray, t: float, error: float, patient: bool = True) -> tuple[np.ndarray, float] | None:
         """The lowest point near x with this t, and √(2 rise) there; None if there is none."""
@@ -193,36 +251,53 @@ class ProfileWalk:
     def _best(self) -> float:
         return float(self.objective.value(self.places[0].x))
 
-    def _end(self, own: ProfileStart, side: int, scale: float, limits: tuple[float, float]) -> float:
-        """Where the profile of a solution has risen by ½ (1 + r) above the best one, on one side; ±∞ if nowhere."""
-        limit = limits[0] if side < 0 else limits[1]
-        room = abs(limit - own.value)
-        low, high, x = (0.0, math.sqrt(2 * max(own.rise, 0.0))), None, own.x
-        distance, halved = min(scale, room), 0
+    def _ends(self, side: int, scale: float, limits: tuple[float, float]) -> list[float]:
+        """Values on one side up to which solutions are 1, 2 and 3 standard deviations from the best one or less; ±∞ if nothing ends."""
+        found = [[side * -math.inf] for _ in LEVELS]
+        for own in self.places:
+            step = _Step(0.0, math.sqrt(2 * max(own.rise, 0.0)), own.x)
+            room = abs((limits[0] if side < 0 else limits[1]) - own.value)
+            for n, ends in zip(LEVELS, found, strict=True):
+                if step.root < n * self.sigmas:
+                    if step.distance < room:
+                        step = self._end(own, step, side, n * self.sigmas, scale, room)
+                    ends.append(own.value + side * step.distance)
+        return [side * max(side * end for end in ends) for ends in found]
+
+    def _end(self, own: ProfileStart, low: _Step, side: int, wanted: float, scale: float, room: float) -> _Step:
+        """Where the profile of a solution has risen to √(2 rise) on one side; infinitely far away if nowhere.
+
+        Args:
+            own:     the solution
+            low:     a step where it has not
+            side:    −1 or 1
+            wanted:  √(2 rise)
+            scale:   one standard deviation, roughly
+            room:    how far the quantity has values
+        """
+        high, halved, distance = None, 0, min(low.distance + scale, room)
         for _ in range(STEPS):
-            found = self._at(x, own.value + side * distance, scale)
+            found = self._at(low.x, own.value + side * distance, scale)
             if found is None:
                 if halved == HALVINGS:
                     break
-                distance, halved = (low[0] + distance) / 2, halved + 1
+                distance, halved = (low.distance + distance) / 2, halved + 1
                 continue
-            point, root = found
-            if abs(root / self.sigmas - 1) <= CLOSE:
-                return own.value + side * distance
-            if root < self.sigmas:
-                low, x = (distance, root), point
+            step = _Step(distance, found[1], found[0])
+            if abs(step.root / wanted - 1) <= CLOSE:
+                return step
+            if step.root < wanted:
+                low = step
                 if distance >= room:
-                    return limit
+                    return low
             else:
-                high = distance, root
+                high = step
             if high is None:
-                distance = min(room, distance * min(max(self.sigmas / root if root > 0 else 2.0, 1.2), 2.0))
+                distance = min(room, distance * min(max(wanted / step.root if step.root > 0 else 2.0, 1.2), 2.0))
             else:
-                part = (self.sigmas - low[1]) / (high[1] - low[1])
-                distance = low[0] + (high[0] - low[0]) * min(max(part, 0.1), 0.9)
-        if high is not None:
-            return own.value + side * high[0]
-        return side * math.inf
+                part = (wanted - low.root) / (high.root - low.root)
+                distance = low.distance + (high.distance - low.distance) * min(max(part, 0.1), 0.9)
+        return high if high is not None else replace(low, distance=math.inf)
 
 
 def phase_walk(likelihood: Likelihood, names: tuple[str, str], points: Sequence[tuple[np.ndarray, float]], sigmas: float) -> ProfileWalk:

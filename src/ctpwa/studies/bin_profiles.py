@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from ctpwa.engine.likelihood.values import free_parameters
 from ctpwa.fitting.fractions import SignalEvents
 from ctpwa.fitting.result import FitResult
 from ctpwa.studies.bin_fit import BinFit
-from ctpwa.studies.bin_intervals import Interval, ProfileWalk, RootOfEvents, WithTotal, events_walk, phase_walk, scaled_error
+from ctpwa.studies.bin_intervals import LEVELS, Interval, ProfileWalk, RootOfEvents, WithTotal, events_walk, phase_walk, scaled_error
 from ctpwa.studies.bin_records import TOTAL, couplings_of, fitted_at, interval_numbers, intervals_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution
 from ctpwa.studies.fit_record import FitRecord
+
+ABSENT = 0.01  # of the standard deviations of the root of a number of events: so near to 0 walks go, where that has no gradient
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +118,11 @@ class BinProfiles:
             value, error = self.solutions[0].events[name]
             if not (math.isfinite(error) and error > 0):
                 continue
-            own = walk.interval(math.sqrt(max(value - error, 0.0)), math.sqrt(value + error), (0.0, math.inf))
-            if own is not None:
-                root = math.sqrt(value)
-                ends = max(root - own.lower, 0.0) ** 2, (root + own.upper) ** 2
-                found[name] = Interval(value - ends[0], ends[1] - value)
+            root = math.sqrt(value)
+            ends = [(root - math.sqrt(max(value - n * error, 0.0)), math.sqrt(value + n * error) - root) for n in LEVELS]
+            least = min(ABSENT * sum(ends[0]), root)
+            if (own := walk.interval(ends, (least, math.inf))) is not None:
+                found[name] = own.mapped(partial(_in_events, root, least))
         return found
 
     def _phase_intervals(self) -> dict[str, Interval]:
@@ -129,7 +132,18 @@ class BinProfiles:
             if not math.isfinite(error) or error == 0:
                 continue
             at, sigma = walk.places[0].value, min(math.radians(error), math.pi / 2)
-            if (own := walk.interval(at - sigma, at + sigma, (at - math.pi, at + math.pi))) is not None:
-                ends = (math.degrees(end) for end in (own.lower, own.upper))
-                found[name] = Interval(*(math.inf if end > HALF_TURN or math.isclose(end, HALF_TURN) else end for end in ends))
+            if (own := walk.interval([(n * sigma, n * sigma) for n in LEVELS], (at - math.pi, at + math.pi))) is not None:
+                found[name] = own.mapped(_degrees)
         return found
+
+
+def _in_events(root: float, least: float, end: float, side: int) -> float:
+    """The distance in events of an end of which that in their root is given; what is next to 0 is 0."""
+    at = root + side * end
+    return abs((0.0 if at <= least * (1 + ROUNDING) else at) ** 2 - root**2)
+
+
+def _degrees(end: float, side: int) -> float:
+    """Half a turn is no end."""
+    angle = math.degrees(end)
+    return math.inf if angle > HALF_TURN or math.isclose(angle, HALF_TURN) else angle
