@@ -29,6 +29,8 @@ DENSITY = MODEL.replace(
     "truth: generated.npz", "truth: generated.npz, backgrounds: {flat: {density: flat, fraction: {value: 0.3, float: true}}}"
 ).replace("data: data.npz", "data: both.npz")
 
+FLOATING = MODEL + "resonances: {X: {in: eta pi0, JP: 2+, mass: 1.32, width: 0.11, float: mass}}\n"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -102,18 +104,29 @@ class TestPValues:
         assert lines[1].startswith("warning: the best fit does not describe the masses and angles of 1 bin")
         assert "0 good; 1 of them fails a test" in " ".join(lines[2:4])
 
-    def test_densities_and_scores_are_those_of_the_likelihood(self, folder):
-        """Σ w ∂ ln p is the gradient of −ln L, once the mean over phase space is taken away."""
-        (folder / "density.yml").write_text(DENSITY)
-        analysis = ctpwa.load_analysis(folder / "density.yml")
+    @pytest.mark.parametrize("text", [MODEL, SIDEBAND, DENSITY, FLOATING, DENSITY.replace("reference", "cpu")])
+    def test_densities_and_scores_are_those_of_the_likelihood(self, folder, text):
+        """Σ w ∂ ln p is the gradient of −ln L, once the mean over phase space is taken away; and ∂ ln p are what differences are."""
+        (folder / "scores.yml").write_text(text)
+        analysis = ctpwa.load_analysis(folder / "scores.yml")
         axis = BinAxis.read(IN, analysis.model)
         fit = BinFit(BinnedSamples(analysis, (axis,)), BinOptions(1), 1, all_bins((axis,))[1])
         likelihood, rng = fit.likelihood, np.random.default_rng(1)
         x = likelihood.start + 0.1 * rng.normal(size=len(likelihood.names)) * (likelihood.start != 0)
         own = EventDensities(likelihood, fit.samples)
-        (g, of_model), omega = own.scores(x), own.at(x)[1]
-        expected = -(own.weights @ g - own.weights.sum() * (omega @ of_model) / omega.sum())
-        np.testing.assert_allclose(expected, likelihood.value_and_grad(x)[1], rtol=1e-5, atol=1e-4)
+        (g, of_model), (p, omega) = own.scores(x), own.at(x)
+        exact = len(likelihood.coupling_index) == len(x)
+        if text != SIDEBAND:  # a subtraction is bounded
+            expected = -(own.weights @ g - own.weights.sum() * (omega @ of_model) / omega.sum())
+            np.testing.assert_allclose(
+                expected, likelihood.value_and_grad(x)[1], rtol=1e-9 if exact else 1e-5, atol=1e-8 if exact else 1e-4
+            )
+        for k in range(len(x)):
+            step = np.zeros(len(x))
+            step[k] = 1e-5 * max(1.0, abs(x[k]))
+            close = {"rtol": 1e-5, "atol": 1e-7} if k in likelihood.coupling_index else {"rtol": 2e-3, "atol": 1e-4}
+            for slopes, density, above, below in zip((g, of_model), (p, omega), own.at(x + step), own.at(x - step), strict=True):
+                np.testing.assert_allclose(slopes[:, k], (above - below) / (2 * step[k]) / density, **close)
 
 
 def _page(study, folder):
