@@ -113,7 +113,7 @@ class TestPValues:
         fit = BinFit(BinnedSamples(analysis, (axis,)), BinOptions(1), 1, all_bins((axis,))[1])
         likelihood, rng = fit.likelihood, np.random.default_rng(1)
         x = likelihood.start + 0.1 * rng.normal(size=len(likelihood.names)) * (likelihood.start != 0)
-        own = EventDensities(likelihood, fit.samples)
+        own = EventDensities(likelihood, fit.samples[0])
         (g, of_model), (p, omega) = own.scores(x), own.at(x)
         exact = len(likelihood.coupling_index) == len(x)
         if text != SIDEBAND:  # a subtraction is bounded

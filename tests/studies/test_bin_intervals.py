@@ -11,7 +11,7 @@ import ctpwa
 from ctpwa.report.content import deviations
 from ctpwa.studies import Bins, bins
 from ctpwa.studies.bin_fit import BinFit, BinOptions
-from ctpwa.studies.bin_intervals import LEVELS, Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
+from ctpwa.studies.bin_intervals import LEVELS, EventNumbers, Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
 from ctpwa.studies.bin_profiles import BinProfiles
 from ctpwa.studies.bin_records import TOTAL, interval_numbers, intervals_key, intervals_of
 from ctpwa.studies.bin_samples import BinnedSamples
@@ -232,8 +232,8 @@ class TestEvents:
         likelihood = ctpwa.load_analysis(folder / "model.yml").likelihood(progress=False)
         result = ctpwa.fit(likelihood, 2, seed=1, simulation=False, progress=False)
         integrals, n = likelihood.integrals(result.x), 1500.0
-        quantity = RootOfEvents(likelihood, n, integrals, integrals, range(4))
-        own = events_walk(WithTotal(likelihood, n, n), quantity, [(result.x, 0.0)], 1.0)
+        quantity = RootOfEvents(likelihood, [EventNumbers(n, integrals, integrals)], range(4))
+        own = events_walk(WithTotal(likelihood, [(n, n)]), quantity, [(np.append(result.x, 0.0), 0.0)], 1.0)
         assert own.places[0].value ** 2 == pytest.approx(n)
         found = own.interval(sigmas(0.005 * math.sqrt(n)), (0.0, math.inf))
         for k, level in enumerate(LEVELS):
@@ -242,10 +242,10 @@ class TestEvents:
 
     def test_slopes(self, folder):
         likelihood = ctpwa.load_analysis(folder / "model.yml").likelihood(progress=False)
-        x = np.append(likelihood.random_couplings(likelihood.start, 1, seed=2)[0], 0.1)
-        objective = WithTotal(likelihood, 1500.0, 1800.0)
-        integrals = likelihood.integrals(x[:-1])
-        quantity = RootOfEvents(likelihood, 1500.0, integrals, integrals, [2])
+        x = np.append(likelihood.random_couplings(likelihood.start, 1, seed=2)[0], [0.2, 0.1])
+        objective = WithTotal(likelihood, [(900.0, 1000.0), (1500.0, 1800.0)])
+        first, second = (likelihood.integrals(at) for at in (likelihood.random_couplings(likelihood.start, 1, seed=3)[0], x[:-2]))
+        quantity = RootOfEvents(likelihood, [EventNumbers(900.0, second, first), EventNumbers(1500.0, second, second)], [2])
         for function in (objective.value_and_grad, quantity.at):
             slope = function(x)[1]
             for k in range(len(x)):

@@ -8,7 +8,7 @@ by,
     ½ (1 + r) = ½ gᵀ V g / gᵀ V_data g,     g = ∂t/∂x
 
 The number of events of a wave has a profile in the likelihood of shapes times that of a Poisson number μ of all events, of which there are
-N; with μ = N e^u that is N (e^u − 1 − u). Its square root is what is walked along: −ln L is nearer to a parabola in it.
+N; with μ = N e^u that is N (e^u − 1 − u). Every data set has a number of its own. The square root of their sum is what is walked along: −ln L is nearer to a parabola in it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.fitting.coupling_forms import form_of
+from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.minimise.constrained import Condition, SmoothQuantity, constrained_minimum
 from ctpwa.minimise.objective import Objective, Scaled
 from ctpwa.studies.quantities import PhaseDifference
@@ -104,63 +105,90 @@ class _Step:
 
 
 class WithTotal:
-    """−ln L of shapes in units of events without weights, and that of the number of all events: the last parameter is u = ln(μ/N)."""
+    """−ln L of shapes in units of events without weights, and that of the number of all events of every data set: the last parameters are
+    u = ln(μ/N) of each.
 
-    def __init__(self, likelihood: Likelihood, number: float, variance: float) -> None:
-        self._shape, self._n = Scaled(likelihood, likelihood.unit), number**2 / variance
-        self.names = (*likelihood.names, "ln(mu/N)")
-        self.bounds = np.vstack([likelihood.bounds, [-ROOM, ROOM]])
+    Args:
+        likelihood:  of shapes
+        signals:     N of every data set with its variance
+    """
+
+    def __init__(self, likelihood: Fittable, signals: Sequence[tuple[float, float]]) -> None:
+        self._shape, self._n = Scaled(likelihood, likelihood.unit), np.array([number**2 / variance for number, variance in signals])
+        self.names = (*likelihood.names, *(f"ln(mu/N) {k + 1}" for k in range(len(signals))))
+        self.bounds = np.vstack([likelihood.bounds, np.tile([-ROOM, ROOM], (len(signals), 1))])
         self.rounding = self._shape.rounding
 
     def value(self, p: Any) -> Any:
         """The value at a point."""
-        return float(self._shape.value(p[:-1])) + self._n * (math.exp(p[-1]) - 1 - p[-1])
+        x, u = self._parts(p)
+        return float(self._shape.value(x)) + float(self._n @ (np.expm1(u) - u))
 
     def value_and_grad(self, p: Any) -> tuple[Any, np.ndarray]:
         """Value and gradient at a point."""
-        value, gradient = self._shape.value_and_grad(p[:-1])
-        rise = math.exp(p[-1]) - 1
-        return float(value) + self._n * (rise - p[-1]), np.append(gradient, self._n * rise)
+        x, u = self._parts(p)
+        value, gradient = self._shape.value_and_grad(x)
+        return float(value) + float(self._n @ (np.expm1(u) - u)), np.append(gradient, self._n * np.expm1(u))
 
     def value_grad_hessian(self, p: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Value, gradient and Hessian at a point."""
-        value, gradient, H = self._shape.value_grad_hessian(p[:-1])
-        rise = math.exp(p[-1]) - 1
+        x, u = self._parts(p)
+        value, gradient, H = self._shape.value_grad_hessian(x)
         whole = np.zeros((len(p), len(p)))
-        whole[:-1, :-1], whole[-1, -1] = H, self._n * (rise + 1)
-        return float(value) + self._n * (rise - p[-1]), np.append(gradient, self._n * rise), whole
+        whole[: len(x), : len(x)], whole[len(x) :, len(x) :] = H, np.diag(self._n * np.exp(u))
+        return float(value) + float(self._n @ (np.expm1(u) - u)), np.append(gradient, self._n * np.expm1(u)), whole
+
+    def _parts(self, p: Any) -> tuple[np.ndarray, np.ndarray]:
+        return p[: len(p) - len(self._n)], p[len(p) - len(self._n) :]
 
 
-class RootOfEvents:
-    """√ of the events of waves: √(N e^u c† Q c / c† A c) with Q over truth and A over accepted phase space; lineshapes stand still.
+@dataclass(frozen=True, eq=False)
+class EventNumbers:
+    """What numbers of events of a data set are made of.
 
-    Args:
-        likelihood:  whose parameters come before u
+    Attributes:
         number:      N
         accepted:    integrals over accepted phase space
         everywhere:  those over truth
+    """
+
+    number: float
+    accepted: WaveIntegrals
+    everywhere: WaveIntegrals
+
+
+class RootOfEvents:
+    """√ of the events of waves: √ Σ N e^u c† Q c / c† A c with Q over truth and A over accepted phase space, a sum over data sets;
+    lineshapes stand still.
+
+    Args:
+        likelihood:  whose parameters come before u; any data set, since there are couplings alone
+        numbers:     of every data set
         waves:       which waves
     """
 
     period: float | None = None
 
-    def __init__(
-        self, likelihood: Likelihood, number: float, accepted: WaveIntegrals, everywhere: WaveIntegrals, waves: Sequence[int]
-    ) -> None:
+    def __init__(self, likelihood: Likelihood, numbers: Sequence[EventNumbers], waves: Sequence[int]) -> None:
         self._parameters, self._n = likelihood.parameters, len(likelihood.coupling_names)
-        self._log = math.log(number * everywhere.weight / accepted.weight)
-        self._A = form_of(accepted, self._n)[0]
-        self._Q = form_of(everywhere, self._n, waves)[0]
+        self._logs = np.array([math.log(own.number * own.everywhere.weight / own.accepted.weight) for own in numbers])
+        self._forms = [(form_of(own.everywhere, self._n, waves)[0], form_of(own.accepted, self._n)[0]) for own in numbers]
 
     def at(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Its value and gradient."""
-        c, J = self._parameters.native(x[:-1])[0], self._parameters.jacobian(x[:-1])
+        y, u = x[: len(x) - len(self._logs)], x[len(x) - len(self._logs) :]
+        c, J = self._parameters.native(y)[0], self._parameters.jacobian(y)
         dc = J[: self._n] + 1j * J[self._n : 2 * self._n]
-        (q, dq), (a, da) = (((c.conj() @ M @ c).real, 2 * (dc.conj().T @ (M @ c)).real) for M in (self._Q, self._A))
-        if not q > 0:
+        events, slope = np.zeros(len(u)), np.zeros(len(y))
+        for k, forms in enumerate(self._forms):
+            (q, dq), (a, da) = (((c.conj() @ M @ c).real, 2 * (dc.conj().T @ (M @ c)).real) for M in forms)
+            size = math.exp(self._logs[k] + u[k]) / a
+            events[k] = size * q
+            slope += size * (dq - q / a * da)
+        if not events.sum() > 0:
             return 0.0, np.zeros(len(x))
-        root = math.exp((math.log(q / a) + self._log + x[-1]) / 2)
-        return root, root / 2 * np.append(dq / q - da / a, 1.0)
+        root = math.sqrt(events.sum())
+        return root, np.append(slope, events) / (2 * root)
 
     def second(self, x: np.ndarray) -> np.ndarray:
         """Its Hessian, of differences of gradients."""
@@ -300,7 +328,7 @@ class ProfileWalk:
         return high if high is not None else replace(low, distance=math.inf)
 
 
-def phase_walk(likelihood: Likelihood, names: tuple[str, str], points: Sequence[tuple[np.ndarray, float]], sigmas: float) -> ProfileWalk:
+def phase_walk(likelihood: Fittable, names: tuple[str, str], points: Sequence[tuple[np.ndarray, float]], sigmas: float) -> ProfileWalk:
     """Along arg c_A − arg c_B in radians.
 
     Args:
@@ -309,7 +337,7 @@ def phase_walk(likelihood: Likelihood, names: tuple[str, str], points: Sequence[
         points:      solutions: parameters, and −ln L above the best one
         sigmas:      √(1 + r)
     """
-    quantity = PhaseDifference(likelihood, likelihood, np.ones(len(likelihood.names)), names)
+    quantity = PhaseDifference(likelihood, terms_of(likelihood)[0], np.ones(len(likelihood.names)), names)
     places = tuple(ProfileStart(x, quantity.at(x)[0], rise) for x, rise in points)
     best = places[0].value
     near = tuple(replace(own, value=best + (own.value - best + math.pi) % (2 * math.pi) - math.pi) for own in places)
@@ -320,13 +348,12 @@ def events_walk(objective: WithTotal, quantity: RootOfEvents, points: Sequence[t
     """Along √ of a number of events.
 
     Args:
-        objective:  with the number of all events
+        objective:  with the numbers of all events
         quantity:   the root
-        points:     solutions: parameters, and −ln L above the best one
+        points:     solutions: parameters with u, and −ln L above the best one
         sigmas:     √(1 + r)
     """
-    whole = [(np.append(x, 0.0), rise) for x, rise in points]
-    return ProfileWalk(objective, quantity, tuple(ProfileStart(x, quantity.at(x)[0], rise) for x, rise in whole), sigmas)
+    return ProfileWalk(objective, quantity, tuple(ProfileStart(x, quantity.at(x)[0], rise) for x, rise in points), sigmas)
 
 
 def scaled_error(slope: np.ndarray, covariance: np.ndarray, statistical: np.ndarray) -> float:

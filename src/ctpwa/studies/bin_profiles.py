@@ -9,14 +9,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from ctpwa.base.errors import CtpwaError
-from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.values import free_parameters
+from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import SignalEvents
 from ctpwa.fitting.result import FitResult
 from ctpwa.studies.bin_fit import BinFit
-from ctpwa.studies.bin_intervals import LEVELS, Interval, ProfileWalk, RootOfEvents, WithTotal, events_walk, phase_walk, scaled_error
+from ctpwa.studies.bin_intervals import (
+    LEVELS,
+    EventNumbers,
+    Interval,
+    ProfileWalk,
+    RootOfEvents,
+    WithTotal,
+    events_walk,
+    phase_walk,
+    scaled_error,
+)
 from ctpwa.studies.bin_records import TOTAL, couplings_of, fitted_at, interval_numbers, intervals_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution
 from ctpwa.studies.fit_record import FitRecord
@@ -51,7 +62,7 @@ class BinProfiles:
         return FitRecord(key, best.record.nll, True, numbers=numbers, seconds=time.perf_counter() - begin)
 
     @cached_property
-    def _at_best(self) -> tuple[Likelihood, FitResult]:
+    def _at_best(self) -> tuple[Fittable, FitResult]:
         likelihood, x = self.fit.at(self.solutions[0].record)
         return likelihood, self.fit.fitted(likelihood, x[None], concluded=True)
 
@@ -74,7 +85,7 @@ class BinProfiles:
     def _rise(self, own: Solution) -> float:
         return float(own.record.nll - self.solutions[0].record.nll) / self.fit.likelihood.unit
 
-    def _point(self, likelihood: Likelihood, own: Solution) -> np.ndarray:
+    def _point(self, likelihood: Fittable, own: Solution) -> np.ndarray:
         """The parameters of a solution, some of whose sets may have other signs than were fitted."""
         bare, theta = fitted_at(own.record)
         turned = own.values != couplings_of(own.record, list(own.names))
@@ -85,19 +96,26 @@ class BinProfiles:
     def event_walks(self) -> dict[str, ProfileWalk]:
         """Along the roots of numbers of events of all waves and groups of them; empty if these depend on more than couplings."""
         likelihood, result = self._at_best
-        if len(likelihood.coupling_index) < len(likelihood.names) or likelihood.mixture is not None:
+        terms, x = terms_of(likelihood), result.x
+        if len(likelihood.coupling_index) < len(likelihood.names) or any(term.mixture is not None for term in terms):
             return {}
-        x, truth = result.x, self.fit.samples.truth
-        signal, accepted = SignalEvents.of(likelihood, x), likelihood.integrals(x)
-        everywhere = accepted if truth is None else likelihood.integrals(x, truth)
-        objective, of_total = WithTotal(likelihood, signal.value, signal.variance), signal.variance / signal.value**2
-        whole, own = (np.block([[V, np.zeros((len(x), 1))], [np.zeros((1, len(x))), of_total]]) for V in self._covariances)
+        signals = [SignalEvents.of(term, x) for term in terms]
+        numbers = []
+        for term, signal, sample in zip(terms, signals, self.fit.samples, strict=True):
+            accepted = term.integrals(x)
+            everywhere = accepted if sample.truth is None else term.integrals(x, sample.truth)
+            numbers.append(EventNumbers(signal.value, accepted, everywhere))
+        objective = WithTotal(likelihood, [(own.value, own.variance) for own in signals])
+        of_totals = np.diag([own.variance / own.value**2 for own in signals])
+        whole, own = (block_diag(V, of_totals) for V in self._covariances)
+        still = np.zeros(len(terms))
+        points = [(np.append(at, still), rise) for at, rise in self._points]
         walks = {}
         for name, waves in self.fit.groups.items():
             if name != TOTAL:  # whose error is that of a Poisson number
-                quantity = RootOfEvents(likelihood, signal.value, accepted, everywhere, waves)
-                slope = quantity.at(np.append(x, 0.0))[1]
-                walks[name] = events_walk(objective, quantity, self._points, scaled_error(slope, whole, own))
+                quantity = RootOfEvents(terms[0], numbers, waves)
+                slope = quantity.at(points[0][0])[1]
+                walks[name] = events_walk(objective, quantity, points, scaled_error(slope, whole, own))
         return walks
 
     @cached_property
