@@ -1,7 +1,8 @@
 """Pulls of numbers of events and of phase differences in bins, each in three ways.
 
 *Nearest*: of the solutions that are kept in a bin the one that is nearest to the truth, with its Gaussian errors; that flatters. *Best*:
-the best one, whatever the truth is, and where it has an interval in place of an error, that side of the interval on which the truth is.
+the best one, whatever the truth is, by as many standard deviations as its error says, or the interval in place of it: lines lead to the
+ends of one, two and three standard deviations, and on (as ``BinCurve.deviations`` has it).
 *Profile*: ± √(2 Δ(−ln L)), where the true value is held and everything else is fitted, from all solutions and from the truth; it needs
 neither a Gaussian error nor the right solution, and is divided by what finite phase space adds to errors.
 """
@@ -16,6 +17,7 @@ import numpy as np
 
 from bins_toys import Truth
 from ctpwa.engine.likelihood.values import free_parameters
+from ctpwa.report.content import deviations
 from ctpwa.studies import Bins
 from ctpwa.studies.bin_fit import BinFit, BinOptions
 from ctpwa.studies.bin_intervals import Interval, ProfileWalk
@@ -96,7 +98,10 @@ def _of_solution(own: Solution, c: np.ndarray, names: tuple[str, ...], other: st
 
 
 def _pull(off: float, error: float, ends: Interval | None) -> float:
-    return off / (error if ends is None else ends.lower if off > 0 else ends.upper)
+    """Of a value that is off by so much above the truth."""
+    if ends is None:
+        return off / error
+    return math.copysign(deviations(abs(off), ends.below if off > 0 else ends.above), off)
 
 
 def _nearer(own: Solution, c: np.ndarray, order: list[int]) -> Solution:

@@ -37,7 +37,7 @@ def functions(z):
 def outcome(z, w, flat, a):
     scores = [(x[:, 0] / (1 + a * x[:, 0]))[:, None] for x in (z, flat)]
     model = EventFunctions(functions(flat), scores[1], 1 + a * flat[:, 0])
-    return residual_test(EventFunctions(functions(z), scores[0], w), model)
+    return residual_test((EventFunctions(functions(z), scores[0], w), model))
 
 
 def toy(rng, subtracted=False, wrong=0.0, simulated=1500):
@@ -81,7 +81,7 @@ def test_where_parameters_would_go():
     a = fitted(data, np.ones(len(data)), flat)
     scores = [(x[:, 0] / (1 + a * x[:, 0]))[:, None] for x in (data, flat)]
     h = [x[:, 1:] * g for x, g in zip((data, flat), scores, strict=True)]
-    found = residual_test(EventFunctions(h[0], scores[0], np.ones(len(data))), EventFunctions(h[1], scores[1], 1 + a * flat[:, 0]))
+    found = residual_test((EventFunctions(h[0], scores[0], np.ones(len(data))), EventFunctions(h[1], scores[1], 1 + a * flat[:, 0])))
     assert a == pytest.approx(0.35, abs=0.02)
     assert a + found.moves[0] == pytest.approx(0.2, abs=0.03)
     assert found.p_value < 1e-9
@@ -92,7 +92,7 @@ def test_functions_that_were_fitted_are_left_out():
     z, flat = events(rng, 800, 0.5), rng.uniform(-1, 1, (1500, 2))
     a = fitted(z, np.ones(800), flat)
     g = [(x[:, 0] / (1 + a * x[:, 0]))[:, None] for x in (z, flat)]
-    found = residual_test(EventFunctions(g[0], g[0], np.ones(800)), EventFunctions(g[1], g[1], 1 + a * flat[:, 0]))
+    found = residual_test((EventFunctions(g[0], g[0], np.ones(800)), EventFunctions(g[1], g[1], 1 + a * flat[:, 0])))
     assert (found.ndf, found.p_value, found.moves.tolist()) == (0, 1.0, [0.0])
 
 
@@ -103,4 +103,4 @@ def test_a_function_that_is_constant_is_none():
     a = fitted(z, np.ones(48), flat)
     g = [(x[:, 0] / (1 + a * x[:, 0]))[:, None] for x in (z, flat)]
     h = [np.full((len(x), 1), 0.1) for x in (z, flat)]
-    assert residual_test(EventFunctions(h[0], g[0], np.ones(48)), EventFunctions(h[1], g[1], 1 + a * flat[:, 0])).ndf == 0
+    assert residual_test((EventFunctions(h[0], g[0], np.ones(48)), EventFunctions(h[1], g[1], 1 + a * flat[:, 0]))).ndf == 0

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import ctpwa
+from ctpwa.cli.main import make_app
 from ctpwa.data.events import concatenate
 from ctpwa.observables.cell_variables import cell_variables
 from ctpwa.studies import Bins, bins, load_study
@@ -26,6 +28,8 @@ SIDEBAND = MODEL.replace("data: data.npz", "data: both.npz, background: {file: s
 DENSITY = MODEL.replace(
     "truth: generated.npz", "truth: generated.npz, backgrounds: {flat: {density: flat, fraction: {value: 0.3, float: true}}}"
 ).replace("data: data.npz", "data: both.npz")
+
+FLOATING = MODEL + "resonances: {X: {in: eta pi0, JP: 2+, mass: 1.32, width: 0.11, float: mass}}\n"
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +74,12 @@ class TestPValues:
         assert len(p) == 4
         assert p.min() > found.threshold, p
         assert found.threshold == FALSE_ALARM / 4
-        assert not any("p inside" in note or "p decay" in note for note in found.notes())
+        assert not any("p inside" in note or "p decay" in note for note in found.warnings())
 
     def test_waves_that_are_missing(self, folder):
         found = study_of(folder, FEWER, "mass(eta, pi0): 1.24..1.4/1")
         assert found.tests.p_values("decay")[0] < 1e-3
-        (note,) = (note for note in found.notes if "masses and angles" in note)
+        (note,) = (note for note in found.warnings if "masses and angles" in note)
         assert "More waves may be needed" in note
 
     def test_a_bin_that_is_too_wide(self, folder, tmp_path):
@@ -83,22 +87,52 @@ class TestPValues:
         found = study_of(tmp_path, MODEL, "mass(eta, pi0): 0.9..1.1/1")
         assert found.tests.p_values("inside")[0] < 1e-6
         assert found.tests.p_values("decay")[0] > 1e-3  # angles do not show it
-        (note,) = (note for note in found.notes if "not constant" in note)
+        (note,) = (note for note in found.warnings if "not constant" in note)
         assert "within 1 of 1 bin (p inside below 2.5e-02: 0.9 … 1.1)" in note
         assert "Compare with narrower bins" in note
+        assert found.solutions[0][0].record.good  # the fit is, and yet its numbers are wrong
+        assert "1 fit, 0 good; 1 of them fails a test." in found.headline
+        assert found.sections()[0].rows[0][-1] == "couplings not constant"
+        for text in (str(found), found._repr_html_(), _page(found, tmp_path)):
+            assert -1 < text.find("couplings are not constant") < text.find("1 fit, 0 good")
 
-    def test_densities_and_scores_are_those_of_the_likelihood(self, folder):
-        """Σ w ∂ ln p is the gradient of −ln L, once the mean over phase space is taken away."""
-        (folder / "density.yml").write_text(DENSITY)
-        analysis = ctpwa.load_analysis(folder / "density.yml")
+    def test_the_command_begins_with_it(self, folder, monkeypatch):
+        (folder / "few.yml").write_text(FEWER)
+        monkeypatch.chdir(folder)
+        command = ["bins", "few.yml", "--in", "mass(eta, pi0): 1.24..1.4/1", "--starts", "1", "--no-intervals"]
+        lines = CliRunner().invoke(make_app(), command).stdout.splitlines()
+        assert lines[1].startswith("warning: the best fit does not describe the masses and angles of 1 bin")
+        assert "0 good; 1 of them fails a test" in " ".join(lines[2:4])
+
+    @pytest.mark.parametrize("text", [MODEL, SIDEBAND, DENSITY, FLOATING, DENSITY.replace("reference", "cpu")])
+    def test_densities_and_scores_are_those_of_the_likelihood(self, folder, text):
+        """Σ w ∂ ln p is the gradient of −ln L, once the mean over phase space is taken away; and ∂ ln p are what differences are."""
+        (folder / "scores.yml").write_text(text)
+        analysis = ctpwa.load_analysis(folder / "scores.yml")
         axis = BinAxis.read(IN, analysis.model)
         fit = BinFit(BinnedSamples(analysis, (axis,)), BinOptions(1), 1, all_bins((axis,))[1])
         likelihood, rng = fit.likelihood, np.random.default_rng(1)
         x = likelihood.start + 0.1 * rng.normal(size=len(likelihood.names)) * (likelihood.start != 0)
-        own = EventDensities(likelihood, fit.samples)
-        (g, of_model), omega = own.scores(x), own.at(x)[1]
-        expected = -(own.weights @ g - own.weights.sum() * (omega @ of_model) / omega.sum())
-        np.testing.assert_allclose(expected, likelihood.value_and_grad(x)[1], rtol=1e-5, atol=1e-4)
+        own = EventDensities(likelihood, fit.samples[0])
+        (g, of_model), (p, omega) = own.scores(x), own.at(x)
+        exact = len(likelihood.coupling_index) == len(x)
+        if text != SIDEBAND:  # a subtraction is bounded
+            expected = -(own.weights @ g - own.weights.sum() * (omega @ of_model) / omega.sum())
+            np.testing.assert_allclose(
+                expected, likelihood.value_and_grad(x)[1], rtol=1e-9 if exact else 1e-5, atol=1e-8 if exact else 1e-4
+            )
+        for k in range(len(x)):
+            step = np.zeros(len(x))
+            step[k] = 1e-5 * max(1.0, abs(x[k]))
+            close = {"rtol": 1e-5, "atol": 1e-7} if k in likelihood.coupling_index else {"rtol": 2e-3, "atol": 1e-4}
+            for slopes, density, above, below in zip((g, of_model), (p, omega), own.at(x + step), own.at(x - step), strict=True):
+                np.testing.assert_allclose(slopes[:, k], (above - below) / (2 * step[k]) / density, **close)
+
+
+def _page(study, folder):
+    study.write_report(folder / "page.html")
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    return text[text.index("<main") :]
 
 
 class TestStudy:
@@ -155,11 +189,11 @@ def test_notes_name_bins(study):
         return {"p decay": 0.5, "p inside": p, "moves a": moves, "moves b": -0.1}
 
     bad = {goodness_key(str(k)): FitRecord(goodness_key(str(k)), 0.0, True, numbers=numbers(p, m)) for k, (p, m) in enumerate(RIGHT)}
-    (note,) = BinTests(study.bins, bad).notes()
+    (note,) = BinTests(study.bins, bad).warnings()
     assert "within 2 of 4 bins (p inside below 6.3e-03: 1.24 … 1.28; 1.32 … 1.36)" in note
     assert "off by up to 3.0 of their errors, most in 1.32 … 1.36, and by more where" in note
     small = {key: replace(own, numbers=own.numbers | {"moves a": 0.2}) for key, own in bad.items()}
-    (note,) = BinTests(study.bins, small).notes()
+    (note,) = BinTests(study.bins, small).warnings()
     assert "off by up to 0.2 of their errors, and by more where" in note
 
 

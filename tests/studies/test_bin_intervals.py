@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import ctpwa
+from ctpwa.report.content import deviations
 from ctpwa.studies import Bins, bins
 from ctpwa.studies.bin_fit import BinFit, BinOptions
-from ctpwa.studies.bin_intervals import Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
+from ctpwa.studies.bin_intervals import LEVELS, EventNumbers, Interval, ProfileStart, ProfileWalk, RootOfEvents, WithTotal, events_walk
 from ctpwa.studies.bin_profiles import BinProfiles
 from ctpwa.studies.bin_records import TOTAL, interval_numbers, intervals_key, intervals_of
 from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_solutions import Solution
-from ctpwa.studies.bins_study import _with_interval
+from ctpwa.studies.bins_study import _angle, _with_interval
 from ctpwa.studies.fit_record import FitRecord
 from studies.produced import MODEL, write_samples
 
@@ -69,35 +70,62 @@ def wells(x):
     return 3 * (x**2 - 1) ** 2 + 0.1 * (x + 1), 12 * x * (x**2 - 1) + 0.1, 36 * x**2 - 12
 
 
+def saturated(x):
+    """x²/2 up to 2, then a valley in which √(2 rise) goes on as 2 + (x − 2)/12."""
+    if x <= 2:
+        return x**2 / 2, x, 1.0
+    root = 2 + (x - 2) / 12
+    return root**2 / 2, root / 12, 1 / 144
+
+
+def sigmas(sigma):
+    """1, 2 and 3 standard deviations on both sides."""
+    return [(n * sigma, n * sigma) for n in LEVELS]
+
+
 class TestWalks:
     def test_a_parabola_needs_no_interval(self):
         own = walk(lambda x: (x**2 / 8, x / 4, 0.25), (0.0, 0.0))
-        assert own.interval(-2.0, 2.0, FREE) is None
-        assert own.interval(-1.0, 1.0, FREE) is not None  # if the error is wrong
+        assert own.interval(sigmas(2.0), FREE) is None
+        assert own.interval(sigmas(1.0), FREE) is not None  # if the error is wrong
 
-    @pytest.mark.parametrize("sigmas", [1.0, 1.5])
-    def test_other_functions_have_one(self, sigmas):
-        own = walk(quartic, (0.0, 0.0), sigmas=sigmas).interval(-0.1, 0.1, FREE)
-        expected = (sigmas**2 / 16) ** 0.25
-        assert (own.lower, own.upper) == pytest.approx((expected, expected), rel=0.02)
+    def test_tails_are_looked_at(self):
+        """A parabola within two standard deviations that goes on as a valley: with errors of 1 a value of 7 is only 2.4 of them away."""
+        own = walk(saturated, (0.0, 0.0))
+        found = own.interval(sigmas(1.0), FREE)
+        assert found is not None
+        for end, n in zip(found.above, LEVELS, strict=True):
+            assert math.sqrt(2 * saturated(end)[0]) == pytest.approx(n, rel=0.03)
+        assert found.above[0] == pytest.approx(1, rel=0.1)
+        assert found.above[2] > 8
+        assert found.below == pytest.approx((1, 2, 3), rel=0.03)
+        assert deviations(7.0, found.above) == pytest.approx(math.sqrt(2 * saturated(7.0)[0]), abs=0.25)
+
+    @pytest.mark.parametrize("size", [1.0, 1.5])
+    def test_other_functions_have_one(self, size):
+        own = walk(quartic, (0.0, 0.0), sigmas=size).interval(sigmas(0.1), FREE)
+        expected = [((n * size) ** 2 / 16) ** 0.25 for n in LEVELS]
+        assert own.below == pytest.approx(expected, rel=0.02)
+        assert own.above == pytest.approx(expected, rel=0.02)
 
     def test_another_solution_that_is_as_good_is_in_it(self):
         low, high = (root for root in np.roots([12, 0, -12, 0.1]).real if abs(root) > 0.5)
         low, high = min(low, high), max(low, high)
         rise = wells(high)[0] - wells(low)[0]
-        own = walk(wells, (low, 0.0), (high, rise)).interval(low - 0.2, low + 0.2, FREE)
+        own = walk(wells, (low, 0.0), (high, rise)).interval(sigmas(0.2), FREE)
         crossing = [x.real for x in np.roots([3, 0, -6, 0.1, 3 + 0.1 - wells(low)[0] - 0.5]) if abs(x.imag) < 1e-9]
         assert low - own.lower == pytest.approx(min(crossing), abs=0.02)
         assert low + own.upper == pytest.approx(max(crossing), abs=0.02)
-        alone = walk(wells, (low, 0.0), (high, 0.6)).interval(low - 0.2, low + 0.2, FREE)  # now it is not
-        assert alone is None or low + alone.upper < 0
+        alone = walk(wells, (low, 0.0), (high, 0.6)).interval(sigmas(0.2), FREE)  # it is within two standard deviations
+        assert low + alone.upper < 0
+        assert low + alone.above[1] > high
 
     def test_limits_and_directions_that_never_end(self):
         def one_sided(x):
             return (x**2 if x < 0 else 0.0), (2 * x if x < 0 else 0.0), (2.0 if x < 0 else 1e-9)
 
-        own = walk(one_sided, (0.0, 0.0)).interval(-0.1, 0.1, (-0.5, math.inf))
-        assert own == Interval(0.5, math.inf)
+        own = walk(one_sided, (0.0, 0.0)).interval(sigmas(0.1), (-0.5, math.inf))
+        assert own == Interval((0.5, 0.5, 0.5), (math.inf,) * 3)
 
 
 @pytest.fixture(scope="module")
@@ -121,13 +149,18 @@ def fit(folder, study):
     return BinFit(BinnedSamples(analysis, study.axes), BinOptions(4), 0, study.bins[0])
 
 
+def threefold(lower, upper):
+    """An interval of a Gaussian on each side."""
+    return Interval(tuple(n * lower for n in LEVELS), tuple(n * upper for n in LEVELS))
+
+
 class Ends:
     """A walk that ends there, of a quantity with this value."""
 
     def __init__(self, value, lower, upper):
-        self.places, self.ends = (ProfileStart(np.zeros(1), value, 0.0),), Interval(lower, upper)
+        self.places, self.ends = (ProfileStart(np.zeros(1), value, 0.0),), Interval((lower,) * 3, (upper,) * 3)
 
-    def interval(self, low, high, limits):
+    def interval(self, errors, limits):
         return self.ends
 
 
@@ -143,7 +176,7 @@ class TestEnds:
     def test_no_number_of_events_is_negative(self):
         """Also if no crossing was found on the way to 0."""
         found = profiles(event_walks={"a": Ends(4.0, math.inf, 1.0)})._event_intervals()["a"]
-        assert found == Interval(16.0, 9.0)
+        assert found == Interval((16.0,) * 3, (9.0,) * 3)
 
     def test_half_a_turn_is_no_end(self):
         """Whatever its rounding."""
@@ -157,15 +190,41 @@ class TestEnds:
 @pytest.mark.parametrize(
     ("value", "lower", "upper", "text"),
     [
-        (1083.2, 120.0, 270.0, "1083 +270 −120"),
-        (12.34, 0.9, 2.0, "12.34 +2.00 −0.90"),
-        (1e-13, 1e-13, 4.0, "0.00 +4.00 −0.00"),  # a wave that is absent
-        (12.0, 12.0, math.inf, "12 +inf −12"),
-        (5.0, math.inf, math.inf, "5 +inf −inf"),
+        (1083.2, 120.0, 270.0, "1083 +270 −120 (+810 −360)"),
+        (12.34, 0.9, 2.0, "12.34 +2.00 −0.90 (+6.00 −2.70)"),
+        (1e-13, 1e-13, 4.0, "0.00 +4.00 −0.00 (+12.00 −0.00)"),  # a wave that is absent
+        (-0.2, 11.0, 12.0, "0 +12 −11 (+36 −33)"),
+        (12.0, 12.0, math.inf, "12 +∞ −12 (+∞ −36)"),
+        (5.0, math.inf, math.inf, "5 +∞ −∞ (+∞ −∞)"),
     ],
 )
 def test_intervals_as_text(value, lower, upper, text):
-    assert _with_interval((value, 3.0), Interval(lower, upper)) == text
+    assert _with_interval((value, 3.0), threefold(lower, upper)) == text
+    before = Interval((lower, math.nan, math.nan), (upper, math.nan, math.nan))  # of an earlier version
+    assert _with_interval((value, 3.0), before) == text.partition(" (")[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "ends", "text"),
+    [
+        ((-179.9, 12.0), None, "180 ± 12"),
+        ((-0.3, 11.0), None, "0 ± 11"),
+        ((-180.0, 119.0), None, "unknown (± 119)"),
+        ((20.0, math.inf), None, ""),  # a wave that may be absent
+        ((20.0, 30.0), (math.inf, math.inf), "unknown"),
+        ((20.0, 30.0), (40.0, 20.0), "20 +20 −40 (+60 −120)"),
+    ],
+)
+def test_phases_as_text(own, ends, text):
+    assert _angle(own, None if ends is None else threefold(*ends)) == text
+
+
+def test_deviations():
+    assert deviations(3.0, (2.0, 4.0, 10.0)) == 1.5
+    assert deviations(13.0, (2.0, 4.0, 10.0)) == 3.5
+    assert deviations(13.0, (2.0, math.inf, math.inf)) == 1.0  # no more than that anywhere
+    assert deviations(13.0, (2.0, math.nan, math.nan)) == 6.5  # of an earlier version
+    assert math.isnan(deviations(1.0, (math.nan,) * 3))
 
 
 class TestEvents:
@@ -173,20 +232,20 @@ class TestEvents:
         likelihood = ctpwa.load_analysis(folder / "model.yml").likelihood(progress=False)
         result = ctpwa.fit(likelihood, 2, seed=1, simulation=False, progress=False)
         integrals, n = likelihood.integrals(result.x), 1500.0
-        quantity = RootOfEvents(likelihood, n, integrals, integrals, range(4))
-        own = events_walk(WithTotal(likelihood, n, n), quantity, [(result.x, 0.0)], 1.0)
+        quantity = RootOfEvents(likelihood, [EventNumbers(n, integrals, integrals)], range(4))
+        own = events_walk(WithTotal(likelihood, [(n, n)]), quantity, [(np.append(result.x, 0.0), 0.0)], 1.0)
         assert own.places[0].value ** 2 == pytest.approx(n)
-        found = own.interval(0.995 * math.sqrt(n), 1.005 * math.sqrt(n), (0.0, math.inf))
-        ends = ((own.places[0].value + step) ** 2 for step in (-found.lower, found.upper))
-        for end in ends:
-            assert end - n - n * math.log(end / n) == pytest.approx(0.5, rel=0.06)
+        found = own.interval(sigmas(0.005 * math.sqrt(n)), (0.0, math.inf))
+        for k, level in enumerate(LEVELS):
+            for end in ((own.places[0].value + step) ** 2 for step in (-found.below[k], found.above[k])):
+                assert end - n - n * math.log(end / n) == pytest.approx(level**2 / 2, rel=0.06)
 
     def test_slopes(self, folder):
         likelihood = ctpwa.load_analysis(folder / "model.yml").likelihood(progress=False)
-        x = np.append(likelihood.random_couplings(likelihood.start, 1, seed=2)[0], 0.1)
-        objective = WithTotal(likelihood, 1500.0, 1800.0)
-        integrals = likelihood.integrals(x[:-1])
-        quantity = RootOfEvents(likelihood, 1500.0, integrals, integrals, [2])
+        x = np.append(likelihood.random_couplings(likelihood.start, 1, seed=2)[0], [0.2, 0.1])
+        objective = WithTotal(likelihood, [(900.0, 1000.0), (1500.0, 1800.0)])
+        first, second = (likelihood.integrals(at) for at in (likelihood.random_couplings(likelihood.start, 1, seed=3)[0], x[:-2]))
+        quantity = RootOfEvents(likelihood, [EventNumbers(900.0, second, first), EventNumbers(1500.0, second, second)], [2])
         for function in (objective.value_and_grad, quantity.at):
             slope = function(x)[1]
             for k in range(len(x)):
@@ -214,12 +273,14 @@ class TestGroups:
         solutions = [Solution.of(fit.bin, 0, study.by_key["0"], study.couplings, study.about.extent["sets"])]
         profiles = BinProfiles(fit, solutions, study.references)
         walk, value = profiles.event_walks["e=+"], math.sqrt(solutions[0].events["e=+"][0])
-        found = walk.interval(value - 0.01, value + 0.01, (0.0, math.inf))  # errors that are far too small
-        for end in (value - found.lower, value + found.upper):
-            assert walk.root(end, walk.places[0].x) == pytest.approx(walk.sigmas, rel=0.03)
+        found = walk.interval(sigmas(0.01), (0.0, math.inf))  # errors that are far too small
+        for k, n in enumerate(LEVELS):
+            for end in (value - found.below[k], value + found.above[k]):
+                if end > 0:
+                    assert walk.root(end, walk.places[0].x) == pytest.approx(n * walk.sigmas, rel=0.03)
 
     def test_they_are_shown(self, study):
-        numbers = interval_numbers("events", {"e=+": Interval(12.0, 30.0)})
+        numbers = interval_numbers("events", {"e=+": threefold(12.0, 30.0)})
         changed = FitRecord(intervals_key("0"), 0.0, True, numbers=numbers)
         own = Bins(study.about, (*(record for record in study.records if record.key != changed.key), changed))
         assert (own.events("e=+").lower[0], own.events("e=+").upper[0]) == (12.0, 30.0)
@@ -231,7 +292,7 @@ class TestStudies:
 
     def test_intervals_are_shown(self, study):
         name = study.couplings[2]
-        numbers = interval_numbers("events", {name: Interval(12.0, 30.0)}) | interval_numbers("phase", {name: Interval(3.0, 40.0)})
+        numbers = interval_numbers("events", {name: threefold(12.0, 30.0)}) | interval_numbers("phase", {name: threefold(3.0, 40.0)})
         changed = FitRecord(intervals_key("0"), 0.0, True, numbers=numbers)
         own = Bins(study.about, (*(record for record in study.records if record.key != changed.key), changed))
         curve = own.events(name)
@@ -239,14 +300,15 @@ class TestStudies:
         assert not curve.gaussian[0]
         phases = own.phases(name)
         assert {phases.lower[0], phases.upper[0]} == {3.0, 40.0}
-        assert "+30 −12" in str(own)
+        assert "+30 −12 (+90 −36)" in str(own)
+        assert own.events(name).deviations(curve.values + 75.0)[0] == 2.5
         assert "no parabola" in str(own)
         assert own.figures()
 
     def test_conjugate_couplings_have_intervals_on_the_other_side(self, study):
         name = study.couplings[2]
-        own = replace(study.solutions[0][0], of_phases={name: Interval(3.0, 40.0)})
-        assert own.conjugated([0, 1]).of_phases == {name: Interval(40.0, 3.0)}
+        own = replace(study.solutions[0][0], of_phases={name: threefold(3.0, 40.0)})
+        assert own.conjugated([0, 1]).of_phases == {name: threefold(40.0, 3.0)}
 
     def test_what_failed_is_said(self, study):
         failed = FitRecord.failed(intervals_key("1"), "there is no memory\n fix: buy some")
@@ -270,9 +332,14 @@ class TestStudies:
         assert own.events().gaussian.all()
 
     def test_records_are_read_again(self):
-        own = {"a b": Interval(1.5, math.inf)}
+        own = {"a b": Interval((1.5, 3.0, 7.0), (math.inf,) * 3)}
         record = FitRecord("0 intervals", 0.0, True, numbers=interval_numbers("phase", own))
         again = FitRecord.from_dict(record.as_dict())
         assert intervals_of(again, "phase") == own
         assert intervals_of(again, "events") == {}
         assert intervals_of(None, "phase") == {}
+        (before,) = intervals_of(
+            FitRecord("0 intervals", 0.0, True, numbers={"lower phase a": 1.0, "upper phase a": 2.0}), "phase"
+        ).values()
+        assert (before.lower, before.upper) == (1.0, 2.0)
+        assert np.isnan(before.below[1:]).all()

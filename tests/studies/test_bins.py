@@ -56,7 +56,7 @@ class TestEventCouplings:
 
     def test_they_are_those_of_an_extended_likelihood(self, fitted):
         likelihood, result, samples = fitted
-        found = event_couplings(likelihood, result.x, result.covariance, bin_groups(likelihood.model), samples.truth)
+        found = event_couplings(likelihood, result.x, result.covariance, bin_groups(likelihood.model), [samples.truth])
         K, A, B = (likelihood.model.spin_amplitudes(e, barrier=True, progress=False).K.numpy() for e in _of(samples))
         size = np.sqrt((B**2).sum(axis=(1, 2)) / B.shape[2])
         K, A = K / size[:, None, None], A / size[:, None, None]
@@ -84,7 +84,7 @@ class TestEventCouplings:
 
     def test_events_of_waves_add_up_to_what_was_generated(self, fitted):
         likelihood, result, samples = fitted
-        found = event_couplings(likelihood, result.x, result.covariance, bin_groups(likelihood.model), samples.truth)
+        found = event_couplings(likelihood, result.x, result.covariance, bin_groups(likelihood.model), [samples.truth])
         assert found.events[TOTAL][0] * found.efficiency == pytest.approx(1500, rel=1e-12)
         for name, c in zip(found.names, found.values, strict=True):
             assert found.events[name][0] == pytest.approx(abs(c) ** 2, rel=1e-12)
@@ -105,7 +105,7 @@ class TestEventCouplings:
         )  # at 0 there is no phase; elsewhere it is known as |c| is
         V[weak[1]] *= wide
         V[:, weak[1]] *= wide
-        found = event_couplings(own, x, V, bin_groups(own.model), samples.truth)
+        found = event_couplings(own, x, V, bin_groups(own.model), [samples.truth])
         rng = np.random.default_rng(1)
         z = rng.multivariate_normal([*found.values.real, *found.values.imag], found.covariance, 50_000)
         N = rng.normal(1500, np.sqrt(1500), len(z))

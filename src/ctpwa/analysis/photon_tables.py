@@ -75,7 +75,7 @@ def _moments(
     model: Model, likelihood: Likelihood, result: FitResult, events: tuple[Events, Events], truth: Events | None, background: Events | None
 ) -> list[Section]:
     try:
-        fitted = photon_moments(event_couplings(likelihood, result.x, result.covariance, {}, truth), model)
+        fitted = photon_moments(event_couplings(likelihood, result.x, result.covariance, {}, [truth]), model)
         highest = max(L for _, L, _ in fitted.indices)
         return [_moment_table([fitted, measured_moments(model, *events, highest, truth, background)])]
     except PhysicsError:  # lineshapes, or several waves of a state

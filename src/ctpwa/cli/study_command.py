@@ -154,6 +154,8 @@ def _print(study: Study, call: StudyCall, path: Path, more: list[Path]) -> None:
     elif CommandSettings.of(call.context).tables:
         console = out()
         console.print(Text(f"{study.title} of {study.about.decay}", style="bold"))
+        for words in study.warnings:
+            console.print(Text(f"warning: {words}", style="bold red"))
         found, sections = study.shown()
         console.print(Text(found))
         for section in sections:

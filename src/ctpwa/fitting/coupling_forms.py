@@ -54,6 +54,12 @@ class FormOfGroup:
         np.add.at(Q, (own[:, None], own), integrals.matrix[np.ix_(members, members)])
         return cls(couplings, Q / np.outer(sizes[couplings], sizes[couplings]))
 
+    @classmethod
+    def added(cls, integrals: Sequence[tuple[float, WaveIntegrals]], waves: Sequence[int], sizes: np.ndarray) -> FormOfGroup:
+        """The sum over data sets, each with a factor."""
+        own = [(factor, cls.of(one, waves, sizes)) for factor, one in integrals]
+        return cls(own[0][1].couplings, np.sum([factor * one.matrix for factor, one in own], axis=0))
+
     def root(self) -> np.ndarray:
         """R with R† R = Q, [amplitude, own coupling]."""
         values, vectors = np.linalg.eigh(self.matrix)

@@ -20,6 +20,8 @@ SMALL_INTERFERENCE = 0.5  # %, and less is only counted
 SMALL_CORRELATION = 0.1
 ROUNDING = 1e-13  # relative: what is left of an error that is zero
 NO_ERROR = "(no error)"
+HALF_TURN = 180.0
+UNKNOWN = 90.0  # degrees: of angles that are all alike the standard deviation is 104
 SHOWN_MINIMA = 5  # besides the best one
 COUNTS_TWICE = "a wave counts for each of its resonances, so these do not add up to 100 %"
 
@@ -71,7 +73,20 @@ def with_error(value: float, error: float | None) -> str:
     if digits > 9 or error >= 1e6:
         significant = max(2, math.floor(math.log10(max(abs(value), error))) - math.floor(math.log10(error)) + 2)
         return f"{value:.{significant}g} ± {error:.2g}"
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
+    return f"{fixed_digits(value, digits)} ± {error:.{digits}f}"
+
+
+def fixed_digits(value: float, digits: int) -> str:
+    """A number without the sign that rounding leaves of 0."""
+    return f"{value:z.{digits}f}"
+
+
+def angle_with_error(degrees: float, error: float | None) -> str:
+    """An angle and its error, in degrees: ``180 ± 12``; ``unknown`` if every angle is as good."""
+    if error is not None and UNKNOWN <= error < math.inf:
+        return f"unknown (± {error:.0f})"
+    text = with_error(degrees, error)
+    return text.removeprefix("-") if float(text.partition(" ")[0]) == -HALF_TURN else text
 
 
 def result_text(result: Any, waves: bool = False, correlations: bool = False, more: Sequence[Section] = (), reasons: bool = False) -> str:
@@ -228,7 +243,7 @@ def _couplings(result: Any) -> Section:
     rows, shown = [], shown_names(result)
     for c in result.couplings:
         degrees = None if c.phase_error is None else math.degrees(c.phase_error)
-        rows.append((shown[c.name], with_error(c.magnitude, c.magnitude_error), with_error(_degrees(c.phase), degrees)))
+        rows.append((shown[c.name], with_error(c.magnitude, c.magnitude_error), angle_with_error(_degrees(c.phase), degrees)))
     return Section("couplings: magnitude, phase in degrees", ("coupling", "magnitude", "phase"), tuple(rows))
 
 
@@ -263,7 +278,7 @@ def _asymmetries(found: Any, waves: bool) -> Iterator[Section]:
     rows = []
     for own in found.couplings:
         degrees = None if own.phase_error is None else math.degrees(own.phase_error)
-        rows.append((own.name, f"{with_error(100 * own.value, _percent(own.error))} %", with_error(math.degrees(own.phase), degrees)))
+        rows.append((own.name, f"{with_error(100 * own.value, _percent(own.error))} %", angle_with_error(_degrees(own.phase), degrees)))
     title = "CP asymmetries of couplings: (|c̄|² - |c|²)/(|c̄|² + |c|²), arg(c̄/c) in degrees"
     yield Section(title, ("coupling", "asymmetry", "phase"), tuple(rows))
     for kind in ("resonances", "waves") if waves else ("resonances",):

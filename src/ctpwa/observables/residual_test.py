@@ -13,12 +13,15 @@ To first order D does not depend on where parameters were found, so that none of
 others are N ⟨r rᵀ⟩; with them, b makes V independent of D, to first order. Combinations of functions of which the fit determines nearly
 all are left out: there D is small, and known to first order only.
 
+Data sets that are fitted together have their own N, ⟨…⟩ and D, which are added; B is common to them, of the sums of N ⟨…⟩.
+
 If p were p (1 + α h), parameters would be fitted elsewhere, to first order by −B α with α = ⟨r rᵀ⟩⁻¹ D / N. ``docs/studies.md`` says what
 is compared in bins.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,25 +65,29 @@ class ResidualTest:
     moves: Array
 
 
-def residual_test(data: EventFunctions, model: EventFunctions) -> ResidualTest:
+def residual_test(*samples: tuple[EventFunctions, EventFunctions]) -> ResidualTest:
     """Compare data with a model.
 
     Args:
-        data:   measured events, and those that are subtracted
-        model:  simulated events
+        samples:  of every data set: measured events, with those that are subtracted, and simulated ones
     """
-    w, omega = data.weights, model.weights / model.weights.sum()
-    own = _residuals(model.functions, model.scores, omega)
+    own = _residuals(samples)
     if not len(own.sizes):
         return ResidualTest(0.0, 0, 1.0, np.zeros(len(own.slopes)))
-    N, b = w.sum(), (w**3).sum() / (w**2).sum()
-    D = (w @ data.functions - N * own.centre - w @ data.scores @ own.slopes) @ own.mixing
-    expected = N * np.diag(own.sizes)
-    uneven = w**2 - b * w  # 0 if all weights are the same
-    V = b * expected + (own.products(data, uneven) if uneven.any() else 0.0)
+    D, V = np.zeros(len(own.sizes)), np.zeros((len(own.sizes),) * 2)
+    squared, simulated = V, V
+    expected = sum(float(data.weights.sum()) for data, _ in samples) * np.diag(own.sizes)
+    for (data, model), centre in zip(samples, own.centres, strict=True):
+        w, omega = data.weights, model.weights / model.weights.sum()
+        n, b = w.sum(), (w**3).sum() / (w**2).sum()
+        D = D + (w @ data.functions - n * centre - w @ data.scores @ own.slopes) @ own.mixing
+        uneven = w**2 - b * w  # 0 if all weights are the same
+        V = V + b * n * own.products(model, omega, centre) + (own.products(data, uneven, centre) if uneven.any() else 0.0)
+        squared = squared + own.products(data, w**2, centre)
+        simulated = simulated + n**2 * own.products(model, omega**2, centre)
     if np.linalg.eigvalsh(V)[0] <= 0:  # of weights of all sizes
-        V = own.products(data, w**2)
-    V = V + N**2 * own.products(model, omega**2)
+        V = squared
+    V = V + simulated
     chi2 = float(D @ np.linalg.solve(V, D))
     moves = -own.slopes @ own.mixing @ np.linalg.solve(expected, D)
     return ResidualTest(chi2, len(D), chi2_tail(chi2, len(D)), moves)
@@ -91,35 +98,43 @@ class _Residuals:
     """r of combinations of functions, which have variance 1 before what was fitted is taken away.
 
     Attributes:
-        centre:  ⟨h⟩ − B ⟨g⟩, [function]
-        slopes:  B, [parameter, function]
-        mixing:  combinations, [function, combination]
-        sizes:   variances of r of these, more than ``LEFT``; they are not correlated
+        centres:  ⟨h⟩ − B ⟨g⟩ of every data set, [data set, function]
+        slopes:   B, [parameter, function]
+        mixing:   combinations, [function, combination]
+        sizes:    variances of r of these, more than ``LEFT``; they are not correlated
     """
 
-    centre: Array
+    centres: Array
     slopes: Array
     mixing: Array
     sizes: Array
 
-    def products(self, events: EventFunctions, weights: Array) -> Array:
-        """Σ w r rᵀ over events."""
-        r = events.functions - self.centre - events.scores @ self.slopes
+    def products(self, events: EventFunctions, weights: Array, centre: Array) -> Array:
+        """Σ w r rᵀ over events of a data set."""
+        r = events.functions - centre - events.scores @ self.slopes
         return np.asarray(self.mixing.T @ _products(r, weights) @ self.mixing)
 
 
-def _residuals(h: Array, g: Array, omega: Array) -> _Residuals:
-    mean_h, mean_g = omega @ h, omega @ g
-    from_mean = h - mean_h
-    from_mean[:, omega @ from_mean**2 <= NOTHING * (omega @ h**2)] = 0.0  # the same at all events but for rounding
-    known = _inverse(_products(g - mean_g, omega))
-    crossed = ((g - mean_g) * omega[:, None]).T @ from_mean
-    slopes = known @ crossed
-    before = _products(from_mean, omega)
+def _residuals(samples: Sequence[tuple[EventFunctions, EventFunctions]]) -> _Residuals:
+    total = sum(float(data.weights.sum()) for data, _ in samples)
+    n_g, n_h = samples[0][1].scores.shape[1], samples[0][1].functions.shape[1]
+    known, crossed, before = np.zeros((n_g, n_g)), np.zeros((n_g, n_h)), np.zeros((n_h, n_h))
+    means = []
+    for data, model in samples:
+        omega, h, g = model.weights / model.weights.sum(), model.functions, model.scores
+        part, mean_h, mean_g = float(data.weights.sum()) / total, omega @ h, omega @ g
+        means.append((mean_h, mean_g))
+        from_mean = h - mean_h
+        from_mean[:, omega @ from_mean**2 <= NOTHING * (omega @ h**2)] = 0.0  # the same at all events but for rounding
+        known = known + part * _products(g - mean_g, omega)
+        crossed = crossed + part * ((g - mean_g) * omega[:, None]).T @ from_mean
+        before = before + part * _products(from_mean, omega)
+    slopes = _inverse(known) @ crossed
     white = _whitening(before)
     sizes, turn = np.linalg.eigh(white.T @ (before - slopes.T @ crossed) @ white)
     kept = sizes > LEFT
-    return _Residuals(mean_h - mean_g @ slopes, slopes, white @ turn[:, kept], sizes[kept])
+    centres = np.array([mean_h - mean_g @ slopes for mean_h, mean_g in means])
+    return _Residuals(centres, slopes, white @ turn[:, kept], sizes[kept])
 
 
 def _products(f: Array, weights: Array) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -109,6 +110,7 @@ class StudyView:
         sections:  its tables
         notes:     what one should know to read the numbers
         figures:   its figures
+        warnings:  why some numbers must not be taken as they are
     """
 
     title: str
@@ -116,6 +118,7 @@ class StudyView:
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
     figures: tuple[FigureView, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,25 @@ class ReportContent:
     studies: tuple[StudyView, ...] = ()
 
 
+def deviations(off: float, ends: Sequence[float]) -> float:
+    """By how many standard deviations a value is off: lines lead from 0 to the ends, and on along the last one.
+
+    Args:
+        off:   its distance
+        ends:  of 1, 2, … standard deviations; infinite if there are none, NaN if they are not known
+    """
+    near, last, n = 0.0, 0.0, 0
+    for far in ends:
+        if math.isnan(far):
+            break
+        if off <= far:
+            return n + (off - near) / (far - near) if far > near else float(n)
+        near, last, n = far, near, n + 1
+    if not n:
+        return math.nan
+    return n + (off - near) / (near - last) if near > last else math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class BinCurve:
     """A number against the bins of a variable, of one or several solutions of every bin.
@@ -188,7 +210,8 @@ class BinCurve:
         errors:   standard deviations; half the lengths of intervals where errors are not Gaussian
         branch:   which points of other bins each of them continues
         best:     whether it is of the best solution of its bin
-        lower, upper:  distances to the ends of intervals; where errors are Gaussian, these
+        below, above:  distances to the ends of intervals of 1, 2 and 3 standard deviations, [standard deviations, point]; infinite
+                       without an end, NaN if not known
     """
 
     centres: np.ndarray
@@ -197,8 +220,30 @@ class BinCurve:
     errors: np.ndarray
     branch: np.ndarray
     best: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Distances to the lower ends of intervals; where errors are Gaussian, these."""
+        return self.below[0]
+
+    @property
+    def upper(self) -> np.ndarray:
+        """The same of the upper ends."""
+        return self.above[0]
+
+    def deviations(self, other: np.ndarray | float) -> np.ndarray:
+        """By how many standard deviations other values are off, with their signs.
+
+        Lines lead from 0 to the ends of one standard deviation, to those of two and three, and on.
+
+        Args:
+            other:  the values; angles within half a turn of those here
+        """
+        off = np.asarray(other - self.values, dtype=float)
+        ends = np.where(off > 0, self.above, self.below)
+        return np.array([math.copysign(deviations(abs(one), own), one) for one, own in zip(off, ends.T.tolist(), strict=True)])
 
     @property
     def gaussian(self) -> np.ndarray:

@@ -13,9 +13,10 @@ from ctpwa.data.events import Events
 from ctpwa.data.stream import Piece, picked_events
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.engine.likelihood.scores import score_chain
 from ctpwa.observables.projections import event_weights
 
-STEP = 1e-4  # of a parameter
+STEP = 1e-4  # of a parameter that belongs to no coupling
 LEAST = 1e-300  # of a density that is divided by
 
 
@@ -73,17 +74,37 @@ class EventDensities:
     def scores(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """∂ ln p of measured and of simulated events, [event, parameter], up to constants.
 
+        Those over couplings are exact, others are differences.
+
         Args:
             x:  the free parameters
         """
-        here = self.at(x)
+        likelihood, here = self.likelihood, self.at(x)
         found = tuple(np.empty((len(p), len(x))) for p in here)
-        for k in range(len(x)):
+        couplings = likelihood.coupling_index
+        for own, slopes in zip(found, self._over_couplings(x, couplings), strict=True):
+            own[:, couplings] = slopes
+        for k in np.setdiff1d(np.arange(len(x)), couplings):
             step = np.zeros(len(x))
             step[k] = STEP * max(1.0, abs(x[k]))
-            for own, p, above, below in zip(found, here, self.at(x + step), self.at(x - step), strict=True):
-                own[:, k] = (above - below) / (2 * step[k] * np.maximum(p, LEAST))
+            for own, above, below in zip(found, self.at(x + step), self.at(x - step), strict=True):
+                own[:, k] = (above - below) / (2 * step[k])
+        for own, p in zip(found, here, strict=True):
+            own /= np.maximum(p, LEAST)[:, None]
         return found[0], found[1]
+
+    def _over_couplings(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """∂p of measured and of simulated events over parameters of couplings."""
+        likelihood, n = self.likelihood, 2 * self.likelihood.plan.n_couplings
+        J = score_chain(likelihood, x)[1][:, which]
+        kinds = ("data", "background")[: len(self.measured)]
+        found = [np.concatenate([likelihood.intensity_slopes(x, J[:n], kind).numpy() for kind in kinds])]
+        found.append(self._of_simulated.intensity_slopes(x, J[:n], self._kind).numpy())
+        if not self.samples.backgrounds:
+            return found[0], found[1]
+        added = J[len(J) - len(self.samples.backgrounds) :]
+        data, model = (own + b.T @ added for own, b in zip(found, self._added, strict=True))
+        return data, model
 
     @property
     def _kind(self) -> str:

@@ -15,9 +15,11 @@ from ctpwa.base.words import counted
 from ctpwa.data.events import Events
 from ctpwa.data.stream import EventStream, picked_events
 from ctpwa.engine.likelihood.likelihood import Likelihood
-from ctpwa.engine.likelihood.values import free_parameters
+from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.engine.likelihood.values import free_parameters, model_values
 from ctpwa.fitting.event_couplings import EventCouplings, event_couplings
 from ctpwa.fitting.fit import fit
+from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.search_settings import DISTANCE, USUAL
 from ctpwa.observables.projections import event_weights
@@ -34,7 +36,7 @@ from ctpwa.studies.bin_records import (
     sweep_key,
     sweep_solution_key,
 )
-from ctpwa.studies.bin_samples import BinnedSamples
+from ctpwa.studies.bin_samples import BinnedSamples, prefix
 from ctpwa.studies.bin_solutions import apart
 from ctpwa.studies.bin_sweeps import MOST
 from ctpwa.studies.fit_record import FitRecord
@@ -63,7 +65,7 @@ class _Found:
         starts:      how many starts ended there
     """
 
-    likelihood: Likelihood
+    likelihood: Fittable
     x: np.ndarray
     values: np.ndarray
     nll: float
@@ -108,35 +110,41 @@ class BinFit:
     bin: Bin
 
     @cached_property
-    def samples(self) -> SampleSet:
-        """Its events."""
+    def samples(self) -> tuple[SampleSet, ...]:
+        """Its events, of every data set."""
         return self.binned.of_bin(self.number)
 
     @cached_property
-    def likelihood(self) -> Likelihood:
-        """Of its events.
+    def likelihood(self) -> Fittable:
+        """Of its events; of several data sets their sum.
 
         Raises:
             DataError: if there are none, or no simulation
         """
-        own = self.samples
-        if not own.data.n_events:
-            raise DataError("no events")
-        if not own.phase_space.n_events:
-            raise DataError(f"{counted(own.data.n_events, 'event')}, and no simulation: phase space has no events here")
-        analysis = self.binned.analysis.with_samples([own])
-        likelihood = analysis.likelihood(self.options.engine, self.options.device, False)
-        assert isinstance(likelihood, Likelihood)
-        if own.data.n_events < len(likelihood.names):
-            raise DataError(f"{counted(own.data.n_events, 'event')}, fewer than {counted(len(likelihood.names), 'free parameter')}")
+        for own in self.samples:
+            if not own.data.n_events:
+                raise DataError(f"{prefix(own.name)}no events")
+            if not own.phase_space.n_events:
+                raise DataError(
+                    f"{prefix(own.name)}{counted(own.data.n_events, 'event')}, and no simulation: phase space has no events here"
+                )
+        likelihood = self.binned.analysis.with_samples(self.samples).likelihood(self.options.engine, self.options.device, False)
+        if (n := int(self._counts()["data"])) < len(likelihood.names):
+            raise DataError(f"{counted(n, 'event')}, fewer than {counted(len(likelihood.names), 'free parameter')}")
         return likelihood
+
+    @property
+    def first(self) -> Likelihood:
+        """Of the first data set: all of them have the same waves."""
+        return terms_of(self.likelihood)[0]
 
     @cached_property
     def _sizes(self) -> np.ndarray:
         """How large a wave with coupling 1 is, [coupling], with lineshapes where the fit starts."""
-        integrals = self.likelihood.integrals(self.likelihood.start)
-        size = np.zeros(len(self.likelihood.coupling_names))
-        np.add.at(size, integrals.coupling, np.diag(integrals.matrix).real)
+        size = np.zeros(len(self.first.coupling_names))
+        for term in terms_of(self.likelihood):
+            integrals = term.integrals(term.start)
+            np.add.at(size, integrals.coupling, np.diag(integrals.matrix).real)
         return np.sqrt(size)
 
     @cached_property
@@ -180,7 +188,8 @@ class BinFit:
         return (*records, FitRecord(key, best, True, numbers=counts, seconds=time.perf_counter() - begin))
 
     def _counts(self) -> dict[str, float]:
-        return {"data": float(self.samples.data.n_events), "simulated": float(self.samples.phase_space.n_events)}
+        pairs = [(own.data.n_events, own.phase_space.n_events) for own in self.samples]
+        return dict(zip(("data", "simulated"), np.sum(pairs, axis=0, dtype=float).tolist(), strict=True))
 
     def _record(self, key: str, own: _Concluded, numbers: Mapping[str, float], seconds: float) -> FitRecord:
         result, couplings, starts = own
@@ -195,13 +204,13 @@ class BinFit:
             k:     number of the replica
             best:  the best solution
         """
-        begin, key, own = time.perf_counter(), replica_key(self.bin.key, k), self.samples
+        begin, key = time.perf_counter(), replica_key(self.bin.key, k)
         try:
-            likelihood = self.at(best)[0]
-            seeds = [self.options.seed, self.number, k]
-            weights = _poisson(own.data, seeds)
-            background = None if own.background is None else _poisson(own.background, [*seeds, SIDEBAND])
-            other = likelihood.with_weights(weights, background)
+            terms = [
+                _replica(term, own, [self.options.seed, self.number, k, *([number] if number else [])])
+                for number, (term, own) in enumerate(zip(terms_of(self.at(best)[0]), self.samples, strict=True))
+            ]
+            other = terms[0] if len(terms) == 1 else LikelihoodSum(terms)
             x = free_parameters(other, *fitted_at(best))
             result = self.fitted(other, x[None])
             couplings = self._in_events(other, result)
@@ -239,14 +248,14 @@ class BinFit:
         near = [own for own in found if own.nll - best <= self.options.distance * self.likelihood.unit]
         return self._concluded(sorted(near, key=lambda own: own.nll)[:MOST])
 
-    def at(self, record: FitRecord) -> tuple[Likelihood, np.ndarray]:
+    def at(self, record: FitRecord) -> tuple[Fittable, np.ndarray]:
         """The couplings of a solution, perhaps of another bin, as free parameters of a likelihood of this one."""
         bare, theta = fitted_at(record)
-        c = np.array([bare[name] for name in self.likelihood.coupling_names])
+        c = np.array([bare[name] for name in self.first.coupling_names])
         likelihood = self._with_strong_references(self.likelihood, c * self._sizes)
         return likelihood, free_parameters(likelihood, bare, theta)
 
-    def event_values(self, likelihood: Likelihood, x: np.ndarray) -> np.ndarray:
+    def event_values(self, likelihood: Fittable, x: np.ndarray) -> np.ndarray:
         """Couplings in measured events."""
         return event_couplings(likelihood, x, np.zeros((len(x), len(x))), {}).values
 
@@ -269,7 +278,7 @@ class BinFit:
             results.append((result, self._in_events(likelihood, result), own.starts))
         return sorted(results, key=lambda own: own[0].nll)
 
-    def fitted(self, likelihood: Likelihood, points: np.ndarray, *, concluded: bool = False) -> FitResult:
+    def fitted(self, likelihood: Fittable, points: np.ndarray, *, concluded: bool = False) -> FitResult:
         """The fit from some points.
 
         Args:
@@ -281,30 +290,33 @@ class BinFit:
         method = self.binned.analysis.settings.method
         return not_interrupted(fit(likelihood, points, method, **options))
 
-    def _in_events(self, likelihood: Likelihood, result: FitResult) -> EventCouplings:
-        truth = self.samples.truth
+    def _in_events(self, likelihood: Fittable, result: FitResult) -> EventCouplings:
         known = np.where(np.isfinite(result.covariance), result.covariance, 0.0)
-        return event_couplings(likelihood, result.x, known, self.groups, truth)
+        return event_couplings(likelihood, result.x, known, self.groups, [own.truth for own in self.samples])
 
-    def _with_strong_references(self, likelihood: Likelihood, c: np.ndarray) -> Likelihood:
+    def _with_strong_references(self, likelihood: Fittable, c: np.ndarray) -> Fittable:
         """The same likelihood where every coherent set has a strong wave as reference: relative to one that is nearly 0 all others are
         nearly infinite, and phases undetermined.
         """
-        sets, size = np.array(likelihood.amplitude.sets), np.abs(c) ** 2
+        terms = terms_of(likelihood)
+        first, size = terms[0], np.abs(c) ** 2
+        sets = np.array(first.amplitude.sets)
         strongest = [int(np.flatnonzero(sets == own)[size[sets == own].argmax()]) for own in range(sets.max() + 1)]
-        names = list(likelihood.coupling_names)
-        references = {*likelihood.coupling_map.fixed, *likelihood.phases.references}
+        names = list(first.coupling_names)
+        references = {*first.coupling_map.fixed, *first.phases.references}
         own = [size[k] for k, name in enumerate(names) if name in references]
         if len(own) == len(strongest) and all(a >= WEAK * size[k] for a, k in zip(own, strongest, strict=True)):
             return likelihood
         try:
-            return likelihood.with_references([names[k] for k in sorted(strongest, key=lambda k: -size[k])])
+            wanted = [names[k] for k in sorted(strongest, key=lambda k: -size[k])]
+            found = [term.with_references(wanted) for term in terms]
+            return found[0] if len(found) == 1 else LikelihoodSum(found)
         except PhysicsError:  # something is fixed or tied relative to the references there are
             return likelihood
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
         """Whether two solutions are one, but for conjugate couplings of sets whose sign is open."""
-        sets = np.array(self.likelihood.amplitude.sets)
+        sets = np.array(self.first.amplitude.sets)
         distance = sum(apart(a[sets == own], b[sets == own], own in self._conjugable) for own in range(sets.max() + 1))
         return bool(distance <= SAME * (np.abs(a) ** 2).sum())
 
@@ -313,7 +325,7 @@ class BinFit:
         """Coherent sets whose couplings may all be conjugated without any change of the likelihood, wherever it is."""
         likelihood = self.likelihood
         x = likelihood.random_couplings(likelihood.start, 1, seed=1)[0]
-        value, sets = float(likelihood.value(x)), np.array(likelihood.amplitude.sets)
+        value, sets = float(likelihood.value(x)), np.array(self.first.amplitude.sets)
         return frozenset(own for own in range(sets.max() + 1) if self._unchanged(x, sets == own, value))
 
     def _unchanged(self, x: np.ndarray, members: np.ndarray, value: float) -> bool:
@@ -321,7 +333,8 @@ class BinFit:
         c = np.array(list(_bare(likelihood, x).values()))
         turned = np.where(members, c.conj(), c)
         try:
-            other = free_parameters(likelihood, dict(zip(likelihood.coupling_names, turned.tolist(), strict=True)), _theta(likelihood, x))
+            names = self.first.coupling_names
+            other = free_parameters(likelihood, dict(zip(names, turned.tolist(), strict=True)), _theta(likelihood, x))
         except PhysicsError:
             return False
         change = abs(float(likelihood.value(other)) - value)
@@ -329,19 +342,23 @@ class BinFit:
 
     def _open(self) -> Iterator[int]:
         """Sets of more than one wave whose sign of all phases is open."""
-        sets = self.likelihood.amplitude.sets
+        sets = self.first.amplitude.sets
         return (own for own in sorted(self._conjugable) if sets.count(own) > 1)
 
 
-def _bare(likelihood: Likelihood, x: np.ndarray) -> dict[str, complex]:
-    return dict(zip(likelihood.coupling_names, likelihood.parameters.bare.native(x)[0].tolist(), strict=True))
+def _bare(likelihood: Fittable, x: np.ndarray) -> dict[str, complex]:
+    known = model_values(likelihood, x).couplings
+    return {name: known[name] for name in terms_of(likelihood)[0].coupling_names}
 
 
-def _theta(likelihood: Likelihood, x: np.ndarray) -> dict[str, float]:
+def _theta(likelihood: Fittable, x: np.ndarray) -> dict[str, float]:
     """Lineshape parameters and amounts that float."""
-    names = likelihood.parameters.theta_names
-    values = dict(zip(names, likelihood.parameters.bare.native(x)[1].tolist(), strict=True))
-    return {name: value for name, value in values.items() if name in likelihood.names}
+    return {name: value for name, value in model_values(likelihood, x).parameters.items() if name in likelihood.names}
+
+
+def _replica(likelihood: Likelihood, own: SampleSet, seeds: Sequence[int]) -> Likelihood:
+    background = None if own.background is None else _poisson(own.background, [*seeds, SIDEBAND])
+    return likelihood.with_weights(_poisson(own.data, seeds), background)
 
 
 def _poisson(events: Events | EventStream, seed: Sequence[int]) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ctpwa.base.errors import CtpwaError
 from ctpwa.data.events import Events
-from ctpwa.engine.likelihood.likelihood import Likelihood
+from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.observables.cell_variables import cell_variables
 from ctpwa.observables.goodness import equal_cells
 from ctpwa.observables.projections import event_weights
@@ -54,33 +54,41 @@ class BinGoodness:
         return FitRecord(key, self.best.nll, True, numbers=numbers, seconds=time.perf_counter() - begin)
 
     def decay(self) -> ResidualTest:
-        """Of the distribution of masses and angles."""
-        model = self.fit.binned.analysis.model
+        """Of the distribution of masses and angles; every data set has cells of its own."""
+        model, found = self.fit.binned.analysis.model, []
         without = [axis.text for axis in self.fit.binned.axes]
-        data = np.concatenate([cell_variables(model, events, without) for events in self._densities.measured])
-        simulated = cell_variables(model, self._densities.simulated, without)
-        depth = int(np.clip(np.log2(max(self._effective / PER_CELL, 1.0)), 0, DEEPEST))
-        cells = equal_cells(data, simulated, self._omega.clip(min=0), depth)
-        found = np.zeros((len(data), len(cells))), np.zeros((len(simulated), len(cells)))
-        for k, (of_data, of_model, _) in enumerate(cells):
-            found[0][of_data, k] = found[1][of_model, k] = 1.0
-        return self._test(*found)
+        for own in self._data_sets:
+            data = np.concatenate([cell_variables(model, events, without) for events in own.densities.measured])
+            simulated = cell_variables(model, own.densities.simulated, without)
+            depth = int(np.clip(np.log2(max(own.effective / PER_CELL, 1.0)), 0, DEEPEST))
+            cells = equal_cells(data, simulated, own.omega.clip(min=0), depth)
+            inside = np.zeros((len(data), len(cells))), np.zeros((len(simulated), len(cells)))
+            for k, (of_data, of_model, _) in enumerate(cells):
+                inside[0][of_data, k] = inside[1][of_model, k] = 1.0
+            found.append(inside)
+        before = np.cumsum([0, *(data.shape[1] for data, _ in found)])
+        spread = [
+            tuple(np.pad(part, [(0, 0), (first, before[-1] - first - part.shape[1])]) for part in pair)
+            for first, pair in zip(before, found, strict=False)
+        ]
+        return self._test(spread)
 
     def inside(self) -> ResidualTest:
         """Of the distribution of what the bins are of."""
-        data, model = (
-            self._changes(events, g)
-            for events, g in zip((self._densities.measured, [self._densities.simulated]), self._scores, strict=True)
-        )
-        most = max(int(self._effective / PER_FUNCTION), 1)
-        return self._test(*_bounded(data[:, :most], model[:, :most], self._omega))
+        most = max(int(sum(own.effective for own in self._data_sets) / PER_FUNCTION), 1)
+        found = []
+        for own in self._data_sets:
+            samples = own.densities.measured, [own.densities.simulated]
+            data, model = (self._changes(events, g)[:, :most] for events, g in zip(samples, own.scores, strict=True))
+            found.append(_bounded(data, model, own.omega))
+        return self._test(found)
 
     def _moved(self, test: ResidualTest) -> dict[str, float]:
         """Waves → by how many errors their events would differ if parameters had slopes."""
         likelihood, x = self._at
         before, after = (np.abs(self.fit.event_values(likelihood, own)) ** 2 for own in (x, x + test.moves))
         events, found = events_of(self.best), {}
-        for name, old, new in zip(likelihood.coupling_names, before, after, strict=True):
+        for name, old, new in zip(self.fit.first.coupling_names, before, after, strict=True):
             value, error = events.get(name, (0.0, 0.0))
             if error > 0 and old > 0:
                 found[name] = float(value / error * (new / old - 1))
@@ -96,33 +104,63 @@ class BinGoodness:
             found.append(np.concatenate([u, u**2, u * g], axis=1))
         return np.concatenate(found, axis=1)
 
-    def _test(self, data: np.ndarray, model: np.ndarray) -> ResidualTest:
-        g, of_model = self._scores
-        return residual_test(EventFunctions(data, g, self._densities.weights), EventFunctions(model, of_model, self._omega))
+    def _test(self, functions: Sequence[tuple[np.ndarray, ...]]) -> ResidualTest:
+        """Of functions of measured and of simulated events, for every data set."""
+        return residual_test(
+            *(
+                (EventFunctions(data, own.scores[0], own.densities.weights), EventFunctions(model, own.scores[1], own.omega))
+                for own, (data, model) in zip(self._data_sets, functions, strict=True)
+            )
+        )
 
     @cached_property
-    def _effective(self) -> float:
+    def _data_sets(self) -> list[_DataSet]:
+        likelihood, x = self._at
+        found = []
+        for term, samples in zip(terms_of(likelihood), self.fit.samples, strict=True):
+            index = np.array([likelihood.names.index(name) for name in term.names], dtype=np.int64)
+            found.append(_DataSet(EventDensities(term, samples), x, index))
+        return found
+
+    @cached_property
+    def _at(self) -> tuple[Fittable, np.ndarray]:
+        return self.fit.at(self.best)
+
+
+@dataclass(frozen=True, eq=False)
+class _DataSet:
+    """One data set at the solution.
+
+    Attributes:
+        densities:  of its events
+        x:          the free parameters of all data sets
+        index:      which of them are its own
+    """
+
+    densities: EventDensities
+    x: np.ndarray
+    index: np.ndarray
+
+    @cached_property
+    def effective(self) -> float:
         """How many events without weights would say as much."""
-        w = self._densities.weights
+        w = self.densities.weights
         return float(w.sum() ** 2 / (w @ w))
 
     @cached_property
-    def _densities(self) -> EventDensities:
-        return EventDensities(self._at[0], self.fit.samples)
+    def scores(self) -> tuple[np.ndarray, ...]:
+        """∂ ln p of measured and of simulated events over all free parameters."""
+        found = self.densities.scores(self.x[self.index])
+        whole = tuple(np.zeros((len(own), len(self.x))) for own in found)
+        for own, part in zip(whole, found, strict=True):
+            own[:, self.index] = part
+        return whole
 
     @cached_property
-    def _scores(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._densities.scores(self._at[1])
-
-    @cached_property
-    def _omega(self) -> np.ndarray:
+    def omega(self) -> np.ndarray:
         """Weights with which simulated events follow the fit."""
-        weights = self._densities.at(self._at[1])[1] * event_weights(self._densities.simulated)
+        weights = self.densities.at(self.x[self.index])[1] * event_weights(self.densities.simulated)
         return np.asarray(weights / weights.sum())
-
-    @cached_property
-    def _at(self) -> tuple[Likelihood, np.ndarray]:
-        return self.fit.at(self.best)
 
 
 def _bounded(data: np.ndarray, model: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

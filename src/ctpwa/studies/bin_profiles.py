@@ -6,20 +6,34 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from ctpwa.base.errors import CtpwaError
-from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.engine.likelihood.values import free_parameters
+from ctpwa.fitting.fittable import Fittable, terms_of
 from ctpwa.fitting.fractions import SignalEvents
 from ctpwa.fitting.result import FitResult
 from ctpwa.studies.bin_fit import BinFit
-from ctpwa.studies.bin_intervals import Interval, ProfileWalk, RootOfEvents, WithTotal, events_walk, phase_walk, scaled_error
+from ctpwa.studies.bin_intervals import (
+    LEVELS,
+    EventNumbers,
+    Interval,
+    ProfileWalk,
+    RootOfEvents,
+    WithTotal,
+    events_walk,
+    phase_walk,
+    scaled_error,
+)
 from ctpwa.studies.bin_records import TOTAL, couplings_of, fitted_at, interval_numbers, intervals_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution
 from ctpwa.studies.fit_record import FitRecord
+
+ABSENT = 0.01  # of the standard deviations of the root of a number of events: so near to 0 walks go, where that has no gradient
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +62,7 @@ class BinProfiles:
         return FitRecord(key, best.record.nll, True, numbers=numbers, seconds=time.perf_counter() - begin)
 
     @cached_property
-    def _at_best(self) -> tuple[Likelihood, FitResult]:
+    def _at_best(self) -> tuple[Fittable, FitResult]:
         likelihood, x = self.fit.at(self.solutions[0].record)
         return likelihood, self.fit.fitted(likelihood, x[None], concluded=True)
 
@@ -71,7 +85,7 @@ class BinProfiles:
     def _rise(self, own: Solution) -> float:
         return float(own.record.nll - self.solutions[0].record.nll) / self.fit.likelihood.unit
 
-    def _point(self, likelihood: Likelihood, own: Solution) -> np.ndarray:
+    def _point(self, likelihood: Fittable, own: Solution) -> np.ndarray:
         """The parameters of a solution, some of whose sets may have other signs than were fitted."""
         bare, theta = fitted_at(own.record)
         turned = own.values != couplings_of(own.record, list(own.names))
@@ -82,19 +96,26 @@ class BinProfiles:
     def event_walks(self) -> dict[str, ProfileWalk]:
         """Along the roots of numbers of events of all waves and groups of them; empty if these depend on more than couplings."""
         likelihood, result = self._at_best
-        if len(likelihood.coupling_index) < len(likelihood.names) or likelihood.mixture is not None:
+        terms, x = terms_of(likelihood), result.x
+        if len(likelihood.coupling_index) < len(likelihood.names) or any(term.mixture is not None for term in terms):
             return {}
-        x, truth = result.x, self.fit.samples.truth
-        signal, accepted = SignalEvents.of(likelihood, x), likelihood.integrals(x)
-        everywhere = accepted if truth is None else likelihood.integrals(x, truth)
-        objective, of_total = WithTotal(likelihood, signal.value, signal.variance), signal.variance / signal.value**2
-        whole, own = (np.block([[V, np.zeros((len(x), 1))], [np.zeros((1, len(x))), of_total]]) for V in self._covariances)
+        signals = [SignalEvents.of(term, x) for term in terms]
+        numbers = []
+        for term, signal, sample in zip(terms, signals, self.fit.samples, strict=True):
+            accepted = term.integrals(x)
+            everywhere = accepted if sample.truth is None else term.integrals(x, sample.truth)
+            numbers.append(EventNumbers(signal.value, accepted, everywhere))
+        objective = WithTotal(likelihood, [(own.value, own.variance) for own in signals])
+        of_totals = np.diag([own.variance / own.value**2 for own in signals])
+        whole, own = (block_diag(V, of_totals) for V in self._covariances)
+        still = np.zeros(len(terms))
+        points = [(np.append(at, still), rise) for at, rise in self._points]
         walks = {}
         for name, waves in self.fit.groups.items():
             if name != TOTAL:  # whose error is that of a Poisson number
-                quantity = RootOfEvents(likelihood, signal.value, accepted, everywhere, waves)
-                slope = quantity.at(np.append(x, 0.0))[1]
-                walks[name] = events_walk(objective, quantity, self._points, scaled_error(slope, whole, own))
+                quantity = RootOfEvents(terms[0], numbers, waves)
+                slope = quantity.at(points[0][0])[1]
+                walks[name] = events_walk(objective, quantity, points, scaled_error(slope, whole, own))
         return walks
 
     @cached_property
@@ -115,11 +136,11 @@ class BinProfiles:
             value, error = self.solutions[0].events[name]
             if not (math.isfinite(error) and error > 0):
                 continue
-            own = walk.interval(math.sqrt(max(value - error, 0.0)), math.sqrt(value + error), (0.0, math.inf))
-            if own is not None:
-                root = math.sqrt(value)
-                ends = max(root - own.lower, 0.0) ** 2, (root + own.upper) ** 2
-                found[name] = Interval(value - ends[0], ends[1] - value)
+            root = math.sqrt(value)
+            ends = [(root - math.sqrt(max(value - n * error, 0.0)), math.sqrt(value + n * error) - root) for n in LEVELS]
+            least = min(ABSENT * sum(ends[0]), root)
+            if (own := walk.interval(ends, (least, math.inf))) is not None:
+                found[name] = own.mapped(partial(_in_events, root, least))
         return found
 
     def _phase_intervals(self) -> dict[str, Interval]:
@@ -129,7 +150,18 @@ class BinProfiles:
             if not math.isfinite(error) or error == 0:
                 continue
             at, sigma = walk.places[0].value, min(math.radians(error), math.pi / 2)
-            if (own := walk.interval(at - sigma, at + sigma, (at - math.pi, at + math.pi))) is not None:
-                ends = (math.degrees(end) for end in (own.lower, own.upper))
-                found[name] = Interval(*(math.inf if end > HALF_TURN or math.isclose(end, HALF_TURN) else end for end in ends))
+            if (own := walk.interval([(n * sigma, n * sigma) for n in LEVELS], (at - math.pi, at + math.pi))) is not None:
+                found[name] = own.mapped(_degrees)
         return found
+
+
+def _in_events(root: float, least: float, end: float, side: int) -> float:
+    """The distance in events of an end of which that in their root is given; what is next to 0 is 0."""
+    at = root + side * end
+    return abs((0.0 if at <= least * (1 + ROUNDING) else at) ** 2 - root**2)
+
+
+def _degrees(end: float, side: int) -> float:
+    """Half a turn is no end."""
+    angle = math.degrees(end)
+    return math.inf if angle > HALF_TURN or math.isclose(angle, HALF_TURN) else angle

@@ -17,7 +17,7 @@ from ctpwa.fitting.result import FitResult
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.spin_parity import spin_parity
 from ctpwa.observables.residual_test import ResidualTest
-from ctpwa.studies.bin_intervals import Interval
+from ctpwa.studies.bin_intervals import LEVELS, Interval
 from ctpwa.studies.fit_record import FitRecord
 
 TOTAL = "total"
@@ -153,22 +153,33 @@ def sizes_of(record: FitRecord, names: Sequence[str]) -> np.ndarray:
 
 
 def interval_numbers(kind: str, intervals: Mapping[str, Interval]) -> dict[str, float]:
-    """What intervals leave: ``lower KIND NAME`` and ``upper KIND NAME``.
+    """What intervals leave: ``lower KIND NAME`` and ``upper KIND NAME``, and ``lower 2 …`` of two standard deviations, and so on.
 
     Args:
         kind:       ``events``, or ``phase`` in degrees
         intervals:  name of a wave → its interval
     """
-    lower = {f"{LOWER} {kind} {name}": own.lower for name, own in intervals.items()}
-    return lower | {f"{UPPER} {kind} {name}": own.upper for name, own in intervals.items()}
+    return {
+        f"{_end(side, n)} {kind} {name}": value
+        for name, own in intervals.items()
+        for side, ends in ((LOWER, own.below), (UPPER, own.above))
+        for n, value in zip(LEVELS, ends, strict=True)
+    }
 
 
 def intervals_of(record: FitRecord | None, kind: str) -> dict[str, Interval]:
-    """The intervals that a record has, see ``interval_numbers``."""
+    """The intervals that a record has, see ``interval_numbers``; those of earlier versions go no further than one standard deviation."""
     numbers = {} if record is None else record.numbers
     begin = f"{LOWER} {kind} "
-    names = [name.removeprefix(begin) for name in numbers if name.startswith(begin)]
-    return {name: Interval(float(numbers[begin + name]), float(numbers[f"{UPPER} {kind} {name}"])) for name in names}
+    found = {}
+    for name in (own.removeprefix(begin) for own in numbers if own.startswith(begin)):
+        ends = (tuple(float(numbers.get(f"{_end(side, n)} {kind} {name}", np.nan)) for n in LEVELS) for side in (LOWER, UPPER))
+        found[name] = Interval(*ends)
+    return found
+
+
+def _end(side: str, n: int) -> str:
+    return side if n == 1 else f"{side} {n}"
 
 
 def goodness_numbers(tests: Mapping[str, ResidualTest], moves: Mapping[str, float]) -> dict[str, float]:

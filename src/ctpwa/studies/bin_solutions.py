@@ -100,7 +100,7 @@ class Solution:
         signs = np.concatenate([np.ones(len(turned)), np.where(turned, -1.0, 1.0)])
         values, covariance = np.where(turned, self.values.conj(), self.values), self.covariance * np.outer(signs, signs)
         other = {name for name, sign in zip(self.names, turned, strict=True) if sign}
-        of_phases = {name: Interval(own.upper, own.lower) if name in other else own for name, own in self.of_phases.items()}
+        of_phases = {name: own.turned if name in other else own for name, own in self.of_phases.items()}
         return replace(self, values=values, covariance=covariance, of_phases=of_phases)
 
     def near(self, other: Solution) -> Solution:

@@ -18,6 +18,7 @@ FOOT = (
     "p decay: of masses and angles; p inside: of couplings that are constant in the bin;"
     " moves: by how many of their errors numbers of events are off, at most, where couplings have slopes"
 )
+FAILED = "not described", "couplings not constant"
 FALSE_ALARM = 0.05  # how often any p-value of a study may be below the threshold by chance
 LARGE = 0.5  # of an error: a number of events that moves by more is worth a name
 NAMED = 6  # bins in a sentence
@@ -72,11 +73,24 @@ class BinTests:
         columns = (self.p_values(DECAY), self.p_values(INSIDE), self.moves)
         return [(_p(a), _p(b), f"{c:.1f} σ" if np.isfinite(c) else "") for a, b, c in zip(*columns, strict=True)]
 
-    def notes(self) -> tuple[str, ...]:
+    def fails(self, kind: str) -> np.ndarray:
+        """Which bins fail a test, in the order of the bins.
+
+        Args:
+            kind:  ``decay`` or ``inside``
+        """
+        return np.asarray(self.p_values(kind) < self.threshold)
+
+    def remarks(self) -> list[str]:
+        """What every bin fails, in few words; empty where it fails nothing."""
+        pairs = zip(self.fails(DECAY), self.fails(INSIDE), strict=True)
+        return [", ".join(words for words, one in zip(FAILED, own, strict=True) if one) for own in pairs]
+
+    def warnings(self) -> tuple[str, ...]:
         """Which bins are not described, and what to do."""
         if not self.known:
             return ()
-        decay, inside = (self.p_values(kind) < self.threshold for kind in (DECAY, INSIDE))
+        decay, inside = (self.fails(kind) for kind in (DECAY, INSIDE))
         least, n, found = f"{self.threshold:.1e}", int(np.isfinite(self.p_values(INSIDE)).sum()), []
         if decay.any():
             found.append(

@@ -10,10 +10,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ctpwa.analysis.analysis import Analysis, load_analysis
-from ctpwa.base.errors import CtpwaError, DataError, PhysicsError
+from ctpwa.analysis.analysis import NO_SAMPLES, Analysis, load_analysis
+from ctpwa.base.errors import DataError, PhysicsError
 from ctpwa.base.ranks import ONE
-from ctpwa.base.words import counted
 from ctpwa.engine.likelihood.interference import ProbedAmplitudes
 from ctpwa.engine.plan.channels import model_channels
 from ctpwa.fitting.labels import group_label
@@ -61,7 +60,7 @@ def bins(
     fitted say why, and do no harm to others.
 
     Args:
-        model:      a model file, its content, or an analysis, of one data set
+        model:      a model file, its content, or an analysis; data sets are fitted together in every bin
         in_:        what the bins are of, such as ``mass(eta, pi0): 1.04..2.0/40``; edges may be listed as well, ``t: 0.1, 0.2, 0.5``
         and_:       a second variable
         starts:     number of starts in every bin
@@ -79,11 +78,8 @@ def bins(
     if not (np.isfinite(distance) and distance > 0):
         raise DataError(f"solutions within {distance!r} of the best\n fix: give a number above 0, such as {DISTANCE:g}")
     analysis = model if isinstance(model, Analysis) else load_analysis(model, ONE)
-    if len(analysis.data_sets) != 1:
-        raise CtpwaError(
-            f"{counted(len(analysis.data_sets), 'data set')}: bins need one\n"
-            " fix: list the files of all as one data set under  samples:  ; their polarisations may be columns, or numbers of each file"
-        )
+    if not analysis.data_sets:
+        raise DataError(f"there are no events to be cut into bins\n fix: {NO_SAMPLES}")
     axes = tuple(BinAxis.read(text, analysis.model) for text in (in_, *([] if and_ is None else [and_])))
     binned = BinnedSamples(analysis, axes, run.get("progress"))
     options = BinOptions(starts, seed, distance, sweeps, run.get("engine"), run.get("device"))

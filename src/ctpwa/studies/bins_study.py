@@ -14,12 +14,12 @@ from ctpwa.base.errors import DataError, suggest
 from ctpwa.base.words import counted
 from ctpwa.fitting.event_couplings import Number
 from ctpwa.fitting.search_settings import DISTANCE
-from ctpwa.fitting.text import Section, with_error
+from ctpwa.fitting.text import Section, angle_with_error, fixed_digits, with_error
 from ctpwa.observables.moments_of_photons import PhotonMoments, moment_indices, moments_of_states
 from ctpwa.observables.photon_density import PhotonState
 from ctpwa.report.content import BinCurve
 from ctpwa.studies.bin_axes import Bin, BinAxis, all_bins
-from ctpwa.studies.bin_intervals import Interval
+from ctpwa.studies.bin_intervals import LEVELS, Interval
 from ctpwa.studies.bin_records import DECAY, GOODNESS, INSIDE, INTERVALS, SWEEP, TOTAL, couplings_of, events_of, intervals_key, replica_key
 from ctpwa.studies.bin_solutions import HALF_TURN, Solution, followed, near_angle, unwrapped
 from ctpwa.studies.bin_sweeps import solutions_of
@@ -170,11 +170,12 @@ class Bins(Study):
                 value, error = number(solution)
                 centre, half = (own.low[0] + own.high[0]) / 2, (own.high[0] - own.low[0]) / 2
                 ends = interval(solution)
-                lower, upper = (error, error) if ends is None else (ends.lower, ends.upper)
-                error = error if ends is None else (lower + upper) / 2
-                found.append((centre, half, value, error, solution.branch, solution.k == 0, lower, upper))
-        centres, widths, values, errors, branch, is_best, lowers, uppers = np.array(found, dtype=float).reshape(-1, 8).T
-        return BinCurve(centres, widths, values, errors, branch.astype(int), is_best.astype(bool), lowers, uppers)
+                known = (*(n * error for n in LEVELS),) * 2 if ends is None else (*ends.below, *ends.above)
+                error = error if ends is None else (ends.lower + ends.upper) / 2
+                found.append((centre, half, value, error, solution.branch, solution.k == 0, *known))
+        columns = np.array(found, dtype=float).reshape(-1, 6 + 2 * len(LEVELS)).T
+        centres, widths, values, errors, branch, is_best = columns[:6]
+        return BinCurve(centres, widths, values, errors, branch.astype(int), is_best.astype(bool), *np.split(columns[6:], 2))
 
     @cached_property
     def tests(self) -> BinTests:
@@ -188,9 +189,12 @@ class Bins(Study):
         """How many bins, how many of them have a fit, and whether solutions compete."""
         done = [own for own in self.bins if own.key in self.by_key]
         fitted = [row for row in self.solutions if row]
-        good = sum(row[0].record.good for row in fitted)
+        remarks = self.tests.remarks()
+        good = sum(bool(row) and row[0].record.good and not remark for row, remark in zip(self.solutions, remarks, strict=True))
         axes = " and ".join(axis.text for axis in self.axes)
         words = f"{counted(len(self.bins), 'bin')} of {axes}: {counted(len(fitted), 'fit')}, {good} good"
+        if failed := sum(map(bool, remarks)):
+            words += f"; {failed} of them {'fails' if failed == 1 else 'fail'} a test"
         if len(done) < len(self.bins):
             words += f"; {len(self.bins) - len(done)} not done yet"
         several = sum(len(row) > 1 for row in fitted)
@@ -198,6 +202,11 @@ class Bins(Study):
         return words + (
             "." if not several else f". {counted(several, 'bin has', 'bins have')} other solutions within {within:g} of the best −ln L."
         )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Bins that fits do not describe."""
+        return self.tests.warnings()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -208,7 +217,7 @@ class Bins(Study):
             " solution, and each bin has the sign that is nearer to the bin before it"
             for own in sorted(sets)
         )
-        return (*self.about.notes, *self.tests.notes(), *signs, *self._not_gaussian(), *self._not_found())
+        return (*self.about.notes, *signs, *self._not_gaussian(), *self._not_found())
 
     def _not_found(self) -> tuple[str, ...]:
         """Sweeps, tests and intervals that failed."""
@@ -224,7 +233,8 @@ class Bins(Study):
             return ()
         return (
             f"−ln L is no parabola in {counted(events, 'number')} of events and {counted(phases, 'phase')} of {counted(bins, 'bin')}:"
-            " errors there are asymmetric, +upper −lower, to where it has risen by ½, and cover other solutions that are as good",
+            " errors there are asymmetric, +upper −lower, to where it has risen by ½, and in brackets to where it has risen by 4.5,"
+            " which is three standard deviations; they cover other solutions that are so good",
         )
 
     def sections(self) -> tuple[Section, ...]:
@@ -233,7 +243,7 @@ class Bins(Study):
 
     def _overview(self) -> Section:
         rows, tested = [], len(TESTED) if self.tests.known else 0
-        for own, row, tests in zip(self.bins, self.solutions, self.tests.cells(), strict=True):
+        for own, row, tests, fails in zip(self.bins, self.solutions, self.tests.cells(), self.tests.remarks(), strict=True):
             record = self.by_key.get(own.key)
             if record is None:
                 continue
@@ -244,7 +254,7 @@ class Bins(Study):
             record = row[0].record
             number, error = row[0].events[TOTAL]
             starts = _origin(record) if SWEEP in record.numbers else f"{_origin(record)} of {self.about.options['starts']}"
-            remark = "" if record.good else record.reasons.partition(";")[0]
+            remark = fails if record.good else record.reasons.partition(";")[0]
             rows.append((own.words, events, simulated, with_error(number, error), f"{record.nll:.3f}", starts, *tests[:tested], remark))
         columns = ("bin", "measured", "simulated", "events", "−ln L", "starts", *TESTED[:tested], "")
         return Section("bins", columns, tuple(rows), FOOT if tested else "")
@@ -387,20 +397,21 @@ def _origin(record: FitRecord) -> str:
 
 
 def _angle(own: Number, ends: Interval | None) -> str:
-    """Nothing if an angle is not known at all."""
+    """Nothing if a wave may be absent."""
     if ends is not None:
-        return _with_interval(own, ends) if ends.lower + ends.upper < 2 * HALF_TURN else ""
-    return with_error(*own) if own[1] < HALF_TURN else ""
+        return _with_interval(own, ends) if ends.lower + ends.upper < 2 * HALF_TURN else "unknown"
+    return angle_with_error(*own) if math.isfinite(own[1]) else ""
 
 
 def _with_interval(own: Number, ends: Interval | None) -> str:
-    """``12.3 ± 1.1``, or ``12.3 +2.0 −0.9``."""
+    """``12.3 ± 1.1``, or ``12.3 +2.0 −0.9 (+9.1 −2.9)`` with three standard deviations in brackets."""
     if ends is None:
         return with_error(*own)
     known = [end for end in (ends.lower, ends.upper) if 0 < end < math.inf]
     least = max(min(known), max(known) / TIMES) if known else math.inf
     digits = max(0, 1 - math.floor(math.log10(least))) if known else 0
-    return f"{own[0]:.{digits}f} +{ends.upper:.{digits}f} −{ends.lower:.{digits}f}"
+    near, far = (f"+{ends.above[n]:.{digits}f} −{ends.below[n]:.{digits}f}".replace("inf", "∞") for n in (0, -1))
+    return f"{fixed_digits(own[0], digits)} {near}" + ("" if math.isnan(ends.below[-1]) else f" ({far})")
 
 
 def _value(own: Solution, name: str) -> complex:

@@ -89,6 +89,11 @@ class Study(ABC):
         """What one should know to read the numbers."""
         return self.about.notes
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why some numbers must not be taken as they are: what is shown first."""
+        return ()
+
     def as_dict(self) -> dict[str, Any]:
         """For programs: what the study is, and all fits."""
         return {"study": self.name, "options": dict(self.about.options), "fits": [record.as_dict() for record in self.records]}
@@ -96,7 +101,8 @@ class Study(ABC):
     def __str__(self) -> str:
         found, shown = self.shown()
         tables = [str(Section(own.title, own.columns, (own.columns, *own.rows), own.foot)) for own in shown]
-        return printable("\n\n".join([f"{self.title} of {self.about.decay}\n{found}", *tables, *map("note: {}".format, self.notes)]))
+        head = "\n".join([f"{self.title} of {self.about.decay}", *map("warning: {}".format, self.warnings), found])
+        return printable("\n\n".join([head, *tables, *map("note: {}".format, self.notes)]))
 
     def __repr__(self) -> str:
         return printable(f"{type(self).__name__}: {shorten(self.headline, self._cascades)}")
@@ -105,7 +111,8 @@ class Study(ABC):
         """For notebooks."""
         found, shown = self.shown()
         tables = [(element("p", element("strong", own.title)), simple_table(own.columns, own.rows)) for own in shown]
-        return together(element("p", found), tables, (element("p", note) for note in self.notes)).source
+        warnings = (element("p", element("strong", words)) for words in self.warnings)
+        return together(warnings, element("p", found), tables, (element("p", note) for note in self.notes)).source
 
     def view(self) -> StudyView:
         """Its chapter of a report, for ``ctpwa.write_report(…, studies=[…])``.
@@ -120,7 +127,7 @@ class Study(ABC):
                 FigureView(png_of(figure, DPI), f"{self.chapter}: {name.replace('-', ' ')}", PAGE_DPI / DPI)
                 for name, figure in self.figures().items()
             )
-            return StudyView(self.chapter, *self.shown(), self.notes, figures)
+            return StudyView(self.chapter, *self.shown(), self.notes, figures, self.warnings)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise CtpwaError(f"the study {self.name!r} cannot be shown: its numbers make no sense together ({error})") from None
 

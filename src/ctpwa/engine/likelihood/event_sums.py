@@ -159,6 +159,37 @@ def intensities(engine: Engine, stored: StoredSample, c: np.ndarray, p: np.ndarr
     return result
 
 
+def intensity_slopes(
+    engine: Engine, stored: StoredSample, c: np.ndarray, p: np.ndarray, refresh: CallbackValues, along: np.ndarray
+) -> Tensor:
+    """∂I of every event in the order of the input, [event, direction], in main memory; each event is one point.
+
+    Args:
+        engine:   computes columns D = ∂ψ/∂c: ∂I = 2 Re Σ ψ̄ D ∂c over rows
+        stored:   the sample
+        c, p:     couplings and iteration numbers
+        refresh:  fills in callbacks
+        along:    ∂(Re c), then ∂(Im c), [part, direction]
+    """
+    n_c, n = len(c), along.shape[1]
+    turned = torch.from_numpy(along[:n_c] + 1j * along[n_c:]).to(engine.device)
+    mix = torch.from_numpy(c).to(engine.device)
+    parts = []
+    with closing(stored.passing()) as streamed:
+        orders = chain((sample.order for sample in stored.resident), stored.orders() if stored.chunks else ())
+        for sample, order in zip(chain(stored.resident, streamed), orders, strict=False):
+            refresh(sample, 1)
+            engine.set_numbers(c, p)
+            own = torch.empty(sample.n_events, n, dtype=torch.float64)
+            for start, stop, columns in engine.raw_columns(sample, p, 4 * n * engine.plan.n_rows):
+                re, im = columns.view(2, -1, engine.plan.n_rows, stop - start)[:, :n_c]
+                D = torch.complex(re, im)
+                psi = torch.einsum("k,kre->re", mix, D)
+                own[start:stop] = 2 * torch.einsum("re,kre->ek", psi.conj(), D).matmul(turned).real.cpu()
+            parts.append(original_order(own, order))
+    return torch.cat(parts) if parts else torch.zeros(0, n, dtype=torch.float64)
+
+
 def _of_events(engine: Engine, sample: Sample) -> Tensor:
     """I of every event; the sum over its points, with their weights, if it has several."""
     I = engine.intensities(sample)

@@ -25,7 +25,7 @@ from ctpwa.engine.likelihood import relatives
 from ctpwa.engine.likelihood.backgrounds import events_without
 from ctpwa.engine.likelihood.collapsed import Collapsed
 from ctpwa.engine.likelihood.evaluation import Evaluation
-from ctpwa.engine.likelihood.event_sums import intensities
+from ctpwa.engine.likelihood.event_sums import intensities, intensity_slopes
 from ctpwa.engine.likelihood.fraction_scatter import CoherentSums, FractionScatter, fraction_scatter
 from ctpwa.engine.likelihood.integrals import WaveIntegrals
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum, checked_vector
@@ -215,6 +215,25 @@ class Likelihood:
     def intensity(self, p: Any, sample: str = "data") -> Tensor:
         """I of every event of ``data``, ``background`` or ``phase space``, in the order of the input; with several ranks of this one's."""
         c, theta = self.parameters.native(self._vector(p))
+        source, floating = self._stored(sample), theta[self.floating_order]
+        refresh = CallbackValues(self.plan, floating, self.engine.device)
+        return intensities(self.engine, source, c, self.plan.numbers(floating), refresh)
+
+    @in_turn
+    def intensity_slopes(self, p: Any, along: np.ndarray, sample: str = "data") -> Tensor:
+        """∂I of every event in directions of couplings, [event, direction], in the order of the input; each event is one point.
+
+        Args:
+            p:       the free parameters
+            along:   ∂(Re c), then ∂(Im c) of the couplings of the engine, [part, direction]
+            sample:  ``data``, ``background`` or ``phase space``
+        """
+        c, theta = self.parameters.native(self._vector(p))
+        source, floating = self._stored(sample), theta[self.floating_order]
+        refresh = CallbackValues(self.plan, floating, self.engine.device)
+        return intensity_slopes(self.engine, source, c, self.plan.numbers(floating), refresh, along)
+
+    def _stored(self, sample: str) -> StoredSample:
         source = {"data": self.data, "background": self.background, "phase space": self.phase_space}.get(sample)
         if source is None or isinstance(source, Collapsed):
             known = "data, background, phase space" if source is None else "the phase-space sample was released: no resonance floats"
@@ -223,9 +242,7 @@ class Likelihood:
             raise DataError(
                 "no intensities of a likelihood that computes its samples in every evaluation\n fix: ask the one it was made from"
             )
-        floating = theta[self.floating_order]
-        refresh = CallbackValues(self.plan, floating, self.engine.device)
-        return intensities(self.engine, source, c, self.plan.numbers(floating), refresh)
+        return source
 
     # what a fit needs besides
 

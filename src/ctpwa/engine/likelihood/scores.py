@@ -23,13 +23,19 @@ if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
 
 
+def score_chain(likelihood: Likelihood, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """See ``Evaluation.score_chain``, with the normalisation at x."""
+    evaluation, native = likelihood.evaluation, likelihood.parameters.native(x)
+    (norm,) = run_together(likelihood.ranks, [evaluation.norm_task(native, 1, lambda norm: norm)], x.tobytes(), likelihood.engine.device)
+    return evaluation.score_chain(x, native, norm)
+
+
 def scatter_of_events(likelihood: Likelihood, x: np.ndarray) -> np.ndarray:
     """S over the free parameters; the mean of a constraint is a measurement as well, and adds its 1/σ²."""
-    evaluation, samples, plan = likelihood.evaluation, likelihood.samples, likelihood.plan
+    samples, plan = likelihood.samples, likelihood.plan
     native = likelihood.parameters.native(x)
-    floating = native[1][evaluation.theta_order]
-    (norm,) = run_together(likelihood.ranks, [evaluation.norm_task(native, 1, lambda norm: norm)], x.tobytes(), likelihood.engine.device)
-    numbers, J, d = evaluation.score_chain(x, native, norm)
+    floating = native[1][likelihood.evaluation.theta_order]
+    numbers, J, d = score_chain(likelihood, x)
     n = len(x)
 
     @in_turn

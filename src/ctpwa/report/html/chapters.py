@@ -38,6 +38,7 @@ def study_chapter(identifier: str, study: StudyView, labels: Formulas) -> Html:
     return section(
         identifier,
         study.title,
+        (element("p", labels.text(words), class_="warning") for words in study.warnings),
         element("p", labels.text(study.headline)),
         ((element("h3", own.title), _table(f"{identifier}-{k}", own, labels)) for k, own in enumerate(study.sections)),
         figures,
