@@ -9,6 +9,7 @@ import attrs
 import jax
 import numpy as np
 import qrules
+import sympy as sp
 from ampform.dynamics.builder import RelativisticBreitWignerBuilder
 from ampform.helicity import HelicityModel
 from qrules.particle import Parity, Particle, ParticleCollection, Spin
@@ -16,7 +17,7 @@ from tensorwaves.data import SympyDataTransformer
 from tensorwaves.estimator import UnbinnedNLL, create_cached_function
 from tensorwaves.optimizer import Minuit2
 
-from peers_shared import COMPARED, Peer, Samples, coupling, parameters
+from peers_shared import COMPARED, Peer, Samples, parameters
 
 jax.config.update("jax_enable_x64", True)
 
@@ -59,26 +60,25 @@ def formulated(problem: dict[str, Any]) -> HelicityModel:
 def prepare(problem: dict[str, Any], samples: Samples) -> Peer:
     """Its likelihood; what no free parameter changes is computed once."""
     model = formulated(problem)
-    symbols = {}
+    true = parameters(problem, "true")
+    symbols = {name: sp.Symbol(name.replace(".", "_"), real=True) for name in true}
+    defaults, in_real_parts = dict(model.parameter_defaults), {}
     for own in problem["resonances"]:
         name = own["name"]
-        symbols[name] = next(symbol for symbol in model.parameter_defaults if symbol.name.startswith("C_") and f" {name} " in symbol.name)
+        number = next(symbol for symbol in defaults if symbol.name.startswith("C_") and f" {name} " in symbol.name.replace("_{0}", " "))
+        del defaults[number]  # its fits refuse gradients with respect to complex parameters
+        parts = (symbols.get(f"{name}.{part}", sp.Float(own["true"][part])) for part in ("re", "im"))
+        in_real_parts[number] = sum(unit * part for unit, part in zip((1, sp.I), parts, strict=True))
         for part, short in (("mass", "m"), ("width", r"\Gamma")):
-            symbols[f"{name}.{part}"] = next(symbol for symbol in model.parameter_defaults if symbol.name == f"{short}_{{{name}}}")
+            if f"{name}.{part}" in true:
+                symbols[f"{name}.{part}"] = next(symbol for symbol in defaults if symbol.name == f"{short}_{{{name}}}")
+    defaults |= {symbols[name]: value for name, value in true.items()}
 
-    def point(values: dict[str, float]) -> dict[str, complex | float]:
-        own: dict[str, complex | float] = {}
-        for k, resonance in enumerate(problem["resonances"]):
-            name = resonance["name"]
-            own |= {str(symbols[name]): coupling(values, resonance)} if k else {}
-            own |= {str(symbols[key]): values[key] for key in (f"{name}.mass", f"{name}.width") if key in values}
-        return own
+    def point(values: dict[str, float]) -> dict[str, float]:
+        return {str(symbols[name]): value for name, value in values.items()}
 
-    first = problem["resonances"][0]
-    defaults = {**model.parameter_defaults, symbols[first["name"]]: coupling({}, first)}
-    true = point(parameters(problem, "true"))
-    free = [symbol for symbol in defaults if str(symbol) in true]
-    function, cache = create_cached_function(model.expression.doit(), defaults, "jax", free)
+    expression = model.expression.doit().xreplace(in_real_parts)
+    function, cache = create_cached_function(expression, defaults, "jax", list(symbols.values()))
     from_momenta = SympyDataTransformer.from_sympy(model.kinematic_variables, "jax")
 
     def cached(which: str, n: int | None = None) -> Any:
@@ -87,7 +87,7 @@ def prepare(problem: dict[str, Any], samples: Samples) -> Peer:
 
     likelihood = UnbinnedNLL(function, cached("data"), cached("flat"), backend="jax")
 
-    def intensities(x: dict[str, complex | float]) -> np.ndarray:
+    def intensities(x: dict[str, float]) -> np.ndarray:
         function.update_parameters(x)
         return np.asarray(function(cached("flat", COMPARED)))
 
