@@ -61,9 +61,8 @@ def folder(tmp_path_factory):
 def floating(folder, tmp_path_factory):
     """The same with a mass that floats, and a result of the CPU engine."""
     own = tmp_path_factory.mktemp("floating")
-    (own / "model.yml").write_text(
-        MODEL.replace("{in: K+ K-}", "{in: K+ K-, float: mass}", 1) + "fit: {engine: cpu, device: cpu, starts: 1}\n"
-    )
+    text = MODEL.replace("{in: K+ K-}", "{in: K+ K-, float: mass}", 1)
+    (own / "model.yml").write_text(text + "fit: {engine: cpu, device: cpu, starts: 1}\n")
     shutil.copy(folder / "data.npz", own / "data.npz")
     ctpwa.load_analysis(own / "model.yml").fit().save(own / "model.result.json")
     return own
