@@ -1,11 +1,13 @@
 """The search from many starts: some random, later ones from the minima of earlier ones."""
 
 import json
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 import ctpwa
+from ctpwa.engine.likelihood.likelihood import Likelihood
 from ctpwa.fitting import minimum, starts
 from ctpwa.fitting.journal import Journal
 from ctpwa.fitting.search_settings import SearchSettings
@@ -22,6 +24,21 @@ NAMES = ("a.re", "a.im", "b.re", "b.im", "c.re", "c.im", "d.re", "d.im")
 
 def sizes(x):
     return np.linalg.norm(np.reshape(x, (-1, 2)), axis=1)
+
+
+def test_the_hessian_at_the_best_minimum_is_computed_once():
+    """It tells minima apart, and errors follow from it."""
+    whole, seen = make("floating"), []
+
+    class Counting(Likelihood):
+        def value_grad_hessian(self, p):
+            seen.append(np.array(p))
+            return super().value_grad_hessian(p)
+
+    points = np.array([whole.start, whole.start * 1.001])  # in lineshapes as well: each of them is fitted with all events
+    found = ctpwa.fit(Counting(**{own.name: getattr(whole, own.name) for own in fields(whole)}), points)
+    last = [p for p in seen if p.shape == found.x.shape and np.allclose(p, found.x, rtol=1e-12)]
+    assert len(last) == 1
 
 
 def test_some_couplings_are_turned_and_none_is_stretched(rng):

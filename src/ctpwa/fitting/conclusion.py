@@ -36,7 +36,7 @@ from ctpwa.fitting.remarks import (
 from ctpwa.fitting.result import FitResult, FittedCoupling, FittedParameter, FoundMinimum, FractionSet
 from ctpwa.fitting.simulation import SimulationPart, advice_on_errors, few_for_parameters, too_few_events
 from ctpwa.minimise.drive import Record
-from ctpwa.minimise.steps import Stop
+from ctpwa.minimise.steps import Answer, Stop
 from ctpwa.minimise.verdict import Judged, Verdict, judge, without_what_is_flat
 from ctpwa.model.open_signs import open_signs
 from ctpwa.version import VERSION
@@ -76,7 +76,8 @@ def conclude(
         effective_sizes:  whether the verdict says if too few of its events count
     """
     with Progress("errors and fractions", None, show=progress):
-        value, gradient, H = likelihood.value_grad_hessian(stop.x)
+        known = stop.known or Answer(*likelihood.value_grad_hessian(stop.x))
+        value, gradient, H = known.value, known.gradient, known.hessian
         if not (np.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(H).all()):
             raise DataError(
                 f"the likelihood or its derivatives are not finite where the fit ended ({stop.reason})\n"

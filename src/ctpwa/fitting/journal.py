@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ class Journal:
 
 def _plain(number: int, stop: Stop) -> dict[str, Any]:
     value = stop.value if np.isfinite(stop.value) else None
-    return {"number": number} | asdict(stop) | {"x": stop.x.tolist(), "value": value}
+    how = {"converged": stop.converged, "reason": stop.reason, "iterations": stop.iterations}
+    return {"number": number, "x": stop.x.tolist(), "value": value} | how
 
 
 def _stop(entry: Mapping[str, Any], n: int) -> tuple[int, Stop]:

@@ -25,7 +25,7 @@ from ctpwa.minimise.minima import Minimum, distinct
 from ctpwa.minimise.minuit import migrad
 from ctpwa.minimise.newton import newton
 from ctpwa.minimise.objective import Objective, Scaled
-from ctpwa.minimise.steps import HESSIAN, Stop
+from ctpwa.minimise.steps import HESSIAN, Answer, Stop
 
 METRIC_ITERATIONS = 100  # steps of L-BFGS before its metric is renewed
 LBFGS_ITERATIONS = 5000
@@ -89,13 +89,16 @@ def find_minimum(
         best = _lowest(stops)
     best_x = one_form(likelihood, stops[best].x)
     stops = [replace(stop, x=one_form(likelihood, stop.x, near=best_x)) for stop in stops]
-    hessian = likelihood.value_grad_hessian(stops[best].x)[2] if len(stops) > 1 else None
+    known_there = Answer(*likelihood.value_grad_hessian(stops[best].x)) if len(stops) > 1 else None
+    hessian = None if known_there is None else known_there.hessian
     refined = []
     for minimum in distinct(stops, hessian, likelihood.unit, same_value=how.search.same_value):
         n = sum(len(candidates[k].starts) for k in minimum.starts)
         refined.append(FoundMinimum(minimum.value, n, minimum.starts != (as_it_is,), tuple(map(float, minimum.x))))
     how.journal.done = not interrupted
-    stop = replace(stops[best], converged=False, reason=INTERRUPTED) if interrupted else stops[best]
+    stop = replace(stops[best], known=known_there)
+    if interrupted:
+        stop = replace(stop, converged=False, reason=INTERRUPTED)
     return stop, total, (*refined, *_estimated(others, *reference))
 
 

@@ -53,6 +53,7 @@ class Stop:
         converged:   whether it stopped because there is nothing more to gain
         reason:      why it stopped, in words
         iterations:  accepted steps
+        known:       f with its derivatives at the point, if somebody has computed them there already
     """
 
     x: np.ndarray
@@ -60,6 +61,7 @@ class Stop:
     converged: bool
     reason: str
     iterations: int
+    known: Answer | None = None
 
 
 Steps = Generator[Ask, Answer, Stop]
