@@ -6,6 +6,7 @@ import torch
 
 from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.likelihood_sum import LikelihoodSum
+from ctpwa.engine.samples.sample import Sample
 from engine.cases import CONSTRAINTS, CUDA, FAST_ENGINES, assert_close, events, expansion, likelihood, make, point, samples
 
 TOLERANCE = 1e-12
@@ -275,3 +276,25 @@ def test_start_and_grouping_of_a_sum():
     values = dict(zip(left.names, left.start, strict=True))
     for like in (a, b, c):
         assert {name: values[name] for name in like.names} == dict(zip(like.names, like.start, strict=True))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("size", [1, 40, 64, 99, 100])
+def test_pieces_of_a_sample(k, size):
+    random = torch.Generator().manual_seed(2)
+    n, n_positive = 100, 70
+    K, E, s = (torch.rand((*shape, k * n), generator=random, dtype=torch.float64) for shape in ((3, 2), (4,), ()))
+    w = torch.rand(n, generator=random, dtype=torch.float64)
+    w[n_positive:] *= -1
+    v = None if k == 1 else torch.rand(n, k, generator=random, dtype=torch.float64)
+    whole = Sample(K, E, w, n_positive, None, {"place": (s, 2 * s)}, v)
+    pieces = list(whole.in_pieces(size))
+    assert [piece.n_events for piece in pieces] == [min(size, n - start) for start in range(0, n, size)]
+    for name in ("K", "E"):
+        torch.testing.assert_close(torch.cat([getattr(piece, name) for piece in pieces], dim=-1), getattr(whole, name), rtol=0, atol=0)
+    for name in ("w",) if k == 1 else ("w", "v"):
+        torch.testing.assert_close(torch.cat([getattr(piece, name) for piece in pieces]), getattr(whole, name), rtol=0, atol=0)
+    torch.testing.assert_close(torch.cat([piece.inputs["place"][1] for piece in pieces]), 2 * s, rtol=0, atol=0)
+    for piece in pieces:
+        assert piece.K.is_contiguous()
+        assert piece.n_positive == int((piece.w >= 0).sum())

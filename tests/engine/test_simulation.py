@@ -96,6 +96,20 @@ def test_it_is_the_sum_over_single_events(name, engine):
     assert found.sizes[0].n_events == len(given(name)["phase_space"].weights)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", [FLOATING, "flatte"])
+def test_pieces_of_large_samples_add_up(monkeypatch, name, engine):
+    """Callbacks fill their rows before a sample is cut; weights have both signs."""
+    like = likelihood(name, engine)
+    x = point(like)
+    expected = like.simulation_scatter(x)
+    monkeypatch.setattr("ctpwa.engine.likelihood.sample_pass.CHUNK_EVENTS", 37)
+    found = like.simulation_scatter(x)
+    assert_close(found.products, expected.products, 1e-12)
+    assert found.sizes[0].n_events == expected.sizes[0].n_events
+    assert_close(np.array(list(found.sizes[0].waves.values())), np.array(list(expected.sizes[0].waves.values())), 1e-12)
+
+
 @pytest.mark.parametrize(("name", "engine"), [("flatte", "reference"), (FLOATING, "cpu"), pytest.param("flatte", "cuda", marks=CUDA.marks)])
 def test_effective_sizes_of_waves(name, engine):
     """Of one coupling after the other: all others are 0. The first model has two rows."""

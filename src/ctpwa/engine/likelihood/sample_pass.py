@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from torch import Tensor
 from ctpwa.base.errors import DataError
 from ctpwa.base.turns import in_turn
 from ctpwa.engine.samples.build import CallbackValues
-from ctpwa.engine.samples.sample import Sample
+from ctpwa.engine.samples.sample import CHUNK_EVENTS, Sample
 from ctpwa.engine.samples.stored_sample import SampleSource
 
 if TYPE_CHECKING:
@@ -60,20 +61,31 @@ class SamplePass:
         """Couplings without what feeds make of them."""
         return len(self.likelihood.coupling_names)
 
-    def summed(self, rows_of: Callable[[SamplePass, Sample], list[Tensor]], source: SampleSource | None = None) -> list[np.ndarray] | None:
-        """Rows of numbers of all events of this process, those of phase space if no other sample is given, added up; None without any."""
+    def summed(
+        self, rows_of: Callable[[SamplePass, Sample], list[Tensor]], source: SampleSource | None = None, *, whole: bool = False
+    ) -> list[np.ndarray] | None:
+        """Rows of numbers of all events of this process, those of phase space if no other sample is given, added up; None without any.
+
+        Args:
+            rows_of:  the rows of some events
+            source:   the sample
+            whole:    all events of a sample at a time, instead of so many that what is made of them takes little memory
+        """
         likelihood, engine = self.likelihood, self.likelihood.engine
         source = likelihood.norm.events if source is None else source
         assert source is not None
         refresh = CallbackValues(likelihood.plan, self.floating, engine.device)
         rows: list[Tensor] | None = None
+        together = sys.maxsize if whole else CHUNK_EVENTS
         with closing(source.passing()) as passing:
             for sample in chain(source.resident, passing):
                 refresh(sample, 1)
-                engine.set_numbers(self.c, self.numbers)
-                own = rows_of(self, sample)
-                rows = own if rows is None else [row.add_(more) for row, more in zip(rows, own, strict=True)]
-                del sample  # before the next one takes as much again
+                for piece in sample.in_pieces(together):
+                    engine.set_numbers(self.c, self.numbers)
+                    own = rows_of(self, piece)
+                    rows = own if rows is None else [row.add_(more) for row, more in zip(rows, own, strict=True)]
+                    del piece  # before the next one takes as much again
+                del sample
         engine.set_numbers(self.c, self.numbers)
         return None if rows is None else [row.cpu().numpy() for row in rows]
 

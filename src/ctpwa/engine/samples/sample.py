@@ -106,6 +106,20 @@ class Sample:
         n_positive = int((w >= 0).sum())
         return Sample(self.K[..., points].contiguous(), self.E[:, points].contiguous(), w, n_positive, order, inputs, v)
 
+    def in_pieces(self, size: int) -> Iterator[Sample]:
+        """All events, in copies of at most ``size`` at a time; a sample that is no longer than that is one."""
+        if self.n_events <= size:
+            yield self
+            return
+        k = self.points_per_event
+        for start in range(0, self.n_events, size):
+            stop = min(start + size, self.n_events)
+            points = slice(k * start, k * stop)
+            inputs = {place: tuple(values[points] for values in own) for place, own in self.inputs.items()}
+            v = None if self.v is None else self.v[start:stop]
+            n_positive = min(max(self.n_positive - start, 0), stop - start)
+            yield Sample(self.K[..., points].contiguous(), self.E[:, points].contiguous(), self.w[start:stop], n_positive, None, inputs, v)
+
     def to(self, device: torch.device) -> Sample:
         """The same sample on another device."""
         if self.K.device == device:

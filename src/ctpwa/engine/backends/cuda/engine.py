@@ -30,7 +30,7 @@ from ctpwa.engine.samples.sample import Sample
 BLOCK = 128  # events per program of the sums: one warp, so that sums need no shared memory
 WARPS = 1
 GRAM_BYTES = 56 << 20  # columns of one chunk
-COLUMN_BYTES, BATCH_BYTES = 128 << 20, 800 << 20  # columns of one chunk of a batch, and these with its amplitudes
+COLUMN_BYTES, BATCH_BYTES = 192 << 20, 800 << 20  # columns of one chunk of a batch, and these with its amplitudes
 MOST_GRAPHS = 64  # kept; each belongs to a sample, which it keeps alive
 KEPT_VECTORS = 64  # most vectors of a batch that uses kept columns, which are in chunks for so many
 BATCH_STEP = 16  # vectors of a batch are filled up to a multiple of this, so that few graphs serve all sizes
