@@ -33,7 +33,6 @@ from ctpwa.observe.mass_resolution import MassResolution, measured_events
 COUNTS, SIGNAL, BACKGROUND, PHASE_SPACE, VARIABLE, MEASUREMENT = range(6)  # streams of random numbers
 FRACTIONS = (0.1, 0.3)  # of background in the data
 SIDEBAND = 2  # times as many events as there is background in the data, with weight 1/2
-MOST = 20  # phase-space events for each signal event
 TRUE_FRACTIONS = 500_000  # events over which true fractions of resonances are integrated
 IDEAL, NARROW = "ideal", "narrow"
 MODELS = ROOT / "benchmarks" / "models"
@@ -50,14 +49,14 @@ class Setting:
         about:     in words
         fraction:  of the events of the data is background
         by:        how that is accounted for: ``density``, ``subtraction``, ``sweights`` or ``extended``; or ``resolution``
-        ratio:     phase-space events for each signal event
+        ratio:     phase-space events for each signal event; None: as many as the experiment has
         narrow:    whether it is a toy of the model with a narrow state
     """
 
     about: str
     fraction: float = 0.0
     by: str = ""
-    ratio: int = MOST
+    ratio: int | None = None
     narrow: bool = False
 
     @property
@@ -67,7 +66,7 @@ class Setting:
 
 
 SETTINGS = {
-    IDEAL: Setting(f"signal alone, {MOST} times more phase space"),
+    IDEAL: Setting("signal alone, all of the phase space"),
     "phase-space-5": Setting("signal alone, 5 times more phase space", ratio=5),
     "phase-space-2": Setting("signal alone, twice as much phase space", ratio=2),
     "density-10": Setting("10 % background as a density, fraction floating", 0.1, "density"),
@@ -91,6 +90,7 @@ class Experiment:
         file:    of the model, a decay into three particles
         narrow_file:  of the model with a narrow state
         events:  of signal, on average
+        ratio:   phase-space events for each signal event
         device, engine:  where and how to compute
         toys:    how toys are generated
         sampled: whether phase space is sampled along the resonances, as {generate: …} in a model file does, instead of flat
@@ -100,6 +100,7 @@ class Experiment:
     file: Path = SEVEN
     narrow_file: Path = SEVEN_PHI
     events: int = 15_000
+    ratio: int = 20
     device: str = "cpu"
     engine: str = "auto"
     toys: ToySettings = field(default_factory=ToySettings)
@@ -119,14 +120,14 @@ class Experiment:
             "models": models,
             "reference": self.reference,
             "events": self.events,
-            "phase_space": MOST,
+            "phase_space": self.ratio,
             "device": self.device,
             "true_fractions": TRUE_FRACTIONS,
         }
 
 
-DEMONSTRATION = Experiment(EIGHT, PHI)
-QUICK = Experiment(FOUR, PHI, 5_000, reference=None)
+DEMONSTRATION = Experiment(EIGHT, PHI, ratio=40)
+QUICK = Experiment(FOUR, PHI, 5_000, ratio=40, reference=None)
 
 
 @dataclass(frozen=True)
@@ -279,13 +280,16 @@ class Toy:
         """As many phase-space events as any setting takes."""
         own = self.toys.experiment
         generate = sample_phase_space if own.sampled else ctpwa.generate_phase_space
-        return generate(self.toys.model, MOST * own.events, seed(PHASE_SPACE, self.number), device=own.device, progress=False)
+        return generate(self.toys.model, own.ratio * own.events, seed(PHASE_SPACE, self.number), device=own.device, progress=False)
 
     def samples(self, setting: Setting) -> dict[str, Any]:
         """What a likelihood is built from."""
         n, b, side = self.counts[setting.fraction]
         own = self.toys.experiment
-        samples: dict[str, Any] = {"phase_space": self.phase_space.picked(slice(setting.ratio * own.events)), "data": self.signal}
+        samples: dict[str, Any] = {
+            "phase_space": self.phase_space.picked(slice((setting.ratio or own.ratio) * own.events)),
+            "data": self.signal,
+        }
         if not setting.by:
             return samples
         if setting.by == "resolution":
