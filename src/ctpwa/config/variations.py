@@ -228,7 +228,9 @@ class _Reader:
         try:
             document = self._document(change, shifted)
         except ChangeError as error:
-            raise _problem(error.what.removeprefix("--"), place(_blamed(error, change, shifted)), error.fix) from None
+            raise _problem(
+                error.what.removeprefix("--").replace(" --without ", ", "), place(_blamed(error, change, shifted)), error.fix
+            ) from None
         except SpecError as error:
             key = error.key or ()
             raise _problem(error.what, place(key), error.fix, at_key=len(key) > 1) from None

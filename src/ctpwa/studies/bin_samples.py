@@ -61,6 +61,15 @@ class BinnedSamples:
             self._kept[kind] = order, np.searchsorted(own[order], np.arange(size + 1))
         return self._kept[kind]
 
+    def check_not_empty(self) -> None:
+        """Refuse bins that are elsewhere than all measured events."""
+        data, model = self.samples.data, self.analysis.model
+        if (bin_numbers(self.axes, data, model) >= 0).any():
+            return
+        ranges = [(axis, axis.values(data, model)) for axis in self.axes]
+        where = " and ".join(f"{axis.text} between {values.min():.4g} and {values.max():.4g}" for axis, values in ranges)
+        raise DataError(f"none of the {counted(data.n_events, 'measured event')} is in any bin\n fix: they have {where}: give bins there")
+
     def of_bin(self, number: int) -> SampleSet:
         """The events of one bin.
 

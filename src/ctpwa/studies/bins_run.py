@@ -86,6 +86,7 @@ def bins(
         )
     axes = tuple(BinAxis.read(text, analysis.model) for text in (in_, *([] if and_ is None else [and_])))
     binned = BinnedSamples(analysis, axes, run.get("progress"))
+    binned.check_not_empty()
     options = BinOptions(starts, seed, distance, sweeps, run.get("engine"), run.get("device"))
     about = _about(binned, options, replicas)
     with StudyRun(analysis, about, run) as study:
