@@ -136,7 +136,9 @@ def _check(call: StudyCall, path: Path) -> None:
         raise typer.BadParameter(f"{str(path)!r} does not end with .parquet")
     check_inputs(path, [call.fit])
     if path.exists() and not STUDY.recognises(path):
-        raise CtpwaError(f"{str(path)!r} already exists, and is not {STUDY.name}\n fix: name another file with --out")
+        raise CtpwaError(
+            f"{str(path)!r} already exists, and is not {STUDY.name}, or is damaged\n fix: name another file with --out, or remove it"
+        )
     if not path.parent.is_dir():
         raise CtpwaError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}\n fix: make the folder, or correct the path")
     if call.figures is not None:

@@ -12,6 +12,7 @@ import torch
 from ctpwa.analysis.analysis import Analysis
 from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
 from ctpwa.data.events import Events
 from ctpwa.data.stream import picked_events
 from ctpwa.observables.projections import event_weights

@@ -85,6 +85,8 @@ def bins(
             " fix: list the files of all as one data set under  samples:  ; their polarisations may be columns, or numbers of each file"
         )
     axes = tuple(BinAxis.read(text, analysis.model) for text in (in_, *([] if and_ is None else [and_])))
+    if len(axes) > 1 and axes[0].text == axes[1].text:
+        raise DataError(f"bins in {axes[0].text} and in {axes[0].text}\n fix: give two different variables, or only the first")
     binned = BinnedSamples(analysis, axes, run.get("progress"))
     binned.check_not_empty()
     options = BinOptions(starts, seed, distance, sweeps, run.get("engine"), run.get("device"))
