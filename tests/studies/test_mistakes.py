@@ -60,7 +60,7 @@ def run(*words):
         (["sample", RESULT, "--show", "phi(1680).mss"], "no free parameter is called 'phi(1680).mss' fix: did you mean"),
         (["bins", MODEL, "--in", "mas(K+, K-): 1..2/3"], "unknown quantity or function 'mas'"),
         (["bins", MODEL, "--in", "mass(K+, K-): 2..1/3"], "do not rise"),
-        (["bins", MODEL, "--in", "mass(K+, K-): 8..9/3"], "none of the 500 measured events is in any bin fix: they have mass(K+, K-) between"),
+        (["bins", MODEL, "--in", "mass(K+, K-): 8..9/3"], "none of the 500 measured events is in any bin fix: they have mass(K+, K-)"),
         (["bins", MODEL, "--in", BINS, "--and", BINS], "bins in mass(K+, K-) and in mass(K+, K-) fix: give two different variables"),
         (["bootstrap", RESULT, "-n", "2", "-o", "data.npz"], "'data.npz' does not end with .parquet"),
         (["bootstrap", RESULT, "-n", "2", "--figures", MODEL], "it is a file fix: name another folder with --figures"),
@@ -77,8 +77,7 @@ def test_one_message(folder, words, said):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_a_gpu_that_is_not_there(folder, engine, monkeypatch):
+def test_a_gpu_that_is_not_there(folder, monkeypatch):
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     code, output = run("fit", MODEL, "--engine", "reference", "--device", "cuda:9", "-o", "other.json")
     assert (code, "there is no device 'cuda:9': torch sees no GPU fix: choose cpu" in output) == (1, True)
@@ -98,15 +97,10 @@ def test_a_damaged_study(folder, damage):
     study = folder / "model.toys.parquet"
     study.write_bytes(damage(study.read_bytes()))
     before = study.read_bytes()
-    assert (
-        "is not a study of ctpwa, or is damaged fix: name another file with --out, or remove it"
-        in run("toys", RESULT, "-n", 2, "--force")[1]
-    )
+    again, report = run("toys", RESULT, "-n", 2, "--force")[1], run("report", RESULT, "--phase-space", 100)[1]
+    assert "is not a study of ctpwa, or is damaged fix: name another file with --out, or remove it" in again
     assert "'model.toys.parquet' is no study of ctpwa, or is damaged fix: " in run("report", study.name)[1]
-    assert (
-        "left out of the report: model.toys.parquet: it is no study of ctpwa, or is damaged"
-        in run("report", RESULT, "--phase-space", 100)[1]
-    )
+    assert "left out of the report: model.toys.parquet: it is no study of ctpwa, or is damaged" in report
     assert study.read_bytes() == before
 
 
@@ -116,6 +110,7 @@ def test_a_table_of_the_user_is_no_damaged_study(folder):
 
 
 def test_samples_that_are_gone_empty_or_others(folder):
+    run("fit", MODEL, "--force", "--starts", 1)  # the result knows where its samples are
     with np.load("data.npz") as file:
         arrays = dict(file)
     Path("data.npz").rename("kept.npz")

@@ -64,7 +64,7 @@ class BinnedSamples:
 
     def check_not_empty(self) -> None:
         """Refuse bins that are elsewhere than all measured events."""
-        data, model = self.samples.data, self.analysis.model
+        data, model = picked_events(self.samples.data, None), self.analysis.model
         if (bin_numbers(self.axes, data, model) >= 0).any():
             return
         ranges = [(axis, axis.values(data, model)) for axis in self.axes]

@@ -55,7 +55,7 @@ def report(
     changes = read_changes(values=values, without=without, data=data)
     check_no_folder(result, "a file that ctpwa fit wrote, or a study")
     if is_study(result):
-        of_fit = {"--paper": paper, "--set": values, "--without": without, "--data": data}
+        of_fit: dict[str, object] = {"--paper": paper, "--set": values, "--without": without, "--data": data}
         of_fit |= {"--phase-space": phase_space, "--engine": engine, "--device": device}
         if given := [option for option, value in of_fit.items() if value]:
             raise typer.BadParameter(f"{result} is the file of a study, whose numbers are all in it: leave out {' and '.join(given)}")
