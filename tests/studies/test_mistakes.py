@@ -121,6 +121,11 @@ def test_samples_that_are_gone_empty_or_others(folder):
     assert "'data.npz' is not the file that was fitted" in run("report", RESULT)[1]
 
 
+def test_one_toy_has_no_scatter(folder):
+    code, output = run("toys", RESULT, "-n", 1)
+    assert (code, "nan" in output) == (0, False)
+
+
 def test_edges_of_many_bins_are_not_all_shown(folder):
     run("bins", MODEL, "--in", BINS, "--starts", 1)
     output = run("bins", MODEL, "--in", "mass(K+, K-): 1..2/1000", "--starts", 1)[1]
