@@ -132,13 +132,6 @@ def baryon_vertex(two_J, L):
     return amplitude
 
 
-@pytest.mark.parametrize(("two_J", "L"), [(1, 0), (1, 1), (3, 1), (3, 2)])
-def test_spin_one_half_and_a_scalar(two_J, L):
-    p4 = random_momenta(2, seed=40 + L)
-    A = computed(Structure(two_J, LS(L, Fraction(1, 2)), (0, 1), 0.0), [particle(1), particle(0)], p4)
-    assert_proportional(A[:, :, 0], written_out(baryon_vertex(two_J, L), p4))
-
-
 def three_half_to_half(L):
     """½ → 3/2 + 0 with the transported Rarita–Schwinger spinor."""
 
@@ -156,11 +149,15 @@ def three_half_to_half(L):
     return amplitude
 
 
-@pytest.mark.parametrize("L", [1, 2])
-def test_spin_three_half_daughter(L):
-    p4 = random_momenta(2, seed=50 + L)
-    A = computed(Structure(1, LS(L, Fraction(3, 2)), (0, 1), 0.0), [particle(3), particle(0)], p4)
-    assert_proportional(A[:, :, 0], written_out(three_half_to_half(L), p4))
+@pytest.mark.parametrize(
+    ("two_J", "L", "two_j", "amplitude"),
+    [(two_J, L, 1, baryon_vertex(two_J, L)) for two_J, L in ((1, 0), (1, 1), (3, 1), (3, 2))]
+    + [(1, L, 3, three_half_to_half(L)) for L in (1, 2)],
+)
+def test_a_fermion_and_a_scalar(two_J, L, two_j, amplitude):
+    p4 = random_momenta(2, seed=40 + 5 * (two_j - 1) + L)
+    A = computed(Structure(two_J, LS(L, Fraction(two_j, 2)), (0, 1), 0.0), [particle(two_j), particle(0)], p4)
+    assert_proportional(A[:, :, 0], written_out(amplitude, p4))
 
 
 @pytest.mark.parametrize(("L", "S"), [(0, 1), (2, 1), (1, 0), (1, 1)])

@@ -216,3 +216,13 @@ def test_everything_that_is_found_is_shown(source, data):
 def test_starts_of_an_interrupted_search_may_have_ended_nowhere(result):
     chart = starts_chart(replace(result, minima=(replace(result.minima[0], starts=0),)))
     assert chart["series"][0]["x"] == []
+
+
+def test_numbers_of_charts_are_short():
+    """As few digits as asked for, in which no rounding of binary numbers is seen; whole numbers without a point."""
+    assert rounded([0.123456, -98765.4, 3.0, 0.0], 4) == [0.1235, -98770, 3, 0]
+    assert [type(value) for value in rounded([2.0, 2.5])] == [int, float]
+    assert rounded([[np.nan, 1.0], [np.inf, -np.inf]]) == [[None, 1], [None, None]]
+    values = np.random.default_rng(1).normal(size=2000) * 10.0 ** np.random.default_rng(2).uniform(-12, 12, 2000)
+    assert rounded(values, 5) == [float(f"{value:.4e}") for value in values]
+    assert rounded(1.25) == 1.25

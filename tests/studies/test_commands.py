@@ -126,7 +126,7 @@ def test_no_other_file_is_overwritten(folder, name):
     before = (folder / name).read_bytes()
     run("toys", "model.result.json", "-n", 2, "-o", name, "--force", code=2)
     (folder / "other.parquet").write_bytes(before)
-    assert "is not a study of ctpwa" in run("toys", "model.result.json", "-n", 2, "-o", "other.parquet", "--force", code=1)
+    assert "is not a study of ctpwa, or is damaged" in run("toys", "model.result.json", "-n", 2, "-o", "other.parquet", "--force", code=1)
     assert (folder / "other.parquet").read_bytes() == before
 
 

@@ -214,8 +214,8 @@ def test_wrong_input(absent, options, message):
 
 
 def test_all_waves_cannot_be_removed(absent):
-    study = significance(absent, together=[["phi(1680)", PHI3, "K(2)*(1430)", "X"]], progress=False)
-    assert "no wave is left" in study.records[0].reasons
+    with pytest.raises(CtpwaError, match=r"no wave is left without .* and X\n fix: name fewer resonances"):
+        significance(absent, together=[["phi(1680)", PHI3, "K(2)*(1430)", "X"]], progress=False)
 
 
 def test_weighted_events_have_no_toys(fitted, sweights):

@@ -135,6 +135,17 @@ def check_inputs(path: Path, inputs: Iterable[str | os.PathLike[str]], option: s
             raise CtpwaError(f"{str(path)!r} is an input of this command, and would be overwritten\n fix: name another file with {option}")
 
 
+def check_no_folder(path: Path, what: str) -> None:
+    """Refuse a folder in the place of a file that is read; other files are next to it.
+
+    Args:
+        path:  what was given
+        what:  it should be, such as ``a file that ctpwa fit wrote``
+    """
+    if path.is_dir():
+        raise CtpwaError(f"cannot read {str(path)!r}: it is a folder\n fix: give {what}")
+
+
 def check_folder(folder: Path, kinds: Mapping[str, OutputKind], force: bool) -> None:
     """Refuse to write into a folder where that would do harm, before anything takes time.
 

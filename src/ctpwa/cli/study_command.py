@@ -15,7 +15,7 @@ from ctpwa.analysis.analysis import Analysis, load_analysis
 from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.locks import OutputLock
-from ctpwa.base.output import OutputKind, check_folder, check_inputs
+from ctpwa.base.output import OutputKind, check_folder, check_inputs, check_no_folder
 from ctpwa.base.ranks import ONE, Ranks, current_ranks
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo, out, print_json, say
@@ -84,6 +84,7 @@ class StudyCall:
         self._run(suffix, lambda ranks: _analysis(self.fit), work, lambda study: [])
 
     def _run(self, suffix: str, open: Callable[[Ranks], O], work: Callable[[O, RunOptions], S], more: Callable[[S], list[Path]]) -> None:
+        check_no_folder(self.fit, "a file that ctpwa fit wrote, or a model file")
         ranks, path = current_ranks(), study_path(self.fit, suffix) if self.out is None else self.out
         ranks.together(lambda: _check(self, path))
         lock = OutputLock(path)
@@ -135,7 +136,9 @@ def _check(call: StudyCall, path: Path) -> None:
         raise typer.BadParameter(f"{str(path)!r} does not end with .parquet")
     check_inputs(path, [call.fit])
     if path.exists() and not STUDY.recognises(path):
-        raise CtpwaError(f"{str(path)!r} already exists, and is not {STUDY.name}\n fix: name another file with --out")
+        raise CtpwaError(
+            f"{str(path)!r} already exists, and is not {STUDY.name}, or is damaged\n fix: name another file with --out, or remove it"
+        )
     if not path.parent.is_dir():
         raise CtpwaError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}\n fix: make the folder, or correct the path")
     if call.figures is not None:

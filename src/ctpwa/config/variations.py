@@ -228,7 +228,8 @@ class _Reader:
         try:
             document = self._document(change, shifted)
         except ChangeError as error:
-            raise _problem(error.what.removeprefix("--"), place(_blamed(error, change, shifted)), error.fix) from None
+            what = error.what.removeprefix("--").replace(" --without ", ", ")
+            raise _problem(what, place(_blamed(error, change, shifted)), error.fix) from None
         except SpecError as error:
             key = error.key or ()
             raise _problem(error.what, place(key), error.fix, at_key=len(key) > 1) from None

@@ -32,7 +32,7 @@ from ctpwa.fitting.native_values import fitted_parameters, ordered, ordered_cova
 from ctpwa.fitting.result import FitResult
 from ctpwa.fitting.take_over import fitted_values
 from ctpwa.model.lineshapes.continuation import FormulaContinuation
-from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, Vertex, columns_of
+from ctpwa.model.lineshapes.formula import Basis, Callback, Formula, columns_of
 from ctpwa.model.lineshapes.spline import Knots
 from ctpwa.model.model import Model, Wave
 from ctpwa.model.placing import PlacedLineshape
@@ -239,7 +239,7 @@ def _given(values: ModelValues | None, model: Model, channels: ModelChannels) ->
 class _Curves:
     def __init__(self, model: Model, values: _Values, points: int) -> None:
         self.model, self.values, self.points = model, values, points
-        self._known: dict[tuple[str, Formula, Vertex], FormulaContinuation] = {}
+        self._known: dict[Any, FormulaContinuation] = {}  # by resonance, formula and vertex
 
     def wave(self, member: _Member) -> ArgandCurve:
         """The curve of one wave; a model-independent one at its knots."""

@@ -22,7 +22,10 @@ def round_masses(curve: ArgandCurve, most: int = MARKS) -> list[float]:
     for step in STEPS:
         first, last = np.ceil(curve.mass[0] / step), np.floor(curve.mass[-1] / step)
         ticks = (np.arange(first, last + 1) * step).round(4)
-        for tick, place in zip(ticks.tolist(), np.interp(ticks, curve.mass, arc).tolist(), strict=True):
+        places = np.interp(ticks, curve.mass, arc)
+        # most ticks of fine steps are near to those of coarse ones
+        far = np.all([abs(places - other) > arc[-1] / most for other in chosen.values()], axis=0) if chosen else np.full(len(ticks), True)
+        for tick, place in zip(ticks[far].tolist(), places[far].tolist(), strict=True):
             if all(abs(place - other) > arc[-1] / most for other in chosen.values()):
                 chosen[tick] = place
     return sorted(chosen)

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ctpwa.base.errors import shortened
 from ctpwa.fitting.plain import build, to_plain
 from ctpwa.studies.fit_record import FitRecord
 
 SCHEMA = 1
+LONGEST = 80  # characters of an option in a message
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class About:
             return ["it is of another fit"]
         mine, theirs = to_plain(self.options), to_plain(other.options)
         names = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
-        return [f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}" for name in names]
+        return [f"{name} was {_shown(theirs.get(name))} and is {_shown(mine.get(name))}" for name in names]
 
     def as_text(self) -> str:
         """As it is in a file."""
@@ -67,3 +69,8 @@ class About:
             raise ValueError(f"it is not of schema {SCHEMA}")
         about: About = build(cls, {name: value for name, value in content.items() if name != "schema"})
         return about
+
+
+def _shown(option: Any) -> str:
+    """An option in a message: edges of many bins are long."""
+    return shortened(repr(option), LONGEST)

@@ -8,7 +8,8 @@ by,
     ½ (1 + r) = ½ gᵀ V g / gᵀ V_data g,     g = ∂t/∂x
 
 The number of events of a wave has a profile in the likelihood of shapes times that of a Poisson number μ of all events, of which there are
-N; with μ = N e^u that is N (e^u − 1 − u). Every data set has a number of its own. The square root of their sum is what is walked along: −ln L is nearer to a parabola in it.
+N; with μ = N e^u that is N (e^u − 1 − u). Every data set has a number of its own. The square root of their sum is what is walked along:
+−ln L is nearer to a parabola in it.
 """
 
 from __future__ import annotations

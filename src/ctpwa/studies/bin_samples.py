@@ -12,6 +12,7 @@ import torch
 from ctpwa.analysis.analysis import Analysis
 from ctpwa.analysis.sample_sets import SampleSet
 from ctpwa.base.errors import DataError
+from ctpwa.base.words import counted
 from ctpwa.data.events import Events
 from ctpwa.data.resolution import Resolution
 from ctpwa.data.stream import Piece, picked_events
@@ -78,8 +79,8 @@ class BinnedSamples:
             spread, narrowest = float(np.sqrt((v * (x - mean) ** 2).sum(axis=1).mean())), float(np.diff(axis.edges).min())
             if spread > UNSHARP * narrowest:
                 raise DataError(
-                    f"{prefix(own.name)}{axis.text} is measured to {spread:.2g}, and bins are {narrowest:.2g} wide: events are in wrong bins,"
-                    f" which a resolution does not correct\n fix: make bins at least {spread / UNSHARP:.2g} wide, or take another variable"
+                    f"{prefix(own.name)}{axis.text} is measured to {spread:.2g}, and bins are {narrowest:.2g} wide: events are in wrong"
+                    f" bins, which a resolution does not correct\n fix: make bins at least {spread / UNSHARP:.2g} wide, or take another variable"
                 )
 
     @property
@@ -96,6 +97,20 @@ class BinnedSamples:
             size = math.prod(axis.n for axis in self.axes)
             self._kept[k, kind] = order, np.searchsorted(own[order], np.arange(size + 1))
         return self._kept[k, kind]
+
+    def check_not_empty(self) -> None:
+        """Refuse bins that are elsewhere than all measured events of a data set."""
+        model = self.analysis.model
+        for own in self.samples:
+            data = picked_events(own.data, None)
+            if (bin_numbers(self.axes, data, model) >= 0).any():
+                continue
+            ranges = [(axis, axis.values(data, model)) for axis in self.axes]
+            where = " and ".join(f"{axis.text} between {values.min():.4g} and {values.max():.4g}" for axis, values in ranges)
+            raise DataError(
+                f"{prefix(own.name)}none of the {counted(data.n_events, 'measured event')} is in any bin
+ fix: they have {where}: give bins there"
+            )
 
     def of_bin(self, number: int) -> tuple[SampleSet, ...]:
         """The events of one bin, of every data set.

@@ -81,7 +81,10 @@ def bins(
     if not analysis.data_sets:
         raise DataError(f"there are no events to be cut into bins\n fix: {NO_SAMPLES}")
     axes = tuple(BinAxis.read(text, analysis.model) for text in (in_, *([] if and_ is None else [and_])))
+    if len(axes) > 1 and axes[0].text == axes[1].text:
+        raise DataError(f"bins in {axes[0].text} and in {axes[0].text}\n fix: give two different variables, or only the first")
     binned = BinnedSamples(analysis, axes, run.get("progress"))
+    binned.check_not_empty()
     options = BinOptions(starts, seed, distance, sweeps, run.get("engine"), run.get("device"))
     about = _about(binned, options, replicas)
     with StudyRun(analysis, about, run) as study:

@@ -174,6 +174,8 @@ def _named(analysis: Analysis, entries: Mapping[str, Mapping[str, Any] | None]) 
             continue
         found = [own for own in listed if normalise(own.name) == normalise(name)]
         if not found:
+            if any(normalise(own) == normalise(name) for own in analysis.model.resonances):
+                raise DataError(f"{name!r} is in the fit already\n fix: add another state: {EXAMPLE}")
             why = next((f": {reason}" for other, reason in refused.items() if normalise(other) == normalise(name)), "")
             near = suggest(name, [own.name for own in listed])
             raise DataError(f"{name!r} is no state that ctpwa init would list for this decay{why}\n fix: {near}; or {EXAMPLE}")

@@ -63,7 +63,11 @@ def find_studies(path: str | os.PathLike[str], result: FitResult) -> FoundStudie
     found: dict[Path, Study] = {}
     left_out: dict[Path, str] = {}
     for each in sorted(file.parent.iterdir()):
-        if not (each.name.startswith(f"{_stem(file)}.") and each.suffix == SUFFIX and is_study(each)):
+        if not (each.name.startswith(f"{_stem(file)}.") and each.suffix == SUFFIX):
+            continue
+        if not is_study(each):
+            if each.name.removeprefix(f"{_stem(file)}.").removesuffix(SUFFIX).startswith(ORDER):
+                left_out[each] = "it is no study of ctpwa, or is damaged: do the study again, or rename the file"
             continue
         try:
             study = load_study(each)

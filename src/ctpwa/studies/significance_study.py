@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 
+from ctpwa.base.errors import PhysicsError
 from ctpwa.base.words import counted
 from ctpwa.fitting.text import Section
+from ctpwa.model.model import Model
 from ctpwa.observables.significance import log_p_value, probability, standard_deviations
 from ctpwa.studies.baseline import Baseline, about_fit, timed
 from ctpwa.studies.calibration import ChiSquareTail, Counted, larger
@@ -232,6 +234,8 @@ def significance(
     opened = opened_fit(fit, run.get("ranks"), run.get("progress"))
     single = named_resonances(opened.model, resonances) if resonances or not together else ()
     sets = list(dict.fromkeys([*((name,) for name in single), *(named_resonances(opened.model, names) for names in together if names)]))
+    if resonances or together:
+        _check_something_left(opened.model, sets)
     notes = [WEIGHTED] if opened.result.corrected else []
     keys = {WITHOUT + AND.join(names): names for names in sets}
     about = about_fit(opened, Significance.name, {"starts": starts, "seed": seed}, notes, removed=list(keys), toys=toys)
@@ -245,6 +249,13 @@ def significance(
             chains = [[task] for key, own in numbered.items() for task in _toy_tasks(study, key, keys[key], own, seed)]
             study.fits(chains, "toys without resonances")
     return Significance.of(study.store)
+
+
+def _check_something_left(model: Model, sets: Sequence[Sequence[str]]) -> None:
+    """Refuse to remove all waves."""
+    for names in sets:
+        if all(any(resonance.name in names for resonance in wave.resonances) for wave in model.waves):
+            raise PhysicsError(f"no wave is left without {AND.join(names)}", "name fewer resonances, or others")
 
 
 def _fit_without(own: Baseline, names: tuple[str, ...], key: str, starts: int, seed: int, before: FitRecord | None) -> FitRecord:

@@ -43,6 +43,8 @@ class Toys(SpreadStudy):
     def row(self, own: Spread) -> tuple[str, ...]:
         """Bias, spread and pulls."""
         mean, width = own.pull_mean, own.pull_width
+        if len(own.values) < 2:  # which do not scatter
+            return own.name, f"{own.truth:.5g}", f"{own.bias:+.2g}", "", f"{own.mean_error:.3g}", "", "", "", ""
         return (
             own.name,
             f"{own.truth:.5g}",

@@ -16,7 +16,7 @@ import ctpwa
 from ctpwa.analysis.analysis import Analysis
 from ctpwa.base.errors import CtpwaError
 from ctpwa.base.locks import OutputLock
-from ctpwa.base.output import check_inputs, check_output
+from ctpwa.base.output import check_inputs, check_no_folder, check_output
 from ctpwa.base.ranks import Ranks, RanksLost, current_ranks
 from ctpwa.base.words import counted
 from ctpwa.cli.changes import DataOption, FixOption, FloatOption, SetOption, WithoutOption, load_changed, read_changes
@@ -80,6 +80,7 @@ def fit(
     for word, known in ((method, METHODS), (engine, engine_names()), (precision, PRECISIONS)):
         if word is not None and word not in known:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(known)}")
+    check_no_folder(model, "a model file")
     changes = read_changes(fix, values, floating, without, data)
     settings = CommandSettings.of(context)
     distance = DISTANCE if minima and minima_within is None else minima_within

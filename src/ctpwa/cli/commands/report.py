@@ -12,13 +12,14 @@ from ctpwa.analysis.export import export
 from ctpwa.analysis.reopen import OpenedFit, open_fit
 from ctpwa.analysis.write_report import PHASE_SPACE, write_report
 from ctpwa.base.errors import CtpwaError
-from ctpwa.base.output import check_folder, check_inputs, check_output
+from ctpwa.base.output import check_folder, check_inputs, check_no_folder, check_output
 from ctpwa.cli.changes import DataOption, NotFitted, SetOption, WithoutOption, of_options, read_changes
 from ctpwa.cli.command import Command
 from ctpwa.cli.console import echo
 from ctpwa.cli.output_kinds import FIGURES, PAPER, REPORT
 from ctpwa.cli.study_command import DeviceOption, EngineOption
 from ctpwa.report.content import StudyView
+from ctpwa.studies.files import SUFFIX as STUDY_SUFFIX
 from ctpwa.studies.files import find_studies
 from ctpwa.studies.store import is_study
 from ctpwa.studies.study import Study, load_study
@@ -52,6 +53,7 @@ def report(
     With --set, --without or --data what follows from them is computed again; nothing is fitted, and studies are left out.
     """
     changes = read_changes(values=values, without=without, data=data)
+    check_no_folder(result, "a file that ctpwa fit wrote, or a study")
     if is_study(result):
         of_fit: dict[str, object] = {"--paper": paper, "--set": values, "--without": without, "--data": data}
         of_fit |= {"--phase-space": phase_space, "--engine": engine, "--device": device}
@@ -59,6 +61,8 @@ def report(
             raise typer.BadParameter(f"{result} is the file of a study, whose numbers are all in it: leave out {' and '.join(given)}")
         _report_of_study(result, output, figures, force)
         return
+    if result.suffix == STUDY_SUFFIX and result.exists():
+        raise CtpwaError(f"{str(result)!r} is no study of ctpwa, or is damaged\n fix: give the result of a fit, or do the study again")
     if changes.in_place and paper is not None:
         raise typer.BadParameter("--paper writes tables of a fit: leave out --set, --without and --data, or fit again")
     path = output if output is not None else result.with_suffix(".changed.html" if changes.in_place else ".html")

@@ -6,6 +6,7 @@ Backends of other packages are added with ``register_backend``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -100,7 +101,10 @@ def choose_backend(name: str, device: str | torch.device | None) -> tuple[Backen
     backend = max(known.values(), key=lambda backend: backend.automatic(where)) if name == AUTO else known[name]
     if name == AUTO and not backend.automatic(where):
         raise CtpwaError(f"no engine computes on {where}\n fix: choose cpu, cuda, or a GPU by number such as cuda:1")
-    return backend, backend.place(where)
+    place = backend.place(where)
+    if place.type == "cuda" and not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
+        raise CtpwaError(f"there is no device {str(place)!r}: torch sees no GPU\n fix: choose cpu")
+    return backend, place
 
 
 def make_engine(name: str, plan: Plan, device: str | torch.device | None) -> Engine:

@@ -178,6 +178,12 @@ class HessianWriter(StraightWriter):
         self.write("inside = event < n_events")
         self.write("point = event + first_event")
         self.write("size = tl.cast(n_all, tl.int64)")
+        yield from self.end_of_turn(n_own)
+        yield f"    gram = gram_ptr + tl.program_id(0).to(tl.int64) * {self.n_columns**2}"
+        yield from self.store_products("product", self.n_columns, self.products, "gram")
+
+    def end_of_turn(self, n_own: int) -> Iterator[str]:
+        """What is done with the point of a turn, and what after all turns."""
         self.columns()
         self.amplitude()
         self.weigh()
@@ -185,8 +191,6 @@ class HessianWriter(StraightWriter):
         self.multiply()
         yield from (f"        {line}" for line in self.lines)
         yield from self.after(n_own)
-        yield f"    gram = gram_ptr + tl.program_id(0).to(tl.int64) * {self.n_columns**2}"
-        yield from self.store_products("product", self.n_columns, self.products, "gram")
 
     def begin_products(self, name: str, blocks: Sequence[tuple[int, int]], products: Sequence[tuple[int, int]]) -> Iterator[str]:
         """Products of blocks of rows, 0 so far, and which rows these are."""
