@@ -78,8 +78,9 @@ class BinnedSamples:
             spread, narrowest = float(np.sqrt((v * (x - mean) ** 2).sum(axis=1).mean())), float(np.diff(axis.edges).min())
             if spread > UNSHARP * narrowest:
                 raise DataError(
-                    f"{prefix(own.name)}{axis.text} is measured to {spread:.2g}, and bins are {narrowest:.2g} wide: events are in wrong bins,"
-                    f" which a resolution does not correct\n fix: make bins at least {spread / UNSHARP:.2g} wide, or take another variable"
+                    f"{prefix(own.name)}{axis.text} is measured to {spread:.2g}, and bins are {narrowest:.2g} wide: events are in wrong"
+                    f" bins, which a resolution does not correct\n fix: make bins {spread / UNSHARP:.2g} wide or more, or take another"
+                    " variable"
                 )
 
     @property
