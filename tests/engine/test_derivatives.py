@@ -96,6 +96,20 @@ def test_intensities_are_in_the_order_of_the_input(name, engine):
         np.testing.assert_allclose(I.cpu().numpy(), expected.numpy(), rtol=1e-10)
 
 
+@pytest.mark.parametrize("name", FRESH)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_slopes_of_intensities_over_couplings(name, engine):
+    like = likelihood(name, engine)
+    x = point(like, seed=3)
+    own, J = like.coupling_index, like.parameters.jacobian(x)[: 2 * like.plan.n_couplings]
+    for sample, key in (("data", "data"), ("phase space", "phase_space")):
+        if key == "phase_space" and isinstance(like.phase_space, Collapsed):
+            continue
+        found = like.intensity_slopes(x, J[:, own], sample)
+        expected = torch.autograd.functional.jacobian(lambda y, key=key: oracle(name).intensity(y, key), torch.tensor(x))[:, own]
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-10 * float(expected.abs().max()))
+
+
 def test_hessian_is_symmetric_and_does_not_depend_on_the_point_before():
     like = likelihood("small", "cpu")
     x, y = point(like), point(like, seed=1)

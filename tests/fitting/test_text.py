@@ -1,12 +1,13 @@
 """A result as text, word for word."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ctpwa.fitting.result import FoundMinimum
-from ctpwa.fitting.text import COUNTS_TWICE, result_text, with_error
+from ctpwa.fitting.text import COUNTS_TWICE, angle_with_error, result_text, with_error
 from ctpwa.minimise.verdict import Verdict
 from ctpwa.model.short_names import short_names, shorten
 from fitting.made_up import make_result
@@ -94,3 +95,26 @@ def test_cascades_have_short_names_and_fractions_of_chains():
     same = ("R[a b] S[a] (0,0)", "R[b a] S[b] (0,0)", "T[a b] (1,1)")
     assert short_names(same) == dict(zip(same, same, strict=True))
     assert shorten(f"{long[0]} and {same[2]}", [*long, *same]) == "a(1)(1260)+ rho(770)0 (0,1)(0,1)(1,0) and T[a b] (1,1)"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [(-0.3, 11.0, "0 ± 11"), (-0.6, 11.0, "-1 ± 11"), (-0.003, 0.25, "0.00 ± 0.25"), (0.3, 11.0, "0 ± 11")],
+)
+def test_0_has_no_sign(value, error, text):
+    assert with_error(value, error) == text
+
+
+@pytest.mark.parametrize(
+    ("degrees", "error", "text"),
+    [
+        (-179.9, 12.0, "180 ± 12"),
+        (-179.98, 0.12, "-179.98 ± 0.12"),
+        (-180.0, 119.0, "unknown (± 119)"),
+        (20.0, 89.0, "20 ± 89"),
+        (20.0, None, "20 (no error)"),
+        (20.0, math.inf, "20 (no error)"),
+    ],
+)
+def test_angles(degrees, error, text):
+    assert angle_with_error(degrees, error) == text

@@ -67,6 +67,25 @@ def test_a_simulation_that_is_finite_is_counted():
     assert stats.kstest(p, "uniform").pvalue > 0.01
 
 
+def test_data_sets_that_are_fitted_together():
+    """Each has a simulation of its own, of another size, and cells of its own; a slope is common to both."""
+    rng, p = np.random.default_rng(7), []
+    for _ in range(TOYS):
+        z, flat = [events(rng, n, 0.5, 0.0) for n in (500, 900)], [rng.uniform(-1, 1, (n, 2)) for n in (2500, 3000)]
+        a = fitted(np.concatenate(z), np.ones(sum(map(len, z))), np.concatenate(flat))
+        samples = []
+        for k in range(2):
+            pair = []
+            for x in (z[k], flat[k]):
+                cells = functions(x)[:, :8]
+                own = [cells if k == other else np.zeros_like(cells) for other in range(2)]
+                pair.append((np.concatenate([*own, x[:, 1:]], axis=1), (x[:, 0] / (1 + a * x[:, 0]))[:, None]))
+            data, model = pair
+            samples.append((EventFunctions(*data, np.ones(len(z[k]))), EventFunctions(*model, 1 + a * flat[k][:, 0])))
+        p.append(residual_test(*samples).p_value)
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+
+
 def test_what_is_wrong_is_seen():
     rng = np.random.default_rng(6)
     p = [toy(rng, subtracted, wrong=0.4).p_value for subtracted in (False, True) for _ in range(20)]

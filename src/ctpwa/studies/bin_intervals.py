@@ -1,8 +1,9 @@
 """Where −ln L of a bin is no parabola, and which values of numbers of events and of phases agree with the data there.
 
-For a quantity t the other parameters are minimised: that is the profile of −ln L. With Gaussian errors σ it has risen by ½ at t ± σ. Where
-it has not, or where another solution is nearly as good, the interval goes from the lowest to the highest t at which the profile of a
-solution crosses ½ above the best one. Phase space is finite: what it adds to variances, as a factor 1 + r, is what the rise is multiplied
+For a quantity t the other parameters are minimised: that is the profile of −ln L. With Gaussian errors σ it has risen by ½, 2 and 4.5 at
+t ± σ, 2σ and 3σ. Where it has not, or where another solution is nearly as good, intervals of one, two and three standard deviations go from
+the lowest to the highest t at which the profile of a solution crosses them. Tails have to be looked at: a valley that begins beyond two
+standard deviations may hold the truth. Phase space is finite: what it adds to variances, as a factor 1 + r, is what the rise is multiplied
 by,
 
     ½ (1 + r) = ½ gᵀ V g / gᵀ V_data g,     g = ∂t/∂x
@@ -306,7 +307,7 @@ class ProfileWalk:
         """
         high, halved, distance = None, 0, min(low.distance + scale, room)
         for _ in range(STEPS):
-            found = self._at(low.x, own.value + side * distance, scale)
+            found = self._at(low.x, own.value + side * distance, scale, patient=halved == HALVINGS)
             if found is None:
                 if halved == HALVINGS:
                     break

@@ -80,7 +80,8 @@ class BinnedSamples:
             if spread > UNSHARP * narrowest:
                 raise DataError(
                     f"{prefix(own.name)}{axis.text} is measured to {spread:.2g}, and bins are {narrowest:.2g} wide: events are in wrong"
-                    f" bins, which a resolution does not correct\n fix: make bins at least {spread / UNSHARP:.2g} wide, or take another variable"
+                    f" bins, which a resolution does not correct\n fix: make bins {spread / UNSHARP:.2g} wide or more, or take another"
+                    " variable"
                 )
 
     @property
@@ -108,8 +109,8 @@ class BinnedSamples:
             ranges = [(axis, axis.values(data, model)) for axis in self.axes]
             where = " and ".join(f"{axis.text} between {values.min():.4g} and {values.max():.4g}" for axis, values in ranges)
             raise DataError(
-                f"{prefix(own.name)}none of the {counted(data.n_events, 'measured event')} is in any bin
- fix: they have {where}: give bins there"
+                f"{prefix(own.name)}none of the {counted(data.n_events, 'measured event')} is in any bin"
+                f"\n fix: they have {where}: give bins there"
             )
 
     def of_bin(self, number: int) -> tuple[SampleSet, ...]:
