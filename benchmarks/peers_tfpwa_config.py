@@ -48,7 +48,7 @@ def configuration(problem: dict[str, Any], folder: Path, *, graphs: bool = True)
 def parameters(problem: dict[str, Any], values: dict[str, float]) -> dict[str, float]:
     """In its names and coordinates: modulus and phase of the number of each chain."""
     places = nodes(problem)
-    found = {}
+    found: dict[str, float] = {}
     for own in problem["resonances"]:
         name = own["name"]
         a, b, c = places[own["pair"]]
