@@ -3,7 +3,8 @@
 laddu, TF-PWA and tensorwaves (with QRules and AmpForm) are installed from PyPI, each into an environment of its own under
 ``--environments``; one that cannot be installed or run is left out, with the reason. Eleven scalar resonances in D0 -> K- pi+ pi0,
 fixed, and seven of them with floating masses and widths. Every program runs in a process of its own with one thread, by turns in
-``--rounds``, of which medians are shown. Intensities and differences of −ln L are compared before any time is believed.
+``--rounds``, of which medians are shown. Times are CPU time, of all threads if a program takes more, so that others on the machine matter
+little. Intensities and differences of −ln L are compared before any time is believed.
 
 Initialisation is from events in memory to the first gradient, libraries loaded: their compilers are part of it, while ctpwa keeps kernels
 on disk. laddu gets squared masses of pairs, so that its initialisation is shorter by that; TF-PWA reads text files. Fits are what each
