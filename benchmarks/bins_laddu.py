@@ -29,7 +29,7 @@ import ctpwa
 from bins_toys import WAVES, make_toys
 from common import hardware, markdown
 from ctpwa.engine.likelihood.values import model_values
-from peers import environment
+from peers import LeftOut, environment
 
 LIMITS = 1.3, 1.324  # GeV
 FIRST = next(iter(WAVES))  # whose coupling is 1
@@ -90,7 +90,11 @@ def write_problem(folder: Path, n_events: int, starts: int, seed: int) -> None:
 
 def run(name: str, folder: Path, environments: Path) -> dict[str, Any]:
     """What one program has measured."""
-    command = [environment(name, environments), Path(__file__).with_name("bins_laddu_program.py"), name, folder]
+    try:
+        python = environment(name, environments)
+    except LeftOut as error:
+        sys.exit(f"{name}: {error}")
+    command = [python, Path(__file__).with_name("bins_laddu_program.py"), name, folder]
     done = subprocess.run(command, env=os.environ | dict.fromkeys(ONE, "1"), capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from peers_program import milliseconds
+from peers_shared import milliseconds
 
 
 def run_laddu(problem: dict[str, Any], folder: Path) -> tuple[np.ndarray, dict[str, Any]]:

@@ -3,7 +3,8 @@
 laddu, TF-PWA and tensorwaves (with QRules and AmpForm) are installed from PyPI, each into an environment of its own under
 ``--environments``; one that cannot be installed or run is left out, with the reason. Eleven scalar resonances in D0 -> K- pi+ pi0,
 fixed, and seven of them with floating masses and widths. Every program runs in a process of its own with one thread, by turns in
-``--rounds``, of which medians are shown. Intensities and differences of −ln L are compared before any time is believed.
+``--rounds``, of which medians are shown. Times are CPU time, of all threads if a program takes more, so that others on the machine matter
+little. Intensities and differences of −ln L are compared before any time is believed.
 
 Initialisation is from events in memory to the first gradient, libraries loaded: their compilers are part of it, while ctpwa keeps kernels
 on disk. laddu gets squared masses of pairs, so that its initialisation is shorter by that; TF-PWA reads text files. Fits are what each
@@ -110,14 +111,23 @@ def write_problem(folder: Path, n_data: int, *, floating: bool, engine: str = "a
 
 
 def environment(name: str, folder: Path) -> Path:
-    """The Python of a program; what is not there is installed."""
+    """The Python of a program; what is not there is installed.
+
+    Raises:
+        LeftOut:  it cannot be
+    """
     if name == "ctpwa":
         return Path(sys.executable)
     python, done = folder / name / "bin" / "python", folder / name / "installed.txt"
     if not done.exists() or done.read_text(encoding="utf-8").split() != PACKAGES[name]:
-        venv.create(folder / name, with_pip=True, clear=True)
-        command = [python, "-m", "pip", "install", "--quiet", *PACKAGES[name]]
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALL_S)
+        command = [str(python), "-m", "pip", "install", "--quiet", *PACKAGES[name]]
+        try:
+            venv.create(folder / name, with_pip=True, clear=True)
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALL_S)
+        except subprocess.CalledProcessError as error:
+            raise LeftOut(f"it cannot be installed: {reason(error.stderr or error.stdout or '')}") from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LeftOut(f"it cannot be installed: {error}") from None
         done.write_text("\n".join(PACKAGES[name]), encoding="utf-8")
     return python
 
@@ -134,13 +144,7 @@ def run(name: str, folder: Path, environments: Path) -> dict[str, Any]:
     one = {variable: "1" for variable in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "MKL_NUM_THREADS")}
     one |= {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "JAX_PLATFORMS": "cpu"}
     one |= {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    try:
-        python = environment(name, environments)
-    except subprocess.CalledProcessError as error:
-        raise LeftOut(f"it cannot be installed: {reason(error.stderr or error.stdout or '')}") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LeftOut(f"it cannot be installed: {error}") from None
-    command = [python, Path(__file__).with_name("peers_program.py"), name, folder]
+    command = [str(environment(name, environments)), str(Path(__file__).with_name("peers_program.py")), name, str(folder)]
     done = subprocess.run(command, env=os.environ | one, capture_output=True, text=True)
     if done.returncode:
         raise LeftOut(f"it cannot be run: {reason(done.stderr)}")

@@ -22,7 +22,7 @@ def nodes(problem: dict[str, Any]) -> dict[str, tuple[str, str, str]]:
     return found
 
 
-def configuration(problem: dict[str, Any], folder: Path) -> str:
+def configuration(problem: dict[str, Any], folder: Path, *, graphs: bool = True) -> str:
     """Its ``config.yml``; JSON is YAML too."""
     places = nodes(problem)
     particles: dict[str, Any] = {f"R_{a}{b}": [] for a, b, _ in places.values()}
@@ -37,7 +37,7 @@ def configuration(problem: dict[str, Any], folder: Path) -> str:
     decay |= {f"R_{a}{b}": [a, b] for a, b, _ in places.values()}
     files = {"data": [str(folder / "data.dat")], "phsp": [str(folder / "flat.dat")]}
     content = {
-        "data": {"dat_order": list(FINALS), "use_tf_function": True} | files,
+        "data": {"dat_order": list(FINALS), "use_tf_function": graphs} | files,
         "decay": decay,
         "particle": particles,
         "constrains": {"decay": {"fix_chain_idx": 0, "fix_chain_val": problem["resonances"][0]["true"]["re"]}},
@@ -48,7 +48,7 @@ def configuration(problem: dict[str, Any], folder: Path) -> str:
 def parameters(problem: dict[str, Any], values: dict[str, float]) -> dict[str, float]:
     """In its names and coordinates: modulus and phase of the number of each chain."""
     places = nodes(problem)
-    found = {}
+    found: dict[str, float] = {}
     for own in problem["resonances"]:
         name = own["name"]
         a, b, c = places[own["pair"]]

@@ -14,7 +14,7 @@ from ctpwa.studies import bins
 from ctpwa.studies.bin_axes import BinAxis
 from ctpwa.studies.bin_samples import BinnedSamples
 
-MODULES = ("common", "bins", "bins_laddu", "bins_pulls", "bins_toys", "peers")
+MODULES = ("common", "bins", "bins_laddu", "bins_pulls", "bins_toys", "peers", "peers_shared")
 
 
 @pytest.fixture(scope="module")
