@@ -100,6 +100,20 @@ def test_lineshapes_of_a_batch_share_a_pass(which, engine, monkeypatch):
 
 
 @on_gpus
+def test_processes_with_and_without_it_send_the_same_numbers(engine):
+    """One with few events may have no such kernel: a batch is one row of numbers all the same, and either makes the result of it."""
+    one, other = straightened(make("small", engine)), make("small", "cpu")
+    x = np.array([point(one) * (1 + 0.01 * k) for k in range(2)])
+    tasks = [like.task(x, 1) for like in (one, other)]
+    rows = [task.pack(task.local()) for task in tasks]
+    assert_close(rows[0], rows[1], 1e-12, 100.0)
+    for task, row, expected in zip(tasks, rows[::-1], (other, one), strict=True):
+        values, gradients, _ = task.finish(task.unpack(row))
+        assert_close(gradients, expected.value_and_grad(x)[1], 1e-12)
+        assert_close(values, expected.value(x), 1e-12, 100.0)
+
+
+@on_gpus
 @pytest.mark.parametrize("name", ["kk_eta fixed", "own_lineshapes", "small streamed"])
 def test_other_batches_take_other_ways(name, engine):
     """Fixed lineshapes have matrix products; values of Python functions are those of one point; events that pass through are not kept."""
