@@ -91,3 +91,11 @@ def write_samples(folder, model, n_data, n_generated, seed, low, high):
     for name, events in found.items():
         ctpwa.write_events(folder / f"{name}.npz", events, model=model)
     return found
+
+
+def write_analysis(folder):
+    """A model file with 1500 events of X between 1.2 and 1.6 GeV; returns it."""
+    file = folder / "model.yml"
+    file.write_text(MODEL)
+    write_samples(folder, ctpwa.load_model(file), 1500, 6000, 3, 1.2, 1.6)
+    return file

@@ -18,7 +18,7 @@ from ctpwa.studies.bin_samples import BinnedSamples
 from ctpwa.studies.bin_solutions import Solution
 from ctpwa.studies.bins_study import _angle, _with_interval
 from ctpwa.studies.fit_record import FitRecord
-from studies.produced import MODEL, write_samples
+from studies.produced import write_analysis
 
 IN = "mass(eta, pi0): 1.2..1.6/2"
 FREE = (-math.inf, math.inf)
@@ -131,10 +131,7 @@ class TestWalks:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model file with 1500 events."""
-    made = tmp_path_factory.mktemp("intervals")
-    (made / "model.yml").write_text(MODEL)
-    write_samples(made, ctpwa.load_model(made / "model.yml"), 1500, 6000, 3, 1.2, 1.6)
-    return made
+    return write_analysis(tmp_path_factory.mktemp("intervals")).parent
 
 
 @pytest.fixture(scope="module")

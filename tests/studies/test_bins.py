@@ -17,7 +17,7 @@ from ctpwa.studies.bin_records import TOTAL, bin_groups
 from ctpwa.studies.bin_solutions import apart, unwrapped
 from studies.cases import MODEL as DECAY
 from studies.cases import PHASE_SPACE
-from studies.produced import MODEL, S_MINUS, D, P, S, amplitudes, factor, mass, write_samples
+from studies.produced import S_MINUS, D, P, S, amplitudes, factor, mass, write_analysis
 
 IN = "mass(eta, pi0): 1.2..1.6/2"
 
@@ -25,10 +25,7 @@ IN = "mass(eta, pi0): 1.2..1.6/2"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model file with 1500 events of X between 1.2 and 1.6 GeV."""
-    made = tmp_path_factory.mktemp("produced")
-    (made / "model.yml").write_text(MODEL)
-    write_samples(made, ctpwa.load_model(made / "model.yml"), 1500, 6000, 3, 1.2, 1.6)
-    return made
+    return write_analysis(tmp_path_factory.mktemp("produced")).parent
 
 
 @pytest.fixture(scope="module")

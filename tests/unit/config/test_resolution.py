@@ -79,11 +79,7 @@ def test_what_it_gives(load, tmp_path, text, model, expected):
         ("{rows: 1}", KK, "it must be a number >= 2"),
         ("{masses: {K+ K- pi+: 0.001}}", FOUR, "'K+ K- pi+' is not a pair of particles"),
         ("{masses: {K+ K-: 0.001, K+ pi-: 0.001}}", FOUR, "K+ is in 'K+ pi-' and in 'K+ K-'"),
-        (
-            "{masses: {pi+ pi-: 0.001}}",
-            PIONS,
-            "may be several",
-        ),
+        ("{masses: {pi+ pi-: 0.001}}", PIONS, "may be several"),
         (f"{{masses: {{K+ K-: 0.001}}, momenta: {{K+: {SIGMA}}}}}", KK, "'momenta' next to standard deviations of masses"),
         ("{masses: [K+ K-]}", KK, "a list of 'masses' without 'momenta'"),
         (f"{{masses: [K+ K-], momenta: {{K+: {SIGMA}, K-: {SIGMA}}}}}", KK, "'momenta' does not have eta"),
