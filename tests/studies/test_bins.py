@@ -17,7 +17,7 @@ from ctpwa.studies.bin_records import TOTAL, bin_groups
 from ctpwa.studies.bin_solutions import apart, unwrapped
 from studies.cases import MODEL as DECAY
 from studies.cases import PHASE_SPACE
-from studies.produced import S_MINUS, D, P, S, amplitudes, factor, mass, write_analysis
+from studies.produced import MODEL, S_MINUS, D, P, S, amplitudes, factor, mass, write_analysis
 
 IN = "mass(eta, pi0): 1.2..1.6/2"
 
