@@ -14,6 +14,7 @@ from ctpwa.data.event_files import open_events
 from ctpwa.data.events import Events
 from ctpwa.engine.likelihood.build import build_likelihood
 from ctpwa.engine.likelihood.collapsed import Collapsed
+from ctpwa.engine.likelihood.simulation import simulation_scatter
 from ctpwa.engine.likelihood.values import model_values
 from ctpwa.engine.samples.stored_sample import StoredSample
 from ctpwa.observe.mass_resolution import MassResolution
@@ -98,13 +99,11 @@ def test_it_is_the_sum_over_single_events(name, engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [FLOATING, "flatte"])
-def test_pieces_of_large_samples_add_up(monkeypatch, name, engine):
+def test_pieces_of_large_samples_add_up(name, engine):
     """Callbacks fill their rows before a sample is cut; weights have both signs."""
     like = likelihood(name, engine)
     x = point(like)
-    expected = like.simulation_scatter(x)
-    monkeypatch.setattr("ctpwa.engine.likelihood.sample_pass.CHUNK_EVENTS", 37)
-    found = like.simulation_scatter(x)
+    expected, found = like.simulation_scatter(x), simulation_scatter(like, x, most_events=37)
     assert_close(found.products, expected.products, 1e-12)
     assert found.sizes[0].n_events == expected.sizes[0].n_events
     assert_close(np.array(list(found.sizes[0].waves.values())), np.array(list(expected.sizes[0].waves.values())), 1e-12)

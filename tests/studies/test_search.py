@@ -96,7 +96,7 @@ def test_a_model_that_has_a_lower_minimum_itself_is_noticed(found):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["phi(1680)"], "'phi(1680)' is in the model already|is no state that"),
+        (["phi(1680)"], r"'phi\(1680\)' is in the fit already\n fix: add another state"),
         (["nonsense"], "'nonsense' is no state that ctpwa init would list"),
         ([SMALL, "phi3(1850)"], "is there twice"),
         ([], "there is no candidate"),

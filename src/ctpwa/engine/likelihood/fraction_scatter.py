@@ -95,7 +95,7 @@ def fraction_scatter(
         return [total]
 
     def local() -> np.ndarray:
-        rows = one.summed(rows_of, source.thinned(step) if isinstance(source, Rebuilt) else source, whole=True)
+        rows = one.summed(rows_of, source.thinned(step) if isinstance(source, Rebuilt) else source, None)
         return np.zeros(sum(sizes)) if rows is None else rows[0]
 
     products, squares, crossed, n_taken = np.split(one.over_all_ranks(sum(sizes), local, b"fractions"), np.cumsum(sizes)[:-1])

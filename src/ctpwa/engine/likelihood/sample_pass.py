@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -62,25 +61,27 @@ class SamplePass:
         return len(self.likelihood.coupling_names)
 
     def summed(
-        self, rows_of: Callable[[SamplePass, Sample], list[Tensor]], source: SampleSource | None = None, *, whole: bool = False
+        self,
+        rows_of: Callable[[SamplePass, Sample], list[Tensor]],
+        source: SampleSource | None = None,
+        most_events: int | None = CHUNK_EVENTS,
     ) -> list[np.ndarray] | None:
         """Rows of numbers of all events of this process, those of phase space if no other sample is given, added up; None without any.
 
         Args:
-            rows_of:  the rows of some events
-            source:   the sample
-            whole:    all events of a sample at a time, instead of so many that what is made of them takes little memory
+            rows_of:      the rows of some events
+            source:       the sample
+            most_events:  at a time, so that what is made of them takes little memory; None: all of a sample
         """
         likelihood, engine = self.likelihood, self.likelihood.engine
         source = likelihood.norm.events if source is None else source
         assert source is not None
         refresh = CallbackValues(likelihood.plan, self.floating, engine.device)
         rows: list[Tensor] | None = None
-        together = sys.maxsize if whole else CHUNK_EVENTS
         with closing(source.passing()) as passing:
             for sample in chain(source.resident, passing):
                 refresh(sample, 1)
-                for piece in sample.in_pieces(together):
+                for piece in sample.in_pieces(most_events or sample.n_events):
                     engine.set_numbers(self.c, self.numbers)
                     own = rows_of(self, piece)
                     rows = own if rows is None else [row.add_(more) for row, more in zip(rows, own, strict=True)]

@@ -34,7 +34,7 @@ from ctpwa.engine.backends.expansion import score_products
 from ctpwa.engine.likelihood.rank_sums import run_together
 from ctpwa.engine.likelihood.sample_pass import SamplePass, densities
 from ctpwa.engine.plan.tables import LOG, PLAIN
-from ctpwa.engine.samples.sample import Sample, picked_inputs
+from ctpwa.engine.samples.sample import CHUNK_EVENTS, Sample, picked_inputs
 
 if TYPE_CHECKING:
     from ctpwa.engine.likelihood.likelihood import Likelihood
@@ -100,15 +100,15 @@ class SimulationScatter:
     influences: tuple[Influence, ...]
 
 
-def simulation_scatter(likelihood: Likelihood, x: np.ndarray) -> SimulationScatter:
-    """See ``Likelihood.simulation_scatter``."""
+def simulation_scatter(likelihood: Likelihood, x: np.ndarray, most_events: int = CHUNK_EVENTS) -> SimulationScatter:
+    """See ``Likelihood.simulation_scatter``; of so many events at a time."""
     one = SamplePass.of(likelihood, x)
     plan = one.likelihood.plan
     n = plan.n_variables
     size = n * n + 2 * n + 2 + 2 * one.n_names
 
     def local() -> np.ndarray:
-        rows = one.summed(_rows_of)
+        rows = one.summed(_rows_of, None, most_events)
         return np.zeros(size) if rows is None else _as_sums(one.likelihood.engine, rows)
 
     row = one.over_all_ranks(size, local, b"simulation")
