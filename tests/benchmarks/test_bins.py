@@ -38,7 +38,7 @@ def test_what_was_generated_comes_back(bench, toys):
     folder, truth = toys
     analysis = ctpwa.load_analysis(folder / "model.yml")
     text = "mass(eta, pi0): 1.04..2.0/3"
-    study = bins(analysis, text, starts=6, engine="reference", progress=False)
+    study = bins(analysis, text, starts=6, engine="cpu", progress=False)
     binned = BinnedSamples(analysis, (BinAxis.read(text, analysis.model),))
     pulls = bench.Pulls()
     bench.add_pulls(pulls, study, binned, truth)

@@ -17,7 +17,7 @@ production:
     1-: {m: 1, reflectivity: 1}
     2+: {m: 1, reflectivity: 1}
 samples: {data: data.npz, phase_space: accepted.npz, truth: generated.npz}
-fit: {engine: reference}
+fit: {engine: cpu}
 """
 S, S_MINUS, P, D = "0+ (0,0) m=0 e=+", "0+ (0,0) m=0 e=-", "1- (1,0) m=+1 e=+", "2+ (2,0) m=+1 e=+"
 STATES = {S: (0.98, 0.1, 1.0), P: (1.6, 0.25, 1.5 * np.exp(1.1j)), D: (1.318, 0.107, 4.0 * np.exp(0.9j))}
