@@ -11,13 +11,16 @@ so that contributions (M_gg), interferences (2 M_gh) and the coherent sum of any
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from ctpwa.base.errors import DataError
+from ctpwa.base.parts import get_num_threads
 from ctpwa.data.density import Density, checked_density
 from ctpwa.data.events import Events
 from ctpwa.data.stream import Piece
@@ -136,15 +139,15 @@ def project(
     cells = [_plane(pair, samples, known) for pair in grids]
     columns = _Columns(model, own)
     weights = np.empty(phase_space.n_events)
-    for start, psi, I in _gathered(intensity, phase_space, at_once, progress):
-        w = samples.w["phase space"][start : start + len(I)]
-        weights[start : start + len(I)] = w * I
-        single, together = columns.of(psi, I, w), columns.by_group(psi)
-        for filler in fillers:
-            filler.add(start, single)
-            filler.add_pairs(start, together, w)
-        for cell in cells:
-            cell.add(start, single[:, -2:])
+    with ThreadPoolExecutor(get_num_threads()) as pool, threadpool_limits(1, "blas"):  # a histogram each: products are too small to share
+        for start, psi, I in _gathered(intensity, phase_space, at_once, progress):
+            w = samples.w["phase space"][start : start + len(I)]
+            weights[start : start + len(I)] = w * I
+            single, together = columns.of(psi, I, w), columns.by_group(psi)
+            filled = [pool.submit(filler.fill, start, single, together, w) for filler in fillers]
+            filled += [pool.submit(cell.add, start, single[:, -2:]) for cell in cells]
+            for one in filled:
+                one.result()
     if not weights.sum() > 0:
         raise DataError("the intensities of the phase-space events do not add up to more than 0\n fix: check couplings and weights")
     scale = samples.signal / float(weights.sum())
@@ -268,7 +271,13 @@ class _Filler:
         self.sums: np.ndarray | float = 0.0
         self.matrix: np.ndarray | None = None
 
+    def fill(self, start: int, values: np.ndarray, together: np.ndarray, w: np.ndarray) -> None:
+        """Add some events: their columns, and products of what groups have together."""
+        self.add(start, values)
+        self.add_pairs(start, together, w)
+
     def add(self, start: int, values: np.ndarray) -> None:
+        """Add the columns of some events."""
         n = len(values)
         into = sparse.csc_array((np.ones(n), self.index[start : start + n], np.arange(n + 1)), shape=(self.n_bins + 1, n))
         self.sums = self.sums + into @ values
