@@ -155,3 +155,33 @@ def test_what_a_thread_that_has_ended_leaves_behind_is_given_back():
     kept, left = map(int, run.stdout.split())
     assert kept > 25_000_000
     assert left < 5_000_000
+
+
+CHUNKS = """
+import ctypes, resource
+from ctpwa.base import memory
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+
+def chunk():
+    blocks = [libc.malloc(500_000) for _ in range(60)]
+    for block in blocks:
+        ctypes.memset(block, 1, 500_000)
+    for block in blocks:
+        libc.free(block)
+
+memory.keep_freed()
+chunk()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    chunk()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) * resource.getpagesize())
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="memory is not managed by glibc")
+def test_what_a_chunk_has_freed_is_there_for_the_next():
+    """By itself glibc asks the system for all of the 300 MB that ten chunks take."""
+    run = subprocess.run([sys.executable, "-c", CHUNKS], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 30_000_000

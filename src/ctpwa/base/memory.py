@@ -20,6 +20,7 @@ UNITS = {"B": 1, "kB": 1000, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 100
 UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 PROC, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 M_TRIM_THRESHOLD = -1  # of mallopt(3): so much at the end of a thread's memory is given back as soon as it is free
+M_MMAP_THRESHOLD = -3  # blocks from this size on are asked of the system, and given back, one by one
 SMALL_BLOCK = 100_000  # bytes; glibc never asks the system for one
 LARGEST_HEAP_BLOCK = 32 << 20  # bytes; for a larger one it always does. Twice as much is the threshold that it finds for itself
 NO_LIMIT = 1 << 60  # version 1 of control groups writes a number beyond it
@@ -39,6 +40,17 @@ def available_bytes(device: torch.device, *, proc: Path = PROC, groups: Path = G
         return free + cached
     told = (_free_of_system(proc), *_free_of_groups(proc, groups), *_free_of_limits(proc))
     return min((free for free in told if free is not None), default=None)
+
+
+def keep_freed() -> None:
+    """Let glibc keep up to 64 MB of what each thread frees until ``give_back_freed``: whoever soon takes as much again gets it at once.
+
+    By itself it does so only after it has seen large blocks freed; until then every chunk of some work waits for pages of the system.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.mallopt(M_MMAP_THRESHOLD, LARGEST_HEAP_BLOCK)
+        libc.mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_HEAP_BLOCK)
 
 
 def give_back_freed(threads: int = 0) -> None:

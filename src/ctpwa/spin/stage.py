@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ctpwa.base.errors import DataError
-from ctpwa.base.memory import available_bytes, format_bytes, give_back_freed
+from ctpwa.base.memory import available_bytes, format_bytes, give_back_freed, keep_freed
 from ctpwa.base.parts import one_torch_thread
 from ctpwa.base.timing import phase
 from ctpwa.data.event_column import Columns, events_last
@@ -161,6 +161,8 @@ class SpinStage:
                 self.rotation.check(rest)
 
         workers = 1 if on_gpu else min(torch.get_num_threads(), len(chunks))
+        if not on_gpu and len(chunks) > 1:
+            keep_freed()  # for the next chunk
         self._threads = max(self._threads, workers)
         with phase("spin amplitudes"):
             _for_chunks(compute, chunks, workers, advance)
