@@ -116,27 +116,29 @@ def test_damaged_files_say_nothing(machine):
     assert machine.free() == 1000 * MB
 
 
-THREAD_THAT_ENDS = """
+LIBC = """
 import ctypes, resource, threading
 from pathlib import Path
 from ctpwa.base import memory
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+
+def take(n, size):
+    blocks = [libc.malloc(size) for _ in range(n)]
+    for block in blocks:
+        ctypes.memset(block, 1, size)
+    for block in blocks:
+        libc.free(block)
+"""
+THREAD_THAT_ENDS = """
 libc.mallopt(memory.M_TRIM_THRESHOLD, 2 * memory.LARGEST_HEAP_BLOCK)  # as after large blocks
 
 def resident():
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
-def work():
-    blocks = [libc.malloc(100_000) for _ in range(300)]
-    for block in blocks:
-        ctypes.memset(block, 1, 100_000)
-    for block in blocks:
-        libc.free(block)
-
 before = resident()
-thread = threading.Thread(target=work)
+thread = threading.Thread(target=take, args=(300, 100_000))
 thread.start()
 thread.join()
 kept = resident() - before
@@ -151,31 +153,18 @@ def test_what_a_thread_that_has_ended_leaves_behind_is_given_back():
 
     In a process of its own: where other threads have left something, a new one needs less.
     """
-    run = subprocess.run([sys.executable, "-c", THREAD_THAT_ENDS], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", LIBC + THREAD_THAT_ENDS], capture_output=True, text=True, check=True)
     kept, left = map(int, run.stdout.split())
     assert kept > 25_000_000
     assert left < 5_000_000
 
 
 CHUNKS = """
-import ctypes, resource
-from ctpwa.base import memory
-
-libc = ctypes.CDLL(None)
-libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
-
-def chunk():
-    blocks = [libc.malloc(500_000) for _ in range(60)]
-    for block in blocks:
-        ctypes.memset(block, 1, 500_000)
-    for block in blocks:
-        libc.free(block)
-
 memory.keep_freed()
-chunk()
+take(60, 500_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(10):
-    chunk()
+    take(60, 500_000)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) * resource.getpagesize())
 """
 
@@ -183,5 +172,5 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) * resource.g
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="memory is not managed by glibc")
 def test_what_a_chunk_has_freed_is_there_for_the_next():
     """By itself glibc asks the system for all of the 300 MB that ten chunks take."""
-    run = subprocess.run([sys.executable, "-c", CHUNKS], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", LIBC + CHUNKS], capture_output=True, text=True, check=True)
     assert int(run.stdout) < 30_000_000
