@@ -254,8 +254,14 @@ class TestBins:
         t = (k[:, 1:] ** 2).sum(dim=1) - k[:, 0] ** 2
         counted = [int(((t >= low) & (t < high)).sum()) for low, high in ((0, 6), (6, 20))]
         assert [own.by_key[bin.key].numbers["data"] for bin in own.bins] == counted
-        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "goodness", "phases") for k in (1, 2)}
+        assert set(own.figures()) == {f"bins-{what}-{k}" for what in ("events", "moments", "goodness") for k in (1, 2)}  # no phase is known
         assert own.by_key["0,1 goodness"].numbers["ndf inside"] > 7  # u, u² and five slopes of one axis, and those of the other
+
+    def test_phases_without_a_point_have_no_panel(self, study):
+        errors = [study.phases(*pair, best=False).errors for pair in study._compared()]
+        assert [bool((own <= 90).any()) for own in errors] == [False, True]
+        figure = study.figures()["bins-phases"]
+        assert [axes.get_visible() for axes in figure.axes] == [True]
 
     def test_moments_that_are_0_for_all_couplings_have_no_panel(self, study):
         """Waves have |m| up to 1, so that moments of M = 3 and 4 are 0."""

@@ -363,6 +363,7 @@ class Bins(Study):
                 Panel(f"{self.about.labels.get(a, a)} $-$ {self.about.labels.get(b, b)}", self.phases(a, b, second, best=False))
                 for a, b in self._compared()
             ]
+            turned = [panel for panel in turned if (panel.points.errors <= HALF_TURN / 2).any()]  # of others nothing would be drawn
             if self._states:
                 own = moment_indices(2 * max(state.l for state in self._states))
                 panels = [Panel(f"$H^0({L}{M})$", self.moments(0, L, M, second, best=False)) for alpha, L, M in own if alpha == 0]
