@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 POINTS_TOGETHER = 1 << 15  # of events with several points
 NUMBERS_TOGETHER, LEAST_TOGETHER = 1 << 18, 64  # so many t of so many events at least, which a CPU keeps close
-PART_BYTES = {"cpu": 56 << 20, "cuda": 128 << 20}  # of all numbers of some events
+PART_BYTES, LONG_PART_BYTES = 56 << 20, 128 << 20  # of all numbers of some events; not on a CPU operations must be long
 MOST_EVENTS = 1 << 17  # of all processes, that sums over phase space take about
 MOST_SUMS = 8  # of a chunk, whatever the number of threads
 
@@ -86,7 +86,8 @@ def fraction_scatter(
     n_all = likelihood.samples.own["phase space"].total
     step, source = -(-n_all // most_events), one.likelihood.norm.events
     rebuilt = isinstance(source, Rebuilt)
-    size = max(PART_BYTES[one.likelihood.engine.device.type] // direct.bytes_per_event, LEAST_TOGETHER)
+    on_cpu = one.likelihood.engine.device.type == "cpu"
+    size = max((PART_BYTES if on_cpu else LONG_PART_BYTES) // direct.bytes_per_event, LEAST_TOGETHER)
 
     def rows_of(_: SamplePass, sample: Sample) -> list[Tensor]:
         total = sample.w.new_zeros(sum(sizes))

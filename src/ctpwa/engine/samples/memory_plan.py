@@ -13,7 +13,7 @@ import torch
 
 from ctpwa.base.memory import available_bytes, format_bytes, parse_bytes, processes_here
 from ctpwa.engine.plan.plan import Plan
-from ctpwa.engine.samples.sample import TABLE_EVENTS
+from ctpwa.engine.samples.sample import LONG_TABLE_EVENTS, TABLE_EVENTS
 from ctpwa.engine.samples.scratch_file import scratch_folder
 from ctpwa.engine.samples.streamer import N_BUFFERS
 from ctpwa.spin.stage import GPU_CHUNK_BYTES, events_per_thread
@@ -208,7 +208,7 @@ def _preparing(plan: Plan, events: Mapping[str, int], integrated: tuple[str, ...
     on_cpu = 2 * min(most, torch.get_num_threads() * events_per_thread(per_event, working)) * per_event  # what is freed leaves gaps
     spin = min(most * per_event, GPU_CHUNK_BYTES, GPU_CHUNK_BYTES if working is None else working) if on_gpu else on_cpu
     pieces = max((min(events[name], piece) for name in integrated), default=0) * plan.exact_bytes_per_event
-    return spin + min(most, TABLE_EVENTS["cuda" if on_gpu else "cpu"]) * 8 * TABLE_NUMBERS + pieces
+    return spin + min(most, LONG_TABLE_EVENTS if on_gpu else TABLE_EVENTS) * 8 * TABLE_NUMBERS + pieces
 
 
 def _room(limit: int | None, device: torch.device) -> int | None:

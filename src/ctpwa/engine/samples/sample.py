@@ -22,7 +22,7 @@ from ctpwa.kinematics.two_body import breakup_momentum_squared
 from ctpwa.model.lineshapes.formula import Basis, column_variable, q2, s
 
 CHUNK_EVENTS = 1 << 18
-TABLE_EVENTS = {"cpu": 1 << 15, "cuda": 1 << 18}  # of which the event table is computed at a time: on a GPU operations must not be short
+TABLE_EVENTS, LONG_TABLE_EVENTS = 1 << 15, 1 << 18  # of which the event table is computed at a time; not on a CPU operations must be long
 Inputs = Mapping[CallbackInputs, tuple[Tensor, ...]]  # s, q² and event columns, each [event]
 
 
@@ -115,8 +115,7 @@ class Sample:
         for start in range(0, self.n_events, size):
             stop = min(start + size, self.n_events)
             points = slice(k * start, k * stop)
-            inputs = {place: tuple(values[points] for values in own) for place, own in self.inputs.items()}
-            v = None if self.v is None else self.v[start:stop]
+            inputs, v = picked_inputs(self.inputs, points), None if self.v is None else self.v[start:stop]
             n_positive = min(max(self.n_positive - start, 0), stop - start)
             yield Sample(self.K[..., points].contiguous(), self.E[:, points].contiguous(), self.w[start:stop], n_positive, None, inputs, v)
 
@@ -136,7 +135,7 @@ class Sample:
                 yield start, min(start + size, end)
 
 
-def picked_inputs(inputs: Inputs, which: Tensor) -> Inputs:
+def picked_inputs(inputs: Inputs, which: Tensor | slice) -> Inputs:
     """Those of some events, or of all in another order."""
     return {place: tuple(values[which] for values in own) for place, own in inputs.items()}
 
@@ -196,7 +195,7 @@ def vertex_variables(
 
 def fill_table(plan: Plan, E: Tensor, p4: Sequence[Tensor], columns: Columns) -> None:
     """The event table of some events with momenta [event, 4], without the rows of callbacks; a chunk of them at a time."""
-    step = TABLE_EVENTS[E.device.type]
+    step = TABLE_EVENTS if E.device.type == "cpu" else LONG_TABLE_EVENTS
     for start in range(0, E.shape[1], step):
         here = slice(start, start + step)
         _fill(plan, E[:, here], [p[here].T for p in p4], {name: values[here] for name, values in columns.items()})
