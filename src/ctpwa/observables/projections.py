@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from ctpwa.base.errors import DataError
 from ctpwa.base.parts import get_num_threads
@@ -27,6 +26,7 @@ from ctpwa.data.stream import Piece
 from ctpwa.decay.chain import Decay
 from ctpwa.engine.likelihood.intensity import ModelIntensity, Sums
 from ctpwa.fitting.labels import chain_name
+from ctpwa.minimise.drive import one_thread
 from ctpwa.model.model import Model
 from ctpwa.model.spin_parity import spin_parity
 from ctpwa.observables.histograms import JP, WAVES, Grid, Projected, Projection
@@ -139,7 +139,7 @@ def project(
     cells = [_plane(pair, samples, known) for pair in grids]
     columns = _Columns(model, own)
     weights = np.empty(phase_space.n_events)
-    with ThreadPoolExecutor(get_num_threads()) as pool, threadpool_limits(1, "blas"):  # a histogram each: products are too small to share
+    with ThreadPoolExecutor(get_num_threads()) as pool, one_thread():  # a histogram each: products are too small to share
         for start, psi, I in _gathered(intensity, phase_space, at_once, progress):
             w = samples.w["phase space"][start : start + len(I)]
             weights[start : start + len(I)] = w * I
